@@ -1,0 +1,197 @@
+// Package embedded runs a private PostgreSQL for one program: on laptops, in
+// demos and in tests.
+//
+// It uses an installed PostgreSQL 14 or newer, or downloads pinned binaries.
+// The server listens on a Unix socket in a directory that only its owner can
+// enter, and on loopback TCP only when asked to. It stops with the program:
+// Stop ends it in order, and when the program is killed a watchdog does.
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+)
+
+// The oldest and newest major versions of PostgreSQL that are supported.
+const (
+	OldestMajor = 14
+	NewestMajor = 18
+)
+
+// Role and Database are what an application uses; Role owns Database and is
+// not a superuser. SuperRole is the bootstrap superuser.
+const (
+	Role      = "howdah"
+	Database  = "howdah"
+	SuperRole = "postgres"
+)
+
+// Config says where the server lives and which PostgreSQL it is.
+type Config struct {
+	// DataDir holds the cluster (pg), the socket directory (run), the lock
+	// file and the password. It is made when absent. Required.
+	DataDir string
+
+	// CacheDir holds downloaded binaries. Default: DataDir/cache.
+	CacheDir string
+
+	// BinDir is a directory that holds initdb and postgres. "" means: find an
+	// installed PostgreSQL, else download one.
+	BinDir string
+
+	// Version is the wanted major version, such as "17". "" means that of an
+	// existing DataDir, else the newest that is installed, else the newest
+	// pinned one.
+	Version string
+
+	// Listen is a loopback TCP address such as "127.0.0.1:0"; port 0 picks a
+	// free one. "" means the Unix socket only.
+	Listen string
+
+	// Settings are PostgreSQL settings that win over all others.
+	Settings map[string]string
+
+	// Repository is the Maven repository to download from. Default:
+	// DefaultRepository. The hashes stay those that are pinned.
+	Repository string
+
+	// Logger receives the server's messages. Default: none are kept.
+	Logger *slog.Logger
+
+	// Progress receives one line that is rewritten during a download.
+	// Default: none.
+	Progress io.Writer
+}
+
+// Server is a running PostgreSQL. Its methods are safe for concurrent use.
+type Server struct {
+	dataDir   string
+	socketDir string
+	port      int
+	tcp       string // host:port, "" without TCP
+	password  string // "" without TCP
+	version   int
+	log       *slog.Logger
+
+	cmd      *exec.Cmd
+	watchdog *watchdog
+	output   *output
+	lock     *lock
+	exited   chan struct{}
+	exitErr  error // set before exited is closed
+	stopOnce sync.Once
+}
+
+// Start makes the cluster if DataDir is empty, starts PostgreSQL and returns
+// when it accepts connections. A server left behind by an earlier crash of
+// the program is stopped first. ctx bounds the start (download, creation and
+// crash recovery included), not the life of the server.
+//
+// A few goroutines live until the server has exited: they wait for it and
+// read its messages.
+func Start(ctx context.Context, c Config) (*Server, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	who, err := chooseAccount(c.Logger)
+	if err != nil {
+		return nil, err
+	}
+	held, err := claimDataDir(c.DataDir, who)
+	if err != nil {
+		return nil, err
+	}
+	s, err := start(ctx, c, who, held)
+	if err != nil {
+		held.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+func start(ctx context.Context, c Config, who account, held *lock) (*Server, error) {
+	pgdata := filepath.Join(c.DataDir, clusterName)
+	major, err := clusterMajor(pgdata)
+	if err != nil {
+		return nil, err
+	}
+	bin, err := binaries(ctx, c, major)
+	if err != nil {
+		return nil, err
+	}
+	if major != 0 && major != bin.major {
+		return nil, fmt.Errorf("data directory %s was made by PostgreSQL %d and cannot be used by PostgreSQL %d: run PostgreSQL %d, or choose an empty data directory",
+			c.DataDir, major, bin.major, major)
+	}
+	if err := who.canReach(bin.dir); err != nil {
+		return nil, err
+	}
+	if err := stopOrphan(ctx, pgdata, c.Logger); err != nil {
+		return nil, err
+	}
+	s := &Server{dataDir: c.DataDir, version: bin.major, log: c.Logger, lock: held}
+	if s.socketDir, err = makeSocketDir(c.DataDir, who); err != nil {
+		return nil, err
+	}
+	if c.Listen != "" {
+		if s.password, err = readPassword(c.DataDir); err != nil {
+			return nil, err
+		}
+	}
+	if major == 0 {
+		if err := createCluster(ctx, bin, c, who); err != nil {
+			return nil, err
+		}
+	}
+	if err := writeConfiguration(pgdata, who); err != nil {
+		return nil, err
+	}
+	if err := s.launch(ctx, bin, c, who); err != nil {
+		return nil, err
+	}
+	if err := s.prepare(ctx); err != nil {
+		s.kill()
+		return nil, err
+	}
+	return s, nil
+}
+
+// URL connects to database "howdah" as its owner, by the Unix socket.
+func (s *Server) URL() string { return s.url(Role, Database) }
+
+// SuperURL connects to database "postgres" as the superuser, by the Unix
+// socket: for tests and for checks of the server's health.
+func (s *Server) SuperURL() string { return s.url(SuperRole, "postgres") }
+
+// TCPAddr is the host and port that the server listens on, "" without TCP.
+// The roles' password is part of URL and SuperURL.
+func (s *Server) TCPAddr() string { return s.tcp }
+
+// Major is the major version of the running PostgreSQL.
+func (s *Server) Major() int { return s.version }
+
+// DataDir is the directory that the server keeps its data in.
+func (s *Server) DataDir() string { return s.dataDir }
+
+// Done is closed when PostgreSQL has exited, for whatever reason.
+func (s *Server) Done() <-chan struct{} { return s.exited }
+
+func (s *Server) url(role, database string) string {
+	u := url.URL{Scheme: "postgres", User: url.User(role), Path: "/" + database}
+	if s.password != "" {
+		u.User = url.UserPassword(role, s.password)
+	}
+	q := url.Values{}
+	q.Set("host", s.socketDir)
+	q.Set("port", strconv.Itoa(s.port))
+	q.Set("sslmode", "disable")
+	u.RawQuery = q.Encode()
+	return u.String()
+}

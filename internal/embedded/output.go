@@ -1,0 +1,112 @@
+//go:build unix
+
+package embedded
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// output passes PostgreSQL's standard error to the program's log, and keeps
+// its last lines for error messages.
+type output struct {
+	log    *slog.Logger
+	reader *os.File
+	writer *os.File
+	done   chan struct{}
+
+	mu   sync.Mutex
+	last []string
+}
+
+const keptLines = 8
+
+func newOutput(log *slog.Logger) (*output, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	return &output{log: log, reader: r, writer: w, done: make(chan struct{})}, nil
+}
+
+// read begins to read, until every process of the server has exited.
+func (o *output) read() {
+	o.writer.Close() // the children hold it now
+	go func() {
+		defer close(o.done)
+		defer o.reader.Close()
+		lines := bufio.NewReaderSize(o.reader, 16<<10)
+		for {
+			line, err := lines.ReadSlice('\n')
+			if len(line) > 0 {
+				o.add(string(bytes.TrimRight(line, "\n")))
+			}
+			if err != nil && err != bufio.ErrBufferFull {
+				return
+			}
+		}
+	}()
+}
+
+func (o *output) abandon() {
+	o.reader.Close()
+	o.writer.Close()
+}
+
+func (o *output) add(line string) {
+	o.mu.Lock()
+	o.last = append(o.last, line)
+	if len(o.last) > keptLines {
+		o.last = o.last[1:]
+	}
+	o.mu.Unlock()
+	severity, text, ok := strings.Cut(line, ":")
+	if !ok {
+		severity, text = "", line
+	}
+	o.log.Log(context.Background(), logLevel(severity), "postgresql: "+strings.TrimSpace(text), "severity", severity)
+}
+
+// logLevel of a message. FATAL ends a session and is often a client's own
+// doing; PANIC ends the server.
+func logLevel(severity string) slog.Level {
+	switch severity {
+	case "PANIC":
+		return slog.LevelError
+	case "FATAL", "ERROR", "WARNING":
+		return slog.LevelWarn
+	default:
+		return slog.LevelDebug
+	}
+}
+
+// tail is the last lines in one.
+func (o *output) tail() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Join(o.last, "; ")
+}
+
+// wait waits until all output is read. A killed postmaster's children may
+// hold the pipe for long, hence the bound.
+func (o *output) wait(bound time.Duration) {
+	select {
+	case <-o.done:
+	case <-time.After(bound):
+	}
+}
+
+// lastLines returns the last n lines of text in one.
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,0 +1,110 @@
+package pgtest
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/howdah/howdah/internal/embedded"
+)
+
+// Server is a server of one test's own, with PostgreSQL's normal durability:
+// to be stopped, killed and started again. Its methods fail the test.
+type Server struct {
+	t        testing.TB
+	dir      string
+	listen   string // of the first start, port included
+	settings map[string]string
+
+	mu     sync.Mutex
+	server *embedded.Server // the latest, running or not
+}
+
+// Own starts a server. It and its data are removed at the end of the test.
+// Settings are pairs of a name and a value, as in "wal_level", "logical".
+func Own(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	if len(settings)%2 != 0 {
+		t.Fatal("pgtest: settings are pairs of name and value")
+	}
+	s := &Server{t: t, settings: map[string]string{
+		"shared_buffers":  "64MB",
+		"max_connections": "200",
+	}}
+	for i := 0; i < len(settings); i += 2 {
+		s.settings[settings[i]] = settings[i+1]
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	sweep(ctx)
+	server, err := startServer(ctx, s.settings)
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	s.server, s.dir, s.listen = server, server.DataDir(), server.TCPAddr()
+	t.Cleanup(s.remove)
+	return s
+}
+
+// URL connects by the Unix socket to database "howdah", which is empty at
+// first, as its owner, who is not a superuser. It stays the same over
+// restarts. See TCP and SuperURL for others.
+func (s *Server) URL() string { return s.current().URL() }
+
+// SuperURL connects to database "howdah" as the superuser.
+func (s *Server) SuperURL() string { return SuperURL(s.URL()) }
+
+// NewURL is URL after the schema was installed there.
+func (s *Server) NewURL() string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := applySchema(ctx, s.URL()); err != nil {
+		s.t.Fatalf("pgtest: %v", err)
+	}
+	return s.URL()
+}
+
+// Stop shuts the server down: mode is "smart", "fast" or "immediate".
+func (s *Server) Stop(mode string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := s.current().Shutdown(ctx, embedded.Mode(mode)); err != nil {
+		s.t.Fatalf("pgtest: %v", err)
+	}
+}
+
+// Kill ends the postmaster with SIGKILL. Its children follow shortly after.
+func (s *Server) Kill() { s.current().Kill() }
+
+// Start starts the stopped server again, on the same socket and port.
+func (s *Server) Start() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	server, err := startIn(ctx, s.dir, s.listen, s.settings)
+	if err != nil {
+		s.t.Fatalf("pgtest: %v", err)
+	}
+	s.mu.Lock()
+	s.server = server
+	s.mu.Unlock()
+}
+
+func (s *Server) current() *embedded.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.server
+}
+
+func (s *Server) remove() {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := s.current().Shutdown(ctx, embedded.Immediate); err != nil {
+		s.t.Errorf("pgtest: %v", err)
+	}
+	if err := embedded.Remove(ctx, s.dir); err != nil {
+		s.t.Errorf("pgtest: %v", err)
+	}
+}

@@ -1,0 +1,217 @@
+// Package pgtest gives every test a fresh PostgreSQL database. No database is
+// a failure, never a skip.
+//
+// One server per test process is started at first use, with durability off.
+// Its databases are copies of a template that already holds the schema, and
+// are dropped at the end of their test. Tests of crashes and restarts get a
+// server of their own, with PostgreSQL's normal durability.
+//
+// The PostgreSQL is an installed one. HOWDAH_TEST_PG_VERSION=14 to 18 takes
+// the pinned binaries of that version instead (downloaded once, then cached),
+// and HOWDAH_TEST_PG_BINDIR those of a directory.
+//
+// Tests in packages that this one imports (migrate, schema) must be external
+// test packages, such as migrate_test.
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/howdah/howdah/internal/embedded"
+	"github.com/jackc/pgx/v5"
+)
+
+// Main is the body of TestMain: it runs the tests, stops the shared server
+// and exits.
+func Main(m *testing.M) {
+	code := m.Run()
+	if err := shared.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// New makes a database that holds the schema and returns its URL. It is owned
+// by the URL's role, which is not a superuser, and is dropped at the end of
+// the test, sessions and all.
+func New(t testing.TB) string {
+	t.Helper()
+	return shared.database(t, true)
+}
+
+// Empty makes a database without the schema and returns its URL.
+func Empty(t testing.TB) string {
+	t.Helper()
+	return shared.database(t, false)
+}
+
+// TCP turns a URL of this package into one that connects by TCP, for
+// pgbouncer and whatever else cannot use the Unix socket.
+func TCP(databaseURL string) string {
+	u := parse(databaseURL)
+	q := u.Query()
+	u.Host = "127.0.0.1:" + q.Get("port")
+	q.Del("host")
+	q.Del("port")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// SuperURL turns a URL of this package into one that connects to the same
+// database as the superuser.
+func SuperURL(databaseURL string) string {
+	u := parse(databaseURL)
+	password, _ := u.User.Password() // one password for all roles
+	u.User = url.UserPassword(embedded.SuperRole, password)
+	return u.String()
+}
+
+func withDatabase(databaseURL, name string) string {
+	u := parse(databaseURL)
+	u.Path = "/" + name
+	return u.String()
+}
+
+func parse(databaseURL string) *url.URL {
+	u, err := url.Parse(databaseURL)
+	if err != nil || u.Scheme != "postgres" {
+		panic(fmt.Sprintf("pgtest: %q is not a URL that New, Empty or Own returned", databaseURL))
+	}
+	return u
+}
+
+// sharedServer is the one server of the test process.
+type sharedServer struct {
+	once   sync.Once
+	server *embedded.Server
+	err    error
+
+	template sync.Once
+	tmplErr  error
+
+	names atomic.Int64
+}
+
+var shared sharedServer
+
+const template = "template_schema"
+
+// limit bounds every step of this package; a machine under load is slow.
+const limit = 2 * time.Minute
+
+func (s *sharedServer) start() error {
+	s.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		sweep(ctx)
+		s.server, s.err = startServer(ctx, map[string]string{
+			"fsync":              "off",
+			"full_page_writes":   "off",
+			"synchronous_commit": "on",
+			"shared_buffers":     "64MB",
+			"max_connections":    "200",
+		})
+	})
+	return s.err
+}
+
+func (s *sharedServer) database(t testing.TB, schema bool) string {
+	t.Helper()
+	if err := s.start(); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	from := "template1"
+	if schema {
+		s.template.Do(func() { s.tmplErr = s.makeTemplate() })
+		if s.tmplErr != nil {
+			t.Fatalf("pgtest: the template with the schema cannot be made: %v", s.tmplErr)
+		}
+		from = template
+	}
+	name := fmt.Sprintf("test_%d", s.names.Add(1))
+	if err := s.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER %s", name, from, embedded.Role)); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.exec(fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", name)); err != nil {
+			t.Errorf("pgtest: %v", err)
+		}
+	})
+	return withDatabase(s.server.URL(), name)
+}
+
+func (s *sharedServer) makeTemplate() error {
+	if err := s.exec(fmt.Sprintf("CREATE DATABASE %s OWNER %s", template, embedded.Role)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return applySchema(ctx, withDatabase(s.server.URL(), template))
+}
+
+// exec runs one statement as the superuser, on a connection of its own: no
+// test waits for another, and none is left over for goleak to find.
+func (s *sharedServer) exec(sql string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.server.SuperURL())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		return fmt.Errorf("%s: %w", sql, err)
+	}
+	return nil
+}
+
+func (s *sharedServer) stop() error {
+	if s.server == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	// Nothing here is worth a checkpoint.
+	if err := s.server.Shutdown(ctx, embedded.Immediate); err != nil {
+		return err
+	}
+	return embedded.Remove(ctx, s.server.DataDir())
+}
+
+// startServer starts a server in a new directory, with TCP.
+func startServer(ctx context.Context, settings map[string]string) (*embedded.Server, error) {
+	dir, err := os.MkdirTemp(base, prefix)
+	if err != nil {
+		return nil, err
+	}
+	return startIn(ctx, dir, "127.0.0.1:0", settings)
+}
+
+func startIn(ctx context.Context, dir, listen string, settings map[string]string) (*embedded.Server, error) {
+	c := embedded.Config{
+		DataDir:  dir,
+		BinDir:   os.Getenv("HOWDAH_TEST_PG_BINDIR"),
+		Listen:   listen,
+		Settings: settings,
+	}
+	var err error
+	if c.CacheDir, err = embedded.DefaultCacheDir(); err != nil {
+		return nil, err
+	}
+	if v := strings.TrimSpace(os.Getenv("HOWDAH_TEST_PG_VERSION")); v != "" && c.BinDir == "" {
+		c.Version, c.Progress = v, os.Stderr
+		if c.BinDir, err = embedded.Download(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return embedded.Start(ctx, c)
+}
