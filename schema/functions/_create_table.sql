@@ -1,0 +1,77 @@
+CREATE OR REPLACE FUNCTION howdah._create_table(settings howdah.cache) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    -- Fixed-width columns first: no padding between them. One index only, on
+    -- nothing that an update changes, so updates stay heap-only (HOT).
+    EXECUTE format($sql$
+        CREATE %1$s TABLE howdah.%2$I (
+            hash       bigint      NOT NULL,            -- howdah.key_hash(key)
+            version    bigint      NOT NULL,            -- increases with every write
+            expires_at timestamptz NOT NULL,            -- infinity: does not expire
+            accessed   integer     NOT NULL DEFAULT 0,  -- coarse access time, minutes
+            frequency  smallint    NOT NULL DEFAULT 0,  -- LFU counter
+            key        bytea       NOT NULL,
+            value      bytea       NOT NULL,
+            CONSTRAINT %3$I PRIMARY KEY (hash)
+        ) WITH (
+            -- Room on each page for the next version of its rows.
+            fillfactor = %4$s,
+
+            -- Deletes and expiry leave dead index entries: clean after 1 %% of
+            -- the rows and a bit, not after the stock 20 %%.
+            autovacuum_vacuum_threshold = 1000,
+            autovacuum_vacuum_scale_factor = 0.01,
+            -- A cache that only grows needs its visibility map and freezing too.
+            autovacuum_vacuum_insert_threshold = 10000,
+            autovacuum_vacuum_insert_scale_factor = 0.05,
+            -- Row counts feed howdah.caches() and the plans of scans.
+            autovacuum_analyze_threshold = 1000,
+            autovacuum_analyze_scale_factor = 0.05,
+            -- Ten times the stock pace: a slow vacuum of a churning table never
+            -- catches up. Still paced: neighbours share the disk.
+            autovacuum_vacuum_cost_delay = 1,
+            autovacuum_vacuum_cost_limit = 1000,
+            -- Giving pages back to the system takes an ACCESS EXCLUSIVE lock;
+            -- a cache fills them again anyway.
+            vacuum_truncate = off,
+
+            -- The same for the values that are stored out of line.
+            toast.autovacuum_vacuum_threshold = 1000,
+            toast.autovacuum_vacuum_scale_factor = 0.01,
+            toast.autovacuum_vacuum_insert_threshold = 10000,
+            toast.autovacuum_vacuum_insert_scale_factor = 0.05,
+            toast.autovacuum_vacuum_cost_delay = 1,
+            toast.autovacuum_vacuum_cost_limit = 1000,
+            toast.vacuum_truncate = off
+        )$sql$,
+        CASE WHEN settings.durability = 'unlogged' THEN 'UNLOGGED' ELSE '' END,
+        'cache_' || settings.name,
+        'cache_' || settings.name || '_pkey',
+        settings.fillfactor);
+
+    -- EXTERNAL: what is too long for the page goes out of line as it is. Trying
+    -- to compress every such value costs more than it saves: applications that
+    -- care compress already, and reads need no decompression.
+    -- STATISTICS 0: the planner needs none of key and value, and what users
+    -- cache must not end up in pg_statistic.
+    EXECUTE format($sql$
+        ALTER TABLE howdah.%I
+            ALTER COLUMN key   SET STORAGE EXTERNAL,
+            ALTER COLUMN key   SET STATISTICS 0,
+            ALTER COLUMN value SET STORAGE EXTERNAL,
+            ALTER COLUMN value SET STATISTICS 0$sql$,
+        'cache_' || settings.name);
+
+    PERFORM howdah._own_table(settings.name);
+    IF settings.prefix_index THEN
+        PERFORM howdah._create_prefix_index(settings.name);
+    END IF;
+    PERFORM howdah._grant_cache(settings.name, r.role) FROM howdah.runtime_role AS r;
+END
+$$;
+
+COMMENT ON FUNCTION howdah._create_table(howdah.cache) IS
+'Internal. Makes the table of a cache, with its storage settings and grants.';
+
+REVOKE ALL ON FUNCTION howdah._create_table(howdah.cache) FROM PUBLIC;

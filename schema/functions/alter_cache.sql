@@ -1,0 +1,100 @@
+CREATE OR REPLACE FUNCTION howdah.alter_cache(
+    name         text,
+    durability   text     DEFAULT NULL,
+    default_ttl  interval DEFAULT NULL,
+    max_ttl      interval DEFAULT NULL,
+    max_bytes    bigint   DEFAULT NULL,
+    max_entries  bigint   DEFAULT NULL,
+    eviction     text     DEFAULT NULL,
+    fillfactor   integer  DEFAULT NULL,
+    prefix_index boolean  DEFAULT NULL,
+    reset        text[]   DEFAULT '{}',
+    empty        boolean  DEFAULT false
+) RETURNS void
+LANGUAGE plpgsql VOLATILE
+-- While ALTER waits for its lock, every other user of the cache waits behind it.
+-- Longer than deadlock_timeout (1 s), at which an autovacuum in the way gives up.
+SET lock_timeout = '2s'
+AS $$
+DECLARE
+    tbl     CONSTANT text := format('howdah.%I', 'cache_' || name);
+    -- What each setting is when nothing is said, as in howdah.create_cache.
+    initial CONSTANT jsonb := '{
+        "durability": "unlogged", "default_ttl": null, "max_ttl": null,
+        "max_bytes": null, "max_entries": null, "eviction": "allkeys-lru",
+        "fillfactor": 85, "prefix_index": false}';
+    given   CONSTANT jsonb := jsonb_strip_nulls(jsonb_build_object(
+        'durability', durability, 'default_ttl', default_ttl, 'max_ttl', max_ttl,
+        'max_bytes', max_bytes, 'max_entries', max_entries, 'eviction', eviction,
+        'fillfactor', fillfactor, 'prefix_index', prefix_index));
+    setting text;
+    before  howdah.cache;
+    after   howdah.cache;
+BEGIN
+    PERFORM howdah._check_name(name);
+    PERFORM howdah._check_admin();
+    FOREACH setting IN ARRAY coalesce(reset, '{}') LOOP
+        IF setting IS NULL OR NOT initial ? setting OR given ? setting THEN
+            RAISE EXCEPTION 'Setting % cannot be reset.', coalesce(quote_literal(setting), 'NULL')
+                USING ERRCODE = 'HW004',
+                      HINT = 'Name settings of howdah.create_cache, and give a setting or reset it, not both.';
+        END IF;
+    END LOOP;
+
+    -- Waits for another alter_cache of this cache.
+    SELECT c.* INTO before FROM howdah.cache AS c WHERE c.name = alter_cache.name FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM howdah._settings(name);  -- raises HW001
+    END IF;
+    after := jsonb_populate_record(
+        before,
+        given || (SELECT coalesce(jsonb_object_agg(d.key, d.value), '{}')
+                  FROM jsonb_each(initial) AS d WHERE d.key = ANY (reset)));
+    PERFORM howdah._check_settings(after);
+
+    UPDATE howdah.cache AS c
+    SET durability = after.durability, default_ttl = after.default_ttl, max_ttl = after.max_ttl,
+        max_bytes = after.max_bytes, max_entries = after.max_entries, eviction = after.eviction,
+        fillfactor = after.fillfactor, prefix_index = after.prefix_index
+    WHERE c.name = after.name;
+
+    IF empty THEN
+        EXECUTE 'TRUNCATE ' || tbl;
+    END IF;
+    IF after.fillfactor <> before.fillfactor THEN
+        EXECUTE format('ALTER TABLE %s SET (fillfactor = %s)', tbl, after.fillfactor);
+    END IF;
+    IF (after.durability = 'unlogged') <> (before.durability = 'unlogged') THEN
+        EXECUTE format('ALTER TABLE %s SET %s', tbl,
+                       CASE after.durability WHEN 'unlogged' THEN 'UNLOGGED' ELSE 'LOGGED' END);
+    END IF;
+    IF after.prefix_index AND NOT before.prefix_index THEN
+        PERFORM howdah._create_prefix_index(name);
+    ELSIF before.prefix_index AND NOT after.prefix_index THEN
+        EXECUTE format('DROP INDEX howdah.%I', 'cache_' || name || '_prefix');
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean) IS
+'Changes settings of a cache. Only the owner of the schema may. New TTL settings
+hold for later writes; entries keep their expiry.
+
+A change between unlogged and the other classes rewrites the table, and a new
+prefix index reads it all: the cache is locked as long as that takes, about a
+second for each few hundred megabytes. Any wait for that lock, in which other
+users of the cache wait too, ends after 2 s with 55P03 and no change. With
+empty => true there is nothing to rewrite and the lock is short.
+
+name: the cache.
+durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor,
+prefix_index: as in howdah.create_cache; NULL: unchanged.
+reset: names of settings that go back to the default of howdah.create_cache, as
+in ''{max_ttl,max_bytes}''.
+empty: true empties the cache at the same time.
+
+Errors: HW001 not found, HW002 invalid name, HW004 invalid setting, 42501 no
+privilege, 55P03 in use.';
+
+REVOKE ALL ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean)
+    FROM PUBLIC;

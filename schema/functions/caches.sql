@@ -1,0 +1,40 @@
+CREATE OR REPLACE FUNCTION howdah.caches() RETURNS TABLE (
+    name              text,
+    durability        text,
+    default_ttl       interval,
+    max_ttl           interval,
+    max_bytes         bigint,
+    max_entries       bigint,
+    eviction          text,
+    fillfactor        integer,
+    prefix_index      boolean,
+    created_at        timestamptz,
+    estimated_entries bigint,
+    table_bytes       bigint,
+    index_bytes       bigint,
+    toast_bytes       bigint
+)
+LANGUAGE sql STABLE
+AS $$
+    SELECT c.name, c.durability, c.default_ttl, c.max_ttl, c.max_bytes, c.max_entries,
+           c.eviction, c.fillfactor, c.prefix_index, c.created_at,
+           greatest(t.reltuples, 0)::bigint,
+           pg_relation_size(t.oid),
+           pg_indexes_size(t.oid),
+           coalesce(pg_total_relation_size(nullif(t.reltoastrelid, 0)), 0)
+    FROM howdah.cache AS c
+    LEFT JOIN pg_class AS t
+           ON t.relname = 'cache_' || c.name
+          AND t.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'howdah')
+    ORDER BY c.name
+$$;
+
+COMMENT ON FUNCTION howdah.caches() IS
+'The caches with their settings and cheap estimates.
+
+estimated_entries: rows by the statistics of PostgreSQL, expired ones included; 0
+before the first analyze. howdah.count counts exactly.
+table_bytes, index_bytes, toast_bytes: what they occupy on disk; toast holds the
+values that do not fit into a page.';
+
+REVOKE ALL ON FUNCTION howdah.caches() FROM PUBLIC;

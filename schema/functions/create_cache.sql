@@ -1,0 +1,56 @@
+CREATE OR REPLACE FUNCTION howdah.create_cache(
+    name         text,
+    durability   text     DEFAULT 'unlogged',
+    default_ttl  interval DEFAULT NULL,
+    max_ttl      interval DEFAULT NULL,
+    max_bytes    bigint   DEFAULT NULL,
+    max_entries  bigint   DEFAULT NULL,
+    eviction     text     DEFAULT 'allkeys-lru',
+    fillfactor   integer  DEFAULT 85,
+    prefix_index boolean  DEFAULT false
+) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah.cache;
+BEGIN
+    PERFORM howdah._check_name(name);
+    PERFORM howdah._check_admin();
+    settings := ROW(name, durability, default_ttl, max_ttl, max_bytes, max_entries,
+                    eviction, fillfactor, prefix_index, statement_timestamp())::howdah.cache;
+    PERFORM howdah._check_settings(settings);
+
+    -- The row first: of two that make the same cache, one waits and then fails.
+    INSERT INTO howdah.cache SELECT settings.* ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'Cache % already exists.', quote_literal(create_cache.name)
+            USING ERRCODE = 'HW003',
+                  HINT = 'Use another name, or change it with howdah.alter_cache.';
+    END IF;
+    PERFORM howdah._create_table(settings);
+END
+$$;
+
+COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean) IS
+'Makes a cache: the table howdah.cache_<name>. Only the owner of the schema may.
+
+name: lower-case letters, digits and underscores, beginning with a letter, at
+most 48; not ending in _pkey or _prefix.
+durability: unlogged (fastest; empty after a crash or failover), async (survives
+a crash but for the last moments, if the writer sets synchronous_commit = off) or
+sync (every committed write survives).
+default_ttl: the TTL of entries stored without one; NULL: they do not expire.
+max_ttl: caps every TTL; NULL: no cap.
+max_bytes, max_entries: the budget of the cache; NULL: none.
+eviction: what gives way beyond the budget, by the names of Redis: noeviction,
+allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu,
+volatile-random, volatile-ttl.
+fillfactor: per cent of a page that inserts fill, from 10 to 100; the rest is room
+for updates.
+prefix_index: true adds an index on the first 1024 bytes of keys, for caches that
+live by howdah.delete_prefix. It makes every insert dearer.
+
+Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege.';
+
+REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean)
+    FROM PUBLIC;

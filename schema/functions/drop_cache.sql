@@ -1,0 +1,33 @@
+CREATE OR REPLACE FUNCTION howdah.drop_cache(name text, if_exists boolean DEFAULT false) RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+-- While DROP waits for its lock, every other user of the cache waits behind it.
+-- Longer than deadlock_timeout (1 s), at which an autovacuum in the way gives up.
+SET lock_timeout = '2s'
+AS $$
+BEGIN
+    PERFORM howdah._check_name(name);
+    PERFORM howdah._check_admin();
+    DELETE FROM howdah.cache AS c WHERE c.name = drop_cache.name;
+    IF NOT FOUND THEN
+        IF if_exists THEN
+            RETURN false;
+        END IF;
+        RAISE EXCEPTION 'Cache % does not exist.', quote_literal(name)
+            USING ERRCODE = 'HW001', HINT = 'SELECT name FROM howdah.caches() lists the caches.';
+    END IF;
+    EXECUTE format('DROP TABLE IF EXISTS howdah.%I', 'cache_' || name);
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.drop_cache(text, boolean) IS
+'Drops a cache and all its entries. Only the owner of the schema may. Waits at
+most 2 s for transactions that use the cache, then fails with 55P03.
+
+name: the cache.
+if_exists: true: a cache that does not exist is no error.
+
+Returns true if there was such a cache.
+Errors: HW001 not found, HW002 invalid name, 42501 no privilege, 55P03 in use.';
+
+REVOKE ALL ON FUNCTION howdah.drop_cache(text, boolean) FROM PUBLIC;

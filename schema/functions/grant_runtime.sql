@@ -1,0 +1,36 @@
+CREATE OR REPLACE FUNCTION howdah.grant_runtime(role text, create_databases boolean DEFAULT false) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    PERFORM howdah._check_admin();
+    IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role) THEN
+        RAISE EXCEPTION 'Role % does not exist.', coalesce(quote_ident(role), 'NULL')
+            USING ERRCODE = 'undefined_object',
+                  HINT = format('Make it with CREATE ROLE %I LOGIN.', coalesce(role, 'name'));
+    END IF;
+
+    EXECUTE format('GRANT USAGE ON SCHEMA howdah TO %I', role);
+    EXECUTE format('GRANT SELECT ON howdah.cache, howdah.meta, howdah.migration TO %I', role);
+    PERFORM howdah._grant_functions(role);
+    PERFORM howdah._grant_cache(c.name, role) FROM howdah.cache AS c;
+    IF create_databases THEN
+        EXECUTE format('GRANT EXECUTE ON FUNCTION howdah.create_database(integer) TO %I', role);
+    END IF;
+
+    -- Caches and functions that come later are granted to recorded roles.
+    INSERT INTO howdah.runtime_role VALUES (role) ON CONFLICT DO NOTHING;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.grant_runtime(text, boolean) IS
+'Gives an existing role what an application needs and no more: the verbs, and the
+rows of every cache there is or will be. It can make, change or drop nothing.
+TRUNCATE is among the rights because howdah.flush truncates.
+
+role: the name of the role, as it is in pg_roles.
+create_databases: true also lets it make the caches db1 to db15 through
+howdah.create_database.
+
+Errors: 42704 no such role, 42501 no privilege.';
+
+REVOKE ALL ON FUNCTION howdah.grant_runtime(text, boolean) FROM PUBLIC;
