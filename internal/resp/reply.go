@@ -195,7 +195,7 @@ func readElems(r *bufio.Reader, kind Kind, text []byte, depth int) ([]Reply, err
 	if kind == Map {
 		count *= 2
 	}
-	elems := make([]Reply, 0, min(count, 16))
+	elems := make([]Reply, 0, min(count, 4))
 	for range count {
 		elem, err := readReply(r, depth-1)
 		if err != nil {
