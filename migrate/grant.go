@@ -1,0 +1,30 @@
+package migrate
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// GrantRuntime gives an existing role the least that an application needs, on
+// the caches there are and will be; see howdah.grant_runtime in docs/sql.md.
+// With databases the role may also make the caches db1 to db15 when a Redis
+// client selects them.
+//
+// Errors: ErrRoleNotFound, ErrPermission, those of Check.
+func GrantRuntime(ctx context.Context, conn *pgx.Conn, role string, databases bool) error {
+	if err := Check(ctx, conn); err != nil {
+		return err
+	}
+	err := transact(ctx, conn, func() error {
+		_, err := conn.Exec(ctx, "SELECT howdah.grant_runtime($1::text, $2::boolean)", role, databases)
+		return err
+	})
+	switch sqlState(err) {
+	case "42704":
+		return fail(ErrRoleNotFound, "role %q does not exist: make it with CREATE ROLE %s LOGIN", role, pgx.Identifier{role}.Sanitize())
+	case "42501":
+		return fail(ErrPermission, "this role may not grant on the schema howdah: connect as its owner")
+	}
+	return err
+}

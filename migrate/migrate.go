@@ -1,0 +1,159 @@
+// Package migrate installs, upgrades, checks and removes the Howdah schema.
+// Nothing else in Howdah changes a schema; opening a cache only checks it.
+//
+// An upgrade is one transaction: it happened or it did not. Any number of
+// programs may upgrade at once; one does the work and the others wait for it
+// and find it done. An older program never takes back what a newer one did.
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/howdah/howdah/schema"
+)
+
+// The errors a caller tells apart with errors.Is. Each error that wraps one
+// of them is a sentence that says what to do.
+var (
+	// ErrMissing says that the schema is not there, or too old for this program.
+	ErrMissing = errors.New("schema missing or too old")
+
+	// ErrTooNew says that a newer Howdah changed the schema in a way this
+	// program cannot work with.
+	ErrTooNew = errors.New("schema too new")
+
+	// ErrForeign says that there is a schema named howdah which is not ours,
+	// or that ours holds objects which are not.
+	ErrForeign = errors.New("not Howdah's")
+
+	// ErrPermission says that the role lacks a privilege.
+	ErrPermission = errors.New("permission denied")
+
+	// ErrUnsupported says that the server is too old, or a standby.
+	ErrUnsupported = errors.New("unsupported server")
+
+	// ErrRoleNotFound says that the role to grant to does not exist.
+	ErrRoleNotFound = errors.New("role not found")
+)
+
+// problem is an error with a sentence of its own and a sentinel beneath.
+type problem struct {
+	sentinel error
+	sentence string
+}
+
+func (p *problem) Error() string { return p.sentence }
+func (p *problem) Unwrap() error { return p.sentinel }
+
+func fail(sentinel error, format string, args ...any) error {
+	return &problem{sentinel, fmt.Sprintf(format, args...)}
+}
+
+// Options tune Up.
+type Options struct {
+	// Logger hears of every step. Default: none.
+	Logger *slog.Logger
+}
+
+// Result is what Up did.
+type Result struct {
+	From, To          int      // schema versions before and after; 0: there was none
+	Applied           []string // names of the migrations applied
+	FunctionsReplaced bool
+}
+
+// Up brings the schema of the database to the version of this program, in one
+// transaction. It does nothing if the schema is there already, or newer.
+//
+// Errors: ErrPermission, ErrForeign, ErrTooNew, ErrUnsupported, or the
+// database's own.
+func Up(ctx context.Context, conn *pgx.Conn, opts Options) (Result, error) {
+	log := opts.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	// Most of the time there is nothing to do: no lock, no privilege needed.
+	if s, err := inspect(ctx, conn); err == nil && len(plan(s)) == 0 {
+		return Result{From: s.version, To: s.version}, s.usable()
+	}
+
+	var result Result
+	err := transact(ctx, conn, func() error {
+		s, err := inspect(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if err := s.usable(); err != nil {
+			return err
+		}
+		result = Result{From: s.version, To: max(s.version, schema.Latest())}
+		steps := plan(s)
+		if len(steps) == 0 {
+			return nil
+		}
+		if err := s.changeable(); err != nil {
+			return err
+		}
+		for _, step := range steps {
+			log.Info("howdah: schema step", "step", step.name)
+			if err := run(ctx, conn, step.sql); err != nil {
+				return fmt.Errorf("howdah: schema step %q failed, nothing was changed: %w", step.name, err)
+			}
+			switch step.kind {
+			case migration:
+				result.Applied = append(result.Applied, step.name)
+			case functions:
+				result.FunctionsReplaced = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	return result, nil
+}
+
+// lockKey is the advisory lock of whoever changes the schema: "howdah" in ASCII.
+const lockKey = 0x686f77646168
+
+// begin is spelled out because the database's defaults may be different. The
+// lock comes first: what is read after it cannot change any more.
+var begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n" +
+	"SELECT pg_advisory_xact_lock(" + strconv.Itoa(lockKey) + ");\n"
+
+// transact runs fn in a transaction that holds the lock.
+func transact(ctx context.Context, conn *pgx.Conn, fn func() error) error {
+	err := run(ctx, conn, begin)
+	if err == nil {
+		err = fn()
+	}
+	if err == nil {
+		return run(ctx, conn, "COMMIT")
+	}
+	// A cancelled context must not leave the transaction open; where the
+	// connection is gone, so is the transaction.
+	_ = run(context.WithoutCancel(ctx), conn, "ROLLBACK")
+	return err
+}
+
+// run executes statements that take no arguments and whose rows do not matter.
+func run(ctx context.Context, conn *pgx.Conn, sql string) error {
+	return conn.PgConn().Exec(ctx, sql).Close()
+}
+
+// sqlState is the SQLSTATE of a PostgreSQL error, or "".
+func sqlState(err error) string {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return pgErr.Code
+	}
+	return ""
+}

@@ -1,0 +1,205 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/schema"
+)
+
+// Querier is a connection, a pool or a transaction.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// state is what a database looks like. The zero state is a database without
+// the schema.
+type state struct {
+	role      string // the current role
+	database  string
+	server    int  // server_version_num
+	standby   bool // in recovery
+	mayCreate bool // the role may create schemas in the database
+
+	owner     string // of the schema howdah; "": there is none
+	mayOwn    bool   // the role may act as the owner
+	mayAdd    bool   // the role may create objects in the schema
+	foreign   bool   // the schema holds something, but nothing of ours
+	version   int    // the newest migration; 0: none
+	breaking  int    // the newest migration that is breaking and newer than ours; 0: none
+	functions int
+	digest    string
+}
+
+// inspect reads the state. It needs no privilege but that of connecting, as
+// long as the schema is not there.
+func inspect(ctx context.Context, q Querier) (state, error) {
+	var s state
+	var ours, empty bool
+	err := q.QueryRow(ctx, `
+		SELECT current_user::text, current_database()::text,
+		       current_setting('server_version_num')::integer, pg_is_in_recovery(),
+		       has_database_privilege(current_database(), 'CREATE'),
+		       coalesce(pg_get_userbyid(n.nspowner)::text, ''),
+		       coalesce(pg_has_role(n.nspowner, 'USAGE'), false),
+		       coalesce(has_schema_privilege(n.oid, 'CREATE'), false),
+		       (SELECT count(*) = 2 FROM pg_class AS c
+		        WHERE c.relnamespace = n.oid AND c.relkind = 'r' AND c.relname IN ('migration', 'meta')),
+		       NOT EXISTS (SELECT FROM pg_class AS c WHERE c.relnamespace = n.oid)
+		           AND NOT EXISTS (SELECT FROM pg_proc AS p WHERE p.pronamespace = n.oid)
+		           AND NOT EXISTS (SELECT FROM pg_type AS t WHERE t.typnamespace = n.oid)
+		FROM (VALUES ('howdah')) AS v (name)
+		LEFT JOIN pg_namespace AS n ON n.nspname = v.name`).
+		Scan(&s.role, &s.database, &s.server, &s.standby, &s.mayCreate,
+			&s.owner, &s.mayOwn, &s.mayAdd, &ours, &empty)
+	if err != nil {
+		return state{}, err
+	}
+	if !ours {
+		s.foreign = !empty
+		return s, nil
+	}
+	err = readVersions(ctx, q, &s)
+	if sqlState(err) == "42501" {
+		return state{}, fail(ErrPermission,
+			"role %q may not read the schema howdah of database %q: connect as its owner %q, or run \"howdah migrate --runtime-role %s\" as the owner",
+			s.role, s.database, s.owner, s.role)
+	}
+	if err != nil {
+		// A schema of that name with other tables migration and meta.
+		if code := sqlState(err); code == "42703" || code == "42P01" || errors.Is(err, pgx.ErrNoRows) {
+			s.foreign = true
+			return s, nil
+		}
+		return state{}, err
+	}
+	return s, nil
+}
+
+func readVersions(ctx context.Context, q Querier, s *state) error {
+	return q.QueryRow(ctx, fmt.Sprintf(`
+		SELECT (SELECT coalesce(max(version), 0) FROM howdah.migration),
+		       (SELECT coalesce(max(version), 0) FROM howdah.migration WHERE breaking AND version > %d),
+		       functions, functions_digest
+		FROM howdah.meta`, schema.Latest())).
+		Scan(&s.version, &s.breaking, &s.functions, &s.digest)
+}
+
+// usable says why this program cannot work with the database, if so.
+func (s state) usable() error {
+	switch {
+	case s.server < 140000:
+		return fail(ErrUnsupported, "the server runs PostgreSQL %d, Howdah needs 14 or newer: upgrade PostgreSQL", s.server/10000)
+	case s.foreign:
+		return fail(ErrForeign, "database %q has a schema named howdah that is not Howdah's: rename it, or use another database", s.database)
+	case s.breaking > 0:
+		return fail(ErrTooNew, "the schema in database %q has version %d, which this program does not know (its own is %d): upgrade the program",
+			s.database, s.version, schema.Latest())
+	}
+	return nil
+}
+
+// changeable says why the role cannot change the schema, if so.
+func (s state) changeable() error {
+	switch {
+	case s.standby:
+		return fail(ErrUnsupported, "database %q is on a standby, which is read-only: connect to the primary", s.database)
+	case s.owner == "" && !s.mayCreate:
+		return fail(ErrPermission, "role %q may not create the schema howdah: run GRANT CREATE ON DATABASE %s TO %s as the owner of the database",
+			s.role, pgx.Identifier{s.database}.Sanitize(), pgx.Identifier{s.role}.Sanitize())
+	case s.owner != "" && !s.mayOwn:
+		return fail(ErrPermission, "the schema howdah of database %q belongs to role %q: connect as that role, or run GRANT %s TO %s",
+			s.database, s.owner, pgx.Identifier{s.owner}.Sanitize(), pgx.Identifier{s.role}.Sanitize())
+	}
+	return nil
+}
+
+// Check says whether this program can work with the database's schema, in one
+// or two short queries. It needs no more than the privileges of a runtime role.
+//
+// Errors: ErrMissing, ErrTooNew, ErrForeign, ErrPermission, ErrUnsupported,
+// or the database's own.
+func Check(ctx context.Context, q Querier) error {
+	s, err := inspect(ctx, q)
+	if err != nil {
+		return err
+	}
+	if err := s.usable(); err != nil {
+		return err
+	}
+	switch {
+	case s.version == 0:
+		return fail(ErrMissing, "database %q has no Howdah schema: run \"howdah migrate\"", s.database)
+	case s.version < schema.Latest():
+		return fail(ErrMissing, "the schema in database %q has version %d, this program needs %d: run \"howdah migrate\"",
+			s.database, s.version, schema.Latest())
+	case s.version == schema.Latest() && s.functions < schema.FunctionsVersion:
+		return fail(ErrMissing, "the SQL functions in database %q have version %d, this program needs %d: run \"howdah migrate\"",
+			s.database, s.functions, schema.FunctionsVersion)
+	}
+	return nil
+}
+
+// Status is what the schema of a database looks like to this program.
+type Status struct {
+	Version, Latest  int       // migrations: newest applied (0: none), newest known
+	Applied          []Applied // in order
+	Pending          []string  // names of migrations that Up would apply
+	Functions        int       // version of the SQL functions installed
+	FunctionsCurrent bool      // they are those of this program, or newer
+	Caches           []string  // names of the caches
+}
+
+// Applied is one migration that the database has.
+type Applied struct {
+	Version  int
+	Name     string
+	Breaking bool
+	At       string // RFC 3339, UTC
+}
+
+// ReadStatus reads the status. A missing schema is a status, not an error.
+//
+// Errors: ErrForeign, ErrPermission, ErrUnsupported, or the database's own;
+// with ErrTooNew the status is valid.
+func ReadStatus(ctx context.Context, conn *pgx.Conn) (Status, error) {
+	s, err := inspect(ctx, conn)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := s.usable(); err != nil && !errors.Is(err, ErrTooNew) {
+		return Status{}, err
+	}
+	st := Status{Version: s.version, Latest: schema.Latest(), Functions: s.functions, FunctionsCurrent: true}
+	for _, step := range plan(s) {
+		switch step.kind {
+		case migration:
+			st.Pending = append(st.Pending, step.name)
+		case functions:
+			st.FunctionsCurrent = false
+		}
+	}
+	if s.version == 0 {
+		return st, nil
+	}
+	rows, err := conn.Query(ctx, `
+		SELECT version, name, breaking, to_char(applied_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+		FROM howdah.migration ORDER BY version`)
+	if err != nil {
+		return Status{}, err
+	}
+	if st.Applied, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Applied]); err != nil {
+		return Status{}, err
+	}
+	rows, err = conn.Query(ctx, "SELECT name FROM howdah.cache ORDER BY name")
+	if err != nil {
+		return Status{}, err
+	}
+	if st.Caches, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+		return Status{}, err
+	}
+	return st, s.usable()
+}
