@@ -41,7 +41,7 @@ func binaries(ctx context.Context, c Config, existing int) (installation, error)
 		Repository: c.Repository, Progress: c.Progress, Logger: c.Logger,
 	})
 	if err != nil {
-		return installation{}, err
+		return installation{}, notFound(want, err)
 	}
 	return inspect(ctx, dir)
 }
