@@ -1,0 +1,19 @@
+CREATE OR REPLACE FUNCTION howdah.add(cache text, key bytea, value bytea, ttl interval DEFAULT NULL)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    RETURN howdah._put_absent(howdah._settings(cache), key, value, ttl) IS NOT NULL;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.add(text, bytea, bytea, interval) IS
+'Stores a value only if the key is absent or expired. Of many that add one key at
+once, one succeeds.
+
+cache, key, value, ttl: as in howdah.set.
+
+Returns true if it stored the value.
+Errors: as howdah.set.';
+
+REVOKE ALL ON FUNCTION howdah.add(text, bytea, bytea, interval) FROM PUBLIC;

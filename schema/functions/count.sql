@@ -1,0 +1,23 @@
+CREATE OR REPLACE FUNCTION howdah.count(cache text) RETURNS bigint
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    result   bigint;
+BEGIN
+    EXECUTE format('SELECT count(*) FROM howdah.%I AS c WHERE c.expires_at > statement_timestamp()',
+                   'cache_' || settings.name)
+    INTO result;
+    RETURN result;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.count(text) IS
+'The number of live entries, exactly: it reads the whole table. For an estimate at
+no cost see howdah.caches.
+
+cache: the name of a cache.
+
+Errors: HW001 cache not found.';
+
+REVOKE ALL ON FUNCTION howdah.count(text) FROM PUBLIC;

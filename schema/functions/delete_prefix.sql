@@ -1,0 +1,54 @@
+CREATE OR REPLACE FUNCTION howdah.delete_prefix(cache text, prefix bytea, max_rows integer DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    indexed  bytea        := substring(howdah._check_key(prefix) FROM 1 FOR 1024);
+    range    text         := '';
+    deleted  bigint;
+BEGIN
+    IF max_rows < 1 THEN
+        RAISE EXCEPTION 'max_rows is %, which is not positive.', max_rows
+            USING ERRCODE = 'HW012', HINT = 'Give a positive number, or NULL for no limit.';
+    END IF;
+    IF settings.prefix_index THEN
+        range := 'AND substring(c.key FROM 1 FOR 1024) >= $2';
+        IF howdah._prefix_end(indexed) IS NOT NULL THEN
+            range := range || ' AND substring(c.key FROM 1 FOR 1024) < $3';
+        END IF;
+    END IF;
+
+    -- Locks first, by hash: the order of every statement on many rows.
+    EXECUTE format($sql$
+        WITH doomed AS MATERIALIZED (
+            SELECT c.hash
+            FROM howdah.%1$I AS c
+            WHERE substring(c.key FROM 1 FOR octet_length($1)) = $1 %2$s
+              AND c.expires_at > statement_timestamp()
+            ORDER BY c.hash
+            LIMIT $4
+            FOR UPDATE
+        )
+        DELETE FROM howdah.%1$I AS c USING doomed AS d WHERE c.hash = d.hash
+        $sql$, 'cache_' || settings.name, range)
+    USING prefix, indexed, howdah._prefix_end(indexed), max_rows;
+    GET DIAGNOSTICS deleted = ROW_COUNT;
+    RETURN deleted;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.delete_prefix(text, bytea, integer) IS
+'Removes the keys that begin with a prefix. Without a prefix index (see
+howdah.create_cache) it reads the whole table.
+
+cache: the name of a cache.
+prefix: any bytes, compared as bytes: no character is special. The empty prefix
+is every key.
+max_rows: at most so many keys; call again until it returns less. NULL: all.
+
+Returns how many it removed.
+Errors: HW001 cache not found, HW007 prefix too long, HW012 NULL or max_rows not
+positive.';
+
+REVOKE ALL ON FUNCTION howdah.delete_prefix(text, bytea, integer) FROM PUBLIC;

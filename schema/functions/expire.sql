@@ -1,0 +1,30 @@
+CREATE OR REPLACE FUNCTION howdah.expire(cache text, key bytea, ttl interval DEFAULT NULL) RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    changed  bigint;
+BEGIN
+    EXECUTE format($sql$
+        UPDATE howdah.%I AS c
+        SET version    = greatest(c.version + 1, howdah._clock()),
+            expires_at = $3
+        WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
+        $sql$, 'cache_' || settings.name)
+    USING howdah.key_hash(howdah._check_key(key)), key, howdah._expiry(settings, ttl);
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN changed > 0;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.expire(text, bytea, interval) IS
+'Sets the TTL of an entry, longer or shorter. The entry gets a new version.
+
+cache: the name of a cache.
+key: at most 65536 bytes.
+ttl: from now; as in howdah.set.
+
+Returns true if the key exists.
+Errors: HW001 cache not found, HW007 key too long, HW009 invalid TTL, HW012 NULL.';
+
+REVOKE ALL ON FUNCTION howdah.expire(text, bytea, interval) FROM PUBLIC;

@@ -1,0 +1,43 @@
+CREATE OR REPLACE FUNCTION howdah.flush(cache text) RETURNS text
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah.cache  := howdah._settings(cache);
+    tbl      CONSTANT text := format('howdah.%I', 'cache_' || settings.name);
+    waits    CONSTANT text := current_setting('lock_timeout');
+BEGIN
+    BEGIN
+        -- While TRUNCATE waits for its lock, every other user of the cache
+        -- waits behind it: one old reader must not stop them all.
+        PERFORM set_config('lock_timeout', '100ms', true);
+        EXECUTE 'TRUNCATE ' || tbl;
+        PERFORM set_config('lock_timeout', waits, true);
+        RETURN 'truncate';
+    EXCEPTION
+        WHEN lock_not_available THEN
+            NULL;  -- lock_timeout is back with the rest
+    END;
+
+    -- Locks first, by hash: the order of every statement on many rows.
+    EXECUTE format($sql$
+        WITH doomed AS MATERIALIZED (
+            SELECT c.hash FROM %1$s AS c ORDER BY c.hash FOR UPDATE
+        )
+        DELETE FROM %1$s AS c USING doomed AS d WHERE c.hash = d.hash
+        $sql$, tbl);
+    RETURN 'delete';
+END
+$$;
+
+COMMENT ON FUNCTION howdah.flush(text) IS
+'Removes every entry. It truncates the table if it gets the lock within 100 ms,
+and deletes row by row otherwise. Call it by itself: in a longer transaction the
+lock of TRUNCATE keeps everybody else waiting until the end, and a transaction
+with an older snapshot sees an empty cache.
+
+cache: the name of a cache.
+
+Returns truncate or delete: how it was done.
+Errors: HW001 cache not found.';
+
+REVOKE ALL ON FUNCTION howdah.flush(text) FROM PUBLIC;

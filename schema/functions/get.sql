@@ -1,0 +1,27 @@
+CREATE OR REPLACE FUNCTION howdah.get(cache text, key bytea) RETURNS bytea
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    result   bytea;
+BEGIN
+    EXECUTE format($sql$
+        SELECT c.value
+        FROM howdah.%I AS c
+        WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
+        $sql$, 'cache_' || settings.name)
+    INTO result
+    USING howdah.key_hash(howdah._check_key(key)), key;
+    RETURN result;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.get(text, bytea) IS
+'Reads one value. NULL: the key is absent or expired.
+
+cache: the name of a cache.
+key: at most 65536 bytes; the empty key is a key.
+
+Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
+
+REVOKE ALL ON FUNCTION howdah.get(text, bytea) FROM PUBLIC;

@@ -1,0 +1,28 @@
+CREATE OR REPLACE FUNCTION howdah.get_and_delete(cache text, key bytea) RETURNS bytea
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    result   bytea;
+BEGIN
+    EXECUTE format($sql$
+        DELETE FROM howdah.%I AS c
+        WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
+        RETURNING c.value
+        $sql$, 'cache_' || settings.name)
+    INTO result
+    USING howdah.key_hash(howdah._check_key(key)), key;
+    RETURN result;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.get_and_delete(text, bytea) IS
+'Removes a key and returns the value it had. Of many that ask at once, one gets
+the value. NULL: the key was absent or expired.
+
+cache: the name of a cache.
+key: at most 65536 bytes.
+
+Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
+
+REVOKE ALL ON FUNCTION howdah.get_and_delete(text, bytea) FROM PUBLIC;

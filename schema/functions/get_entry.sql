@@ -1,0 +1,31 @@
+CREATE OR REPLACE FUNCTION howdah.get_entry(cache text, key bytea)
+RETURNS TABLE (value bytea, version bigint, expires_at timestamptz, ttl interval)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+BEGIN
+    RETURN QUERY EXECUTE format($sql$
+        SELECT c.value,
+               c.version,
+               nullif(c.expires_at, 'infinity'),
+               CASE WHEN c.expires_at < 'infinity' THEN c.expires_at - statement_timestamp()
+                    ELSE howdah.no_expiry() END
+        FROM howdah.%I AS c
+        WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
+        $sql$, 'cache_' || settings.name)
+    USING howdah.key_hash(howdah._check_key(key)), key;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.get_entry(text, bytea) IS
+'Reads one entry: its value, its version (for howdah.compare_and_set), when it
+expires (NULL: it does not) and the TTL that remains (howdah.no_expiry(): none).
+No row: the key is absent or expired.
+
+cache: the name of a cache.
+key: at most 65536 bytes.
+
+Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
+
+REVOKE ALL ON FUNCTION howdah.get_entry(text, bytea) FROM PUBLIC;

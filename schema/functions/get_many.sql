@@ -1,0 +1,26 @@
+CREATE OR REPLACE FUNCTION howdah.get_many(cache text, keys bytea[])
+RETURNS TABLE (key bytea, value bytea)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+BEGIN
+    RETURN QUERY EXECUTE format($sql$
+        SELECT c.key, c.value
+        FROM howdah.%I AS c
+        WHERE c.hash = ANY ($1) AND c.key = ANY ($2) AND c.expires_at > statement_timestamp()
+        $sql$, 'cache_' || settings.name)
+    USING howdah._key_hashes(keys), keys;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.get_many(text, bytea[]) IS
+'Reads many values in one snapshot. Returns a row for each key that exists, in no
+order; a key that is named twice is answered once.
+
+cache: the name of a cache.
+keys: each at most 65536 bytes; none NULL.
+
+Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
+
+REVOKE ALL ON FUNCTION howdah.get_many(text, bytea[]) FROM PUBLIC;

@@ -1,0 +1,51 @@
+CREATE OR REPLACE FUNCTION howdah.increment(cache text, key bytea, delta bigint DEFAULT 1, ttl interval DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    result   bytea;
+BEGIN
+    IF delta IS NULL THEN
+        RAISE EXCEPTION 'The delta is NULL.'
+            USING ERRCODE = 'HW012', HINT = 'Give an integer; it may be negative.';
+    END IF;
+
+    -- The sum is made from the row as it is when it is locked. An expired row
+    -- and another key's row count as absent.
+    EXECUTE format($sql$
+        INSERT INTO howdah.%I AS c (hash, version, expires_at, key, value)
+        VALUES ($1, howdah._clock(), $2, $3, convert_to($4::text, 'UTF8'))
+        ON CONFLICT (hash) DO UPDATE
+        SET version    = greatest(c.version + 1, excluded.version),
+            expires_at = CASE WHEN c.key = excluded.key AND c.expires_at > statement_timestamp()
+                              THEN c.expires_at ELSE excluded.expires_at END,
+            key        = excluded.key,
+            value      = CASE WHEN c.key = excluded.key AND c.expires_at > statement_timestamp()
+                              THEN howdah._add_integer(c.value, $4) ELSE excluded.value END
+        WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
+                   ELSE howdah._evict($5) END
+        RETURNING c.value
+        $sql$, 'cache_' || settings.name)
+    INTO result
+    USING howdah.key_hash(howdah._check_key(key)), howdah._expiry(settings, ttl),
+          key, delta, settings.durability;
+    RETURN howdah._integer(result);
+END
+$$;
+
+COMMENT ON FUNCTION howdah.increment(text, bytea, bigint, interval) IS
+'Adds to a decimal integer, beginning at zero if the key is absent or expired. No
+increment is ever lost.
+
+cache: the name of a cache.
+key: at most 65536 bytes.
+delta: what to add; it may be negative.
+ttl: of a new entry, as in howdah.set; an existing entry keeps its own.
+
+Returns the sum.
+Errors: HW001 cache not found, HW005 the value is not an integer, HW006 overflow,
+HW007 key too long, HW009 invalid TTL, HW010 collision (class sync), HW012 NULL.
+After an error the value is what it was.';
+
+REVOKE ALL ON FUNCTION howdah.increment(text, bytea, bigint, interval) FROM PUBLIC;

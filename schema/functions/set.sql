@@ -1,0 +1,42 @@
+CREATE OR REPLACE FUNCTION howdah.set(cache text, key bytea, value bytea, ttl interval DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    result   bigint;
+BEGIN
+    EXECUTE format($sql$
+        INSERT INTO howdah.%I AS c (hash, version, expires_at, key, value)
+        VALUES ($1, howdah._clock(), $2, $3, $4)
+        ON CONFLICT (hash) DO UPDATE
+        SET version    = greatest(c.version + 1, excluded.version),
+            expires_at = excluded.expires_at,
+            key        = excluded.key,
+            value      = excluded.value
+        WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
+                   ELSE howdah._evict($5) END
+        RETURNING c.version
+        $sql$, 'cache_' || settings.name)
+    INTO result
+    USING howdah.key_hash(howdah._check_key(key)), howdah._expiry(settings, ttl),
+          key, howdah._check_value(value), settings.durability;
+    RETURN result;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.set(text, bytea, bytea, interval) IS
+'Stores a value, whether the key exists or not; TTL included, nothing of an older
+entry remains.
+
+cache: the name of a cache.
+key: at most 65536 bytes.
+value: at most 512 MiB.
+ttl: NULL: the default of the cache; howdah.no_expiry(): none. The maximum of the
+cache caps it.
+
+Returns the version of the entry, which is greater than any the key had.
+Errors: HW001 cache not found, HW007 key too long, HW008 value too large, HW009
+invalid TTL, HW010 collision (class sync), HW012 NULL.';
+
+REVOKE ALL ON FUNCTION howdah.set(text, bytea, bytea, interval) FROM PUBLIC;

@@ -1,0 +1,52 @@
+CREATE OR REPLACE FUNCTION howdah.set_many(cache text, keys bytea[], "values" bytea[], ttl interval DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    hashes   bigint[]     := howdah._key_hashes(keys);
+    stored   bigint;
+BEGIN
+    IF cardinality(keys) IS DISTINCT FROM cardinality("values") THEN
+        RAISE EXCEPTION 'There are % keys but % values.', cardinality(keys), coalesce(cardinality("values")::text, 'NULL')
+            USING ERRCODE = 'HW012', HINT = 'Give one value for each key.';
+    END IF;
+
+    -- Sorted by hash: two that store the same keys lock rows in one order. A
+    -- statement cannot write a row twice, so of one slot the last item remains.
+    EXECUTE format($sql$
+        INSERT INTO howdah.%I AS c (hash, version, expires_at, key, value)
+        SELECT DISTINCT ON (i.hash) i.hash, howdah._clock(), $2, i.key, howdah._check_value(i.value)
+        FROM unnest($1, $3, $4) WITH ORDINALITY AS i (hash, key, value, position)
+        ORDER BY i.hash, i.position DESC
+        ON CONFLICT (hash) DO UPDATE
+        SET version    = greatest(c.version + 1, excluded.version),
+            expires_at = excluded.expires_at,
+            key        = excluded.key,
+            value      = excluded.value
+        WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
+                   ELSE howdah._evict($5) END
+        $sql$, 'cache_' || settings.name)
+    USING hashes, howdah._expiry(settings, ttl), keys, "values", settings.durability;
+    GET DIAGNOSTICS stored = ROW_COUNT;
+
+    -- Two keys of the call itself with one hash.
+    IF settings.durability = 'sync' AND stored < (SELECT count(DISTINCT k) FROM unnest(keys) AS k) THEN
+        PERFORM howdah._evict(settings.durability);
+    END IF;
+    RETURN stored;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.set_many(text, bytea[], bytea[], interval) IS
+'Stores many values with one TTL, all or none. A key that is named twice takes its
+last value.
+
+cache: the name of a cache.
+keys, values: as many keys as values, in the same order; none NULL.
+ttl: as in howdah.set.
+
+Returns the number of entries stored.
+Errors: as howdah.set; HW012 also if keys and values differ in number.';
+
+REVOKE ALL ON FUNCTION howdah.set_many(text, bytea[], bytea[], interval) FROM PUBLIC;

@@ -1,0 +1,30 @@
+CREATE OR REPLACE FUNCTION howdah.touch(cache text, key bytea, ttl interval DEFAULT NULL) RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    touched  bigint;
+BEGIN
+    EXECUTE format($sql$
+        UPDATE howdah.%I AS c
+        SET expires_at = greatest(c.expires_at, $3)
+        WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
+        $sql$, 'cache_' || settings.name)
+    USING howdah.key_hash(howdah._check_key(key)), key, howdah._expiry(settings, ttl);
+    GET DIAGNOSTICS touched = ROW_COUNT;
+    RETURN touched > 0;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.touch(text, bytea, interval) IS
+'Keeps an entry alive: extends its TTL, never shortens it. The version stays: to
+keep a session alive must not defeat somebody''s howdah.compare_and_set.
+
+cache: the name of a cache.
+key: at most 65536 bytes.
+ttl: from now; as in howdah.set.
+
+Returns true if the key exists.
+Errors: HW001 cache not found, HW007 key too long, HW009 invalid TTL, HW012 NULL.';
+
+REVOKE ALL ON FUNCTION howdah.touch(text, bytea, interval) FROM PUBLIC;

@@ -1,0 +1,29 @@
+CREATE OR REPLACE FUNCTION howdah.ttl(cache text, key bytea) RETURNS interval
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $$
+DECLARE
+    settings howdah.cache := howdah._settings(cache);
+    result   interval;
+BEGIN
+    EXECUTE format($sql$
+        SELECT CASE WHEN c.expires_at < 'infinity' THEN c.expires_at - statement_timestamp()
+                    ELSE howdah.no_expiry() END
+        FROM howdah.%I AS c
+        WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
+        $sql$, 'cache_' || settings.name)
+    INTO result
+    USING howdah.key_hash(howdah._check_key(key)), key;
+    RETURN result;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.ttl(text, bytea) IS
+'The TTL that remains to an entry, to the microsecond; howdah.no_expiry() if it
+does not expire; NULL if the key is absent or expired.
+
+cache: the name of a cache.
+key: at most 65536 bytes.
+
+Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
+
+REVOKE ALL ON FUNCTION howdah.ttl(text, bytea) FROM PUBLIC;
