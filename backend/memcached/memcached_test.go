@@ -1,0 +1,137 @@
+//go:build peers
+
+package memcached_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/backend"
+	"github.com/howdah/howdah/backend/backendtest"
+	"github.com/howdah/howdah/backend/memcached"
+)
+
+func open(t *testing.T, url string) *memcached.Store {
+	t.Helper()
+	store, err := memcached.Open(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
+}
+
+func TestConformance(t *testing.T) {
+	one := backendtest.StartMemcached(t).Addr
+	two := backendtest.StartMemcached(t).Addr
+	for name, url := range map[string]string{
+		"OneServer":  "memcached://" + one + "?timeout=5s",
+		"TwoServers": "memcached://" + one + "," + two + "?timeout=5s",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			caps, known := backend.CapabilitiesOf(open(t, url))
+			require.True(t, known)
+			backendtest.Run(t, func(t *testing.T) howdah.Backend { return open(t, url) }, caps)
+		})
+	}
+}
+
+// TestServersShareKeys: every key is on one server, and both have some.
+func TestServersShareKeys(t *testing.T) {
+	one, two := backendtest.StartMemcached(t).Addr, backendtest.StartMemcached(t).Addr
+	store := open(t, "memcached://"+one+","+two)
+	var items []howdah.Item
+	var keys []string
+	for i := range 100 {
+		keys = append(keys, fmt.Sprint("key", i))
+		items = append(items, howdah.Item{Key: keys[i], Value: []byte("v")})
+	}
+	require.NoError(t, store.SetMany(t.Context(), items, 0))
+	first, err := open(t, "memcached://"+one).GetMany(t.Context(), keys)
+	require.NoError(t, err)
+	second, err := open(t, "memcached://"+two).GetMany(t.Context(), keys)
+	require.NoError(t, err)
+	require.NotEmpty(t, first)
+	require.NotEmpty(t, second)
+	require.Len(t, keys, len(first)+len(second))
+}
+
+// TestOwnClient: New works with an application's client.
+func TestOwnClient(t *testing.T) {
+	client := memcache.New(backendtest.StartMemcached(t).Addr)
+	store, err := memcached.New(client, &memcached.Options{DefaultTTL: time.Second, MaxValueBytes: 10})
+	require.NoError(t, err)
+	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
+	require.Eventually(t, func() bool {
+		_, err := store.Get(t.Context(), "k")
+		return errors.Is(err, howdah.ErrMiss)
+	}, 10*time.Second, 10*time.Millisecond, "the default TTL was not used")
+	require.ErrorIs(t, store.Set(t.Context(), "k", make([]byte, 11), 0), howdah.ErrValueTooLarge)
+	require.NoError(t, store.Close())
+	require.NoError(t, client.Ping())
+}
+
+// TestLargerItems: servers with a larger item limit hold larger values, and a
+// limit set too high is told by the server's own refusal.
+func TestLargerItems(t *testing.T) {
+	large := backendtest.StartMemcached(t, "-I", "4m").Addr
+	store := open(t, fmt.Sprintf("memcached://%s?max_value_bytes=%d", large, 3<<20))
+	value := make([]byte, 3<<20)
+	require.NoError(t, store.Set(t.Context(), "k", value, 0))
+	got, err := store.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.Len(t, got, len(value))
+
+	small := backendtest.StartMemcached(t).Addr
+	store = open(t, fmt.Sprintf("memcached://%s?max_value_bytes=%d", small, 3<<20))
+	require.ErrorIs(t, store.Set(t.Context(), "k", value, 0), howdah.ErrValueTooLarge)
+}
+
+// TestStoppedServer: a server that hangs holds nobody longer than the
+// caller's context, and is of use again when it goes on.
+func TestStoppedServer(t *testing.T) {
+	peer := backendtest.StartMemcached(t)
+	store := open(t, "memcached://"+peer.Addr+"?timeout=1s")
+	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
+	require.NoError(t, peer.Process.Signal(syscall.SIGSTOP))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(30*time.Millisecond, cancel)
+	start := time.Now()
+	_, err := store.Get(ctx, "k")
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, time.Since(start), 900*time.Millisecond)
+
+	ctx, cancel = context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, store.Set(ctx, "k", []byte("v2"), 0), context.DeadlineExceeded)
+
+	_, err = store.Get(t.Context(), "k")
+	require.ErrorIs(t, err, howdah.ErrTimeout)
+	require.ErrorIs(t, store.Delete(t.Context(), "k"), howdah.ErrUnknownOutcome)
+
+	require.NoError(t, peer.Process.Signal(syscall.SIGCONT))
+	require.Eventually(t, func() bool {
+		_, err := store.Get(t.Context(), "k")
+		return err == nil || errors.Is(err, howdah.ErrMiss)
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestServerAway(t *testing.T) {
+	peer := backendtest.StartMemcached(t)
+	store := open(t, "memcached://"+peer.Addr)
+	require.NoError(t, peer.Process.Kill())
+	require.Eventually(t, func() bool { // the first call may find the old connection
+		_, err := store.Get(t.Context(), "k")
+		return errors.Is(err, howdah.ErrUnavailable)
+	}, 10*time.Second, 10*time.Millisecond)
+	_, err := memcached.Open(t.Context(), "memcached://"+peer.Addr)
+	require.ErrorIs(t, err, howdah.ErrUnavailable)
+}
