@@ -122,13 +122,18 @@ func start(ctx context.Context, c Config, who account, held *lock) (*Server, err
 	if err != nil {
 		return nil, err
 	}
+	if major != 0 && major < OldestMajor {
+		return nil, fmt.Errorf("data directory %s was made by PostgreSQL %d, which is not supported: choose an empty data directory", c.DataDir, major)
+	}
+	if want, _ := c.major(); want != 0 && major != 0 && want != major {
+		return nil, wrongMajor(c.DataDir, major, want)
+	}
 	bin, err := binaries(ctx, c, major)
 	if err != nil {
 		return nil, err
 	}
 	if major != 0 && major != bin.major {
-		return nil, fmt.Errorf("data directory %s was made by PostgreSQL %d and cannot be used by PostgreSQL %d: run PostgreSQL %d, or choose an empty data directory",
-			c.DataDir, major, bin.major, major)
+		return nil, wrongMajor(c.DataDir, major, bin.major)
 	}
 	if err := who.canReach(bin.dir); err != nil {
 		return nil, err
@@ -161,6 +166,11 @@ func start(ctx context.Context, c Config, who account, held *lock) (*Server, err
 		return nil, err
 	}
 	return s, nil
+}
+
+func wrongMajor(dir string, is, run int) error {
+	return fmt.Errorf("data directory %s was made by PostgreSQL %d and cannot be used by PostgreSQL %d: run PostgreSQL %d, or choose an empty data directory",
+		dir, is, run, is)
 }
 
 // URL connects to database "howdah" as its owner, by the Unix socket.

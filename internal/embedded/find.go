@@ -53,15 +53,13 @@ func versionText(major int) string {
 	return strconv.Itoa(major)
 }
 
-// newest picks the newest of want's major version, or for 0 of the supported
-// ones.
+// newest picks the first one of the wanted major version, or for 0 the newest
+// of the supported ones.
 func newest(all []installation, want int) installation {
 	var best installation
 	for _, i := range all {
-		if want != 0 && i.major != want || i.major < OldestMajor || i.major > NewestMajor {
-			continue
-		}
-		if i.major > best.major {
+		fits := i.major == want || want == 0 && i.major <= NewestMajor
+		if fits && i.major > best.major {
 			best = i
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -215,6 +216,9 @@ func (s *Server) kill() {
 func (s *Server) close() {
 	s.stopOnce.Do(func() {
 		s.output.wait(time.Second)
+		if filepath.Dir(s.socketDir) != s.dataDir {
+			os.Remove(s.socketDir) // under /tmp; a killed server leaves its socket in it
+		}
 		s.lock.release()
 	})
 }
