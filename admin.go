@@ -1,0 +1,174 @@
+package howdah
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// CacheConfig are the settings of a cache, as howdah.create_cache takes them.
+// The zero value of every field but Name is its default.
+type CacheConfig struct {
+	// Name is lower-case letters, digits and underscores, at most 48.
+	Name string
+	// Durability is "unlogged" (default; empty after a crash or failover),
+	// "async" (a crash loses at most the last moments) or "sync".
+	Durability string
+	// DefaultTTL is the TTL of entries stored without one. 0: none.
+	DefaultTTL time.Duration
+	// MaxTTL caps every TTL. 0: no cap.
+	MaxTTL time.Duration
+	// MaxBytes and MaxEntries are the budget. 0: none.
+	MaxBytes   int64
+	MaxEntries int64
+	// Eviction is what gives way beyond the budget, by the names of Redis.
+	// Default "allkeys-lru".
+	Eviction string
+	// Fillfactor is the share of a page that inserts fill, 10 to 100 per cent.
+	// Default 85.
+	Fillfactor int
+	// PrefixIndex adds a second index, for caches that live by DeletePrefix.
+	PrefixIndex bool
+}
+
+// CreateCache makes a cache. Only the owner of the schema may. Errors:
+// ErrCacheExists, ErrInvalidName, ErrInvalidSetting, ErrPermission.
+func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
+	_, err := db.pool.Exec(ctx, `
+		SELECT howdah.create_cache(
+			name         => $1::text,
+			durability   => coalesce(nullif($2::text, ''), 'unlogged'),
+			default_ttl  => $3::interval,
+			max_ttl      => $4::interval,
+			max_bytes    => nullif($5::bigint, 0),
+			max_entries  => nullif($6::bigint, 0),
+			eviction     => coalesce(nullif($7::text, ''), 'allkeys-lru'),
+			prefix_index => $8::boolean,
+			fillfactor   => coalesce(nullif($9::integer, 0), 85))`,
+		append(config.args(), config.Fillfactor)...)
+	return schemaFailure(err)
+}
+
+func (config CacheConfig) args() []any {
+	return []any{config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL),
+		config.MaxBytes, config.MaxEntries, config.Eviction, config.PrefixIndex}
+}
+
+// interval is a duration as a parameter; 0 is NULL.
+func interval(d time.Duration) *time.Duration {
+	if d == 0 {
+		return nil
+	}
+	return &d
+}
+
+// AlterCache gives a cache the settings of config, all of them: read the
+// present ones with Caches first. Other processes know of it within seconds.
+// Changing Durability rewrites the table, and locks it meanwhile.
+func (db *DB) AlterCache(ctx context.Context, config CacheConfig) error {
+	_, err := db.pool.Exec(ctx, `
+		SELECT howdah.alter_cache(
+			name         => $1::text,
+			durability   => nullif($2::text, ''),
+			default_ttl  => $3::interval,
+			max_ttl      => $4::interval,
+			max_bytes    => nullif($5::bigint, 0),
+			max_entries  => nullif($6::bigint, 0),
+			eviction     => nullif($7::text, ''),
+			prefix_index => $8::boolean,
+			fillfactor   => nullif($9::integer, 0),
+			reset        => $10::text[])`,
+		append(config.args(), config.Fillfactor, config.unset())...)
+	if err == nil {
+		db.mu.RLock()
+		e := db.engines[config.Name]
+		db.mu.RUnlock()
+		if e != nil {
+			e.forget()
+		}
+	}
+	return schemaFailure(err)
+}
+
+// unset names the settings that config puts back to their defaults.
+func (config CacheConfig) unset() []string {
+	unset := []string{}
+	for name, zero := range map[string]bool{
+		"durability":  config.Durability == "",
+		"default_ttl": config.DefaultTTL == 0,
+		"max_ttl":     config.MaxTTL == 0,
+		"max_bytes":   config.MaxBytes == 0,
+		"max_entries": config.MaxEntries == 0,
+		"eviction":    config.Eviction == "",
+		"fillfactor":  config.Fillfactor == 0,
+	} {
+		if zero {
+			unset = append(unset, name)
+		}
+	}
+	return unset
+}
+
+// DropCache removes a cache with all it holds. Only the owner of the schema
+// may. Errors: ErrCacheNotFound, ErrPermission.
+func (db *DB) DropCache(ctx context.Context, name string) error {
+	_, err := db.pool.Exec(ctx, `SELECT howdah.drop_cache($1::text)`, name)
+	return schemaFailure(err)
+}
+
+// Caches returns the settings of all caches, by name.
+func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
+	rows, err := db.pool.Query(ctx, `
+		SELECT name, durability,
+		       coalesce(extract(epoch FROM default_ttl) * 1000000, 0)::bigint,
+		       coalesce(extract(epoch FROM max_ttl) * 1000000, 0)::bigint,
+		       coalesce(max_bytes, 0), coalesce(max_entries, 0), eviction, fillfactor, prefix_index
+		FROM howdah.cache
+		ORDER BY name`)
+	if err != nil {
+		return nil, failure(err, false, false)
+	}
+	configs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c CacheConfig, err error) {
+		var defaultTTL, maxTTL int64
+		err = row.Scan(&c.Name, &c.Durability, &defaultTTL, &maxTTL, &c.MaxBytes, &c.MaxEntries,
+			&c.Eviction, &c.Fillfactor, &c.PrefixIndex)
+		c.DefaultTTL = time.Duration(defaultTTL) * time.Microsecond
+		c.MaxTTL = time.Duration(maxTTL) * time.Microsecond
+		return c, err
+	})
+	if err != nil {
+		return nil, failure(err, false, false)
+	}
+	return configs, nil
+}
+
+// schemaErrors are the SQLSTATEs that our functions raise.
+var schemaErrors = map[string]error{
+	"HW001": ErrCacheNotFound,
+	"HW002": ErrInvalidName,
+	"HW003": ErrCacheExists,
+	"HW004": ErrInvalidSetting,
+	"HW005": ErrNotInteger,
+	"HW006": ErrOverflow,
+	"HW007": ErrKeyTooLong,
+	"HW008": ErrValueTooLarge,
+	"HW009": ErrInvalidTTL,
+	"HW010": ErrCollision,
+	"HW011": ErrOutOfMemory,
+}
+
+// schemaFailure turns an error of one of our functions into one of ours, with
+// the function's own hint.
+func schemaFailure(err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		if sentinel, ok := schemaErrors[pgErr.Code]; ok {
+			return fmt.Errorf("%w: %s %s", sentinel, pgErr.Message, pgErr.Hint)
+		}
+	}
+	return failureOrNil(err)
+}

@@ -1,0 +1,228 @@
+package howdah
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// read takes the rows of a statement's answer into the calls. The calls'
+// statuses begin as what no row means.
+func (r *request) read(rr *pgconn.ResultReader) error {
+	for _, c := range r.calls {
+		r.begin(c)
+	}
+	for rr.NextRow() {
+		r.readRow(rr.Values())
+	}
+	_, err := rr.Close()
+	return err
+}
+
+// begin sets the outcome of a call for which no row comes back.
+func (r *request) begin(c *Call) {
+	c.Result, c.Entries, c.Int, c.Count = Entry{}, nil, 0, 0
+	c.Status = StatusOK
+	switch r.stmt {
+	case stmtGet, stmtGetEntry, stmtStat:
+		if c.Keys != nil {
+			c.Entries = make([]Entry, len(c.Keys))
+			for i, key := range c.Keys {
+				c.Entries[i].Key = key
+			}
+		} else {
+			c.Status = StatusMiss
+		}
+	case stmtSet, stmtAddAll, stmtExchange:
+	case stmtSetVersion, stmtSetKeep, stmtSetRange:
+		c.Status = StatusCollision // only class sync leaves a row out
+	case stmtAdd, stmtReplace:
+		c.Status = StatusNotStored
+	case stmtAppend:
+		c.Status = StatusTooLarge
+	case stmtDelete:
+		if c.Keys == nil {
+			c.Status = StatusMiss
+		}
+	case stmtExpire:
+		c.Status = StatusMiss
+		if c.ExpireIf != ExpireAlways || c.Expiry.kind == expiryNone && c.Verb == VerbExpire {
+			c.Status = StatusNotStored
+		}
+	default:
+		c.Status = StatusMiss
+	}
+}
+
+// find returns the rows asked with a hash: several, where calls share a key.
+func (r *request) find(hash int64) []row {
+	i, _ := slices.BinarySearchFunc(r.rows, hash, func(row row, h int64) int {
+		switch {
+		case row.hash < h:
+			return -1
+		case row.hash > h:
+			return 1
+		}
+		return 0
+	})
+	j := i
+	for j < len(r.rows) && r.rows[j].hash == hash {
+		j++
+	}
+	return r.rows[i:j]
+}
+
+func (r *request) readRow(v [][]byte) {
+	switch r.stmt {
+	case stmtExchange:
+		r.readExchange(v)
+		return
+	case stmtLocked:
+		r.locked[readInt8(v[0])] = true
+		return
+	case stmtAddAll:
+		if readInt8(v[0]) == 0 {
+			r.calls[0].Status = StatusNotStored
+		}
+		return
+	}
+	for _, row := range r.find(readInt8(v[0])) {
+		switch r.stmt {
+		case stmtGet, stmtGetEntry, stmtStat:
+			if bytes.Equal(row.key, v[1]) {
+				r.readEntry(row, v)
+			}
+		default:
+			r.readWrite(row.call, v)
+		}
+	}
+}
+
+// readEntry takes hash, key, value[, length, version, expires_at, now].
+func (r *request) readEntry(row row, v [][]byte) {
+	e := &row.call.Result
+	if row.call.Entries != nil {
+		e = &row.call.Entries[row.index]
+	} else {
+		row.call.Status = StatusOK
+	}
+	e.Key, e.Found = row.key, true
+	if r.stmt != stmtStat {
+		e.Value = append(make([]byte, 0, len(v[2])), v[2]...)
+		e.Length = len(v[2])
+	}
+	if r.stmt == stmtGet {
+		return
+	}
+	e.Length = int(readInt4(v[3]))
+	e.Version = readInt8(v[4])
+	e.setExpiry(readInt8(v[5]), readInt8(v[6]))
+}
+
+// setExpiry takes the timestamps of an entry and of the statement.
+func (e *Entry) setExpiry(expiresAt, now int64) {
+	if expiresAt == infinity {
+		e.TTL = NoExpiry
+		return
+	}
+	e.ExpiresAt = time.UnixMicro(expiresAt + postgresEpoch)
+	left := expiresAt - now
+	if left > math.MaxInt64/1000 {
+		left = math.MaxInt64/1000 - 1
+	}
+	e.TTL = time.Duration(left) * time.Microsecond
+}
+
+// readWrite takes the row that a write answers for one key.
+func (r *request) readWrite(c *Call, v [][]byte) {
+	switch r.stmt {
+	case stmtSetVersion, stmtSetKeep, stmtAdd, stmtReplace:
+		c.Status = StatusOK
+		c.Result.Version = readInt8(v[1])
+	case stmtDelete:
+		if readBool(v[1]) {
+			c.Status = StatusOK
+			c.Count++
+		}
+	case stmtGetDelete:
+		if readBool(v[1]) {
+			c.found(v[2])
+		}
+	case stmtExpire:
+		c.Status = StatusOK
+	case stmtGetExpire:
+		c.found(v[1])
+	case stmtAppend, stmtSetRange:
+		c.Status = StatusOK
+		c.Int = int64(readInt4(v[1]))
+		c.Result.Version = readInt8(v[2])
+	case stmtIncrement:
+		r.readIncrement(c, v)
+	case stmtIncrementFloat:
+		c.Status = StatusNotFloat
+		if v[2] != nil {
+			c.found(v[1])
+			c.Result.Version = readInt8(v[2])
+		}
+	}
+}
+
+func (c *Call) found(value []byte) {
+	c.Status = StatusOK
+	c.Result.Found = true
+	c.Result.Value = append(make([]byte, 0, len(value)), value...)
+	c.Result.Length = len(value)
+}
+
+// readIncrement takes hash, new value, version, and, where nothing was
+// written, the value that was in the way.
+func (r *request) readIncrement(c *Call, v [][]byte) {
+	if v[2] != nil {
+		c.Status = StatusOK
+		c.Int, _ = strconv.ParseInt(string(v[1]), 10, 64)
+		c.Result.Version = readInt8(v[2])
+		return
+	}
+	switch {
+	case v[3] == nil && r.table.sync():
+		c.Status = StatusCollision
+	case isInteger(v[3]):
+		c.Status = StatusOverflow
+	default:
+		c.Status = StatusNotInteger
+	}
+}
+
+// readExchange takes live, old value, new version, version in the slot, and
+// whether another live key is in it.
+func (r *request) readExchange(v [][]byte) {
+	c := r.calls[0]
+	live := readBool(v[0])
+	if live {
+		c.found(v[1])
+	}
+	met := true
+	switch c.Condition {
+	case IfAbsent:
+		met = !live
+	case IfPresent:
+		met = live
+	case IfVersion:
+		met = live && v[3] != nil && readInt8(v[3]) == c.IfVersion || !live && c.IfVersion == 0
+	}
+	switch {
+	case v[2] != nil:
+		c.Status = StatusOK
+		c.Result.Version = readInt8(v[2])
+	case !met:
+		c.Status = StatusNotStored
+	case r.table.sync() && readBool(v[4]):
+		c.Status = StatusCollision
+	default:
+		c.flight.again = true // a row appeared in the slot meanwhile
+	}
+}

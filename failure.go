@@ -1,0 +1,133 @@
+package howdah
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/howdah/howdah/internal/coalesce"
+)
+
+// sqlState returns the SQLSTATE of an error that PostgreSQL reported, or "".
+func sqlState(err error) string {
+	if pgErr := (*pgconn.PgError)(nil); errors.As(err, &pgErr) {
+		return pgErr.Code
+	}
+	return ""
+}
+
+// lockedOut tells that a statement gave up on a row that another transaction
+// holds: 55P03 lock_not_available, 40P01 deadlock_detected. It changed nothing.
+func lockedOut(err error) bool {
+	code := sqlState(err)
+	return code == "55P03" || code == "40P01"
+}
+
+// badServer tells that this server cannot do our work, whatever is asked: it
+// is read-only (25006, a demoted primary), shutting down or starting up
+// (57P01 to 57P05), or lost (08xxx). The connections to it are given up and
+// the primary is looked for again. The statement changed nothing.
+func badServer(err error) bool {
+	code := sqlState(err)
+	return code == "25006" || len(code) == 5 && (code[:4] == "57P0" || code[:2] == "08")
+}
+
+// failure turns an error from a connection into one of ours. sent says that
+// the statement had left this process, write that it changes data.
+func failure(err error, sent, write bool) error {
+	switch code := sqlState(err); {
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrCacheNotFound), errors.Is(err, ErrUnavailable):
+		return err
+	case code == "":
+		return connectionFailure(err, sent, write)
+	case badServer(err):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case code == "42P01":
+		return fmt.Errorf("%w (its table is gone): %w", ErrCacheNotFound, err)
+	case code == "42501":
+		return fmt.Errorf("%w: run \"howdah migrate --runtime-role\" for this role: %w", ErrPermission, err)
+	case code == "53300":
+		return fmt.Errorf("%w: PostgreSQL has no connection left: %w", ErrUnavailable, err)
+	case code == "55P03", code == "40P01", code == "57014":
+		return fmt.Errorf("%w while another transaction held the row: %w", ErrTimeout, err)
+	default:
+		return fmt.Errorf("howdah: PostgreSQL refused the statement: %w", err)
+	}
+}
+
+// connectionFailure is failure for errors that did not come from PostgreSQL.
+func connectionFailure(err error, sent, write bool) error {
+	switch {
+	case sent && write:
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	case isTimeout(err):
+		return fmt.Errorf("%w: %w", ErrTimeout, err)
+	default:
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+}
+
+func isTimeout(err error) bool {
+	var netErr net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.As(err, &netErr) && netErr.Timeout()
+}
+
+// deadlineError is ErrTimeout that also matches context.DeadlineExceeded.
+type deadlineError struct{ reason string }
+
+func (e *deadlineError) Error() string { return ErrTimeout.Error() + ": " + e.reason }
+
+func (e *deadlineError) Is(target error) bool {
+	return target == ErrTimeout || target == context.DeadlineExceeded
+}
+
+func (e *deadlineError) Timeout() bool { return true }
+
+// error returns the status as an error, nil for OK.
+func (s Status) error() error {
+	switch s {
+	case StatusOK:
+		return nil
+	case StatusMiss:
+		return ErrMiss
+	case StatusNotStored:
+		return ErrNotStored
+	case StatusNotInteger:
+		return ErrNotInteger
+	case StatusOverflow:
+		return ErrOverflow
+	case StatusNotFloat:
+		return ErrNotFloat
+	case StatusTooLarge:
+		return ErrValueTooLarge
+	case StatusCollision:
+		return ErrCollision
+	default:
+		return ErrOutOfMemory
+	}
+}
+
+// abandoned tells that the caller of a call left after it was sent.
+func abandoned(err error) bool { return errors.Is(err, coalesce.ErrSent) }
+
+// leftFailure is the error of a caller that stopped waiting.
+func leftFailure(left *coalesce.LeftError, verb Verb) error {
+	timedOut := errors.Is(left.Cause, context.DeadlineExceeded)
+	switch {
+	case left.Sent && verb > VerbStatMany:
+		return fmt.Errorf("%w: the caller stopped waiting: %w", ErrUnknownOutcome, left.Cause)
+	case timedOut && left.Blocked:
+		return &deadlineError{"another transaction holds the row; nothing was changed"}
+	case timedOut && left.Sent:
+		return &deadlineError{"PostgreSQL did not answer in time"}
+	case timedOut:
+		return &deadlineError{"PostgreSQL is too busy; nothing was sent"}
+	default:
+		return fmt.Errorf("howdah: the caller stopped waiting: %w", left.Cause)
+	}
+}

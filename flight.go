@@ -1,0 +1,293 @@
+package howdah
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/howdah/howdah/internal/coalesce"
+)
+
+// flight is one batch on its way: the requests made of it and the connection
+// that carries them.
+type flight struct {
+	*coalesce.Flight
+	engine   *engine
+	ctx      context.Context
+	deadline time.Time
+	conn     *pgxpool.Conn
+}
+
+// run executes one flight of the coalescer. The connection comes first: while
+// it is waited for, the batch grows.
+func (e *engine) run(ctx context.Context, f *coalesce.Flight) {
+	fl := &flight{Flight: f, engine: e, ctx: ctx, deadline: time.Now().Add(e.db.opts.Timeout)}
+	var err error
+	fl.conn, err = e.connect(ctx, fl.deadline)
+	defer func() {
+		if fl.conn != nil {
+			fl.conn.Release()
+		}
+	}()
+	ops := f.Take()
+	if len(ops) == 0 {
+		return
+	}
+	if err != nil {
+		fl.failAll(ops, err)
+		return
+	}
+	fl.fly(fl.plan(ops), 0)
+}
+
+// plan makes the requests of a batch, one for each statement that it needs.
+func (fl *flight) plan(ops []*coalesce.Op) []*request {
+	t := fl.engine.table.Load()
+	var shared [statementCount]*request
+	requests := make([]*request, 0, 2)
+	for _, op := range ops {
+		c := op.Call.(*Call)
+		id := statementOf(c, t)
+		r := shared[id]
+		if r == nil || id.alone() {
+			r = &request{stmt: id, table: t}
+			if !id.alone() && len(ops) > 1 {
+				r.rows = make([]row, 0, len(ops))
+				r.calls = make([]*Call, 0, len(ops))
+			}
+			shared[id] = r
+			requests = append(requests, r)
+		}
+		r.add(c)
+	}
+	for _, r := range requests {
+		r.encode()
+	}
+	return requests
+}
+
+// How far a batch that met a lock or bad data is taken apart: first without
+// the rows that are locked, then call by call.
+const (
+	wholeBatch = iota
+	withoutLocked
+	callByCall
+)
+
+// fly sends the requests and completes their calls.
+func (fl *flight) fly(requests []*request, step int) {
+	t, err := fl.trip(requests)
+	if err != nil && fl.Kind() == coalesce.Read && !isTimeout(err) && fl.ctx.Err() == nil {
+		// The connection had died before; a read may be asked again.
+		fl.conn.Release()
+		if fl.conn, err = fl.engine.reconnect(fl.ctx, fl.deadline); err == nil {
+			t, err = fl.trip(requests)
+		}
+	}
+	write := fl.Kind() != coalesce.Read
+	for i, r := range requests {
+		switch {
+		case err != nil && i >= t.answered:
+			fl.lost(r, err, t.isSent, write)
+		case t.errs[i] == nil:
+			fl.succeed(r)
+		default:
+			fl.refused(r, t.errs[i], step, write)
+		}
+	}
+}
+
+// trip sends requests on the flight's connection.
+func (fl *flight) trip(requests []*request) (*trip, error) {
+	db := fl.engine.db
+	t := &trip{
+		conn:     fl.conn.Conn(),
+		requests: requests,
+		named:    db.named,
+		local:    db.localSettings(requests[0].table, fl.Kind() != coalesce.Read),
+		separate: true,
+		sent:     fl.Sent,
+	}
+	lift := within(fl.ctx, t.conn, fl.deadline)
+	err := t.run()
+	if !lift() && err == nil {
+		// The caller left in this very moment: the connection is spoilt.
+		t.conn.Close(context.Background())
+	}
+	return t, err
+}
+
+// lost ends the calls of a request whose answer did not come.
+func (fl *flight) lost(r *request, err error, sent, write bool) {
+	if sent && sqlState(err) == "" {
+		fl.engine.db.opts.log().Warn("howdah: connection to PostgreSQL lost", "cache", fl.engine.name, "error", err)
+	}
+	if fl.engine.db.ownPool && !isTimeout(err) {
+		fl.engine.db.pool.Reset()
+	}
+	err = failure(err, sent, write)
+	for _, c := range r.calls {
+		fl.complete(c, err)
+	}
+}
+
+func (fl *flight) succeed(r *request) {
+	for _, c := range r.calls {
+		if c.flight.again {
+			c.flight.again = false
+			fl.Blocked(&c.flight.op)
+			continue
+		}
+		fl.complete(c, nil)
+	}
+}
+
+// refused deals with what PostgreSQL said against a whole request: a lock or
+// one call's data must not be the neighbours' failure.
+func (fl *flight) refused(r *request, err error, step int, write bool) {
+	switch {
+	case lockedOut(err) && len(r.calls) > 1 && step < callByCall:
+		fl.takeApart(r, step)
+	case lockedOut(err), r.stmt == stmtAddAll && sqlState(err) == "22012":
+		for _, c := range r.calls {
+			fl.Blocked(&c.flight.op)
+		}
+	case len(r.calls) > 1 && step < callByCall && aboutData(err):
+		fl.callByCall(r.calls)
+	default:
+		if badServer(err) {
+			fl.engine.db.opts.log().Warn("howdah: PostgreSQL cannot serve", "cache", fl.engine.name, "error", err)
+			fl.conn.Conn().Close(context.Background())
+			if fl.engine.db.ownPool {
+				fl.engine.db.pool.Reset()
+			}
+		}
+		if sqlState(err) == "42P01" {
+			fl.engine.forget()
+		}
+		err = failure(err, true, write)
+		for _, c := range r.calls {
+			fl.complete(c, err)
+		}
+	}
+}
+
+// aboutData tells errors that one row can cause: data exceptions, constraints
+// and limits. The rest (privileges, disk, memory) would meet every row.
+func aboutData(err error) bool {
+	switch code := sqlState(err); code[:2] {
+	case "22", "23", "54":
+		return true
+	}
+	return false
+}
+
+// takeApart finds out whose rows are locked, lets those wait alone, and sends
+// the others again.
+func (fl *flight) takeApart(r *request, step int) {
+	locked, err := fl.locked(r)
+	if err != nil {
+		fl.lost(r, err, false, true)
+		return
+	}
+	var rest []*Call
+	for _, c := range r.calls {
+		if fl.holds(c, locked) {
+			fl.Blocked(&c.flight.op)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	if len(rest) < len(r.calls) && step == wholeBatch {
+		fl.again(rest, withoutLocked)
+		return
+	}
+	fl.callByCall(rest) // the lock is on a row that nobody can see yet
+}
+
+// locked returns the hashes of a request's rows that somebody else holds.
+func (fl *flight) locked(r *request) (map[int64]bool, error) {
+	question := &request{stmt: stmtLocked, table: r.table, params: [][]byte{r.hashes()}, locked: map[int64]bool{}}
+	t, err := fl.trip([]*request{question})
+	if err == nil {
+		err = t.errs[0]
+	}
+	return question.locked, err
+}
+
+func (fl *flight) holds(c *Call, locked map[int64]bool) bool {
+	for _, hash := range c.flight.op.Keys {
+		if locked[int64(hash)] {
+			return true
+		}
+	}
+	return false
+}
+
+// again sends calls once more, as one batch.
+func (fl *flight) again(calls []*Call, step int) {
+	ops := make([]*coalesce.Op, len(calls))
+	for i, c := range calls {
+		ops[i] = &c.flight.op
+	}
+	if ops = fl.Retake(ops); len(ops) > 0 {
+		fl.fly(fl.plan(ops), step)
+	}
+}
+
+// callByCall sends each call in a statement and transaction of its own.
+func (fl *flight) callByCall(calls []*Call) {
+	ops := make([]*coalesce.Op, len(calls))
+	for i, c := range calls {
+		ops[i] = &c.flight.op
+	}
+	var requests []*request
+	for _, op := range fl.Retake(ops) {
+		requests = append(requests, fl.plan([]*coalesce.Op{op})...)
+	}
+	if len(requests) > 0 {
+		fl.fly(requests, callByCall)
+	}
+}
+
+// complete ends a call and those that merged with it.
+func (fl *flight) complete(c *Call, err error) {
+	for op := c.flight.op.Follower(); op != nil; op = op.Follower() {
+		follower := op.Call.(*Call)
+		follower.Status, follower.Int, follower.Count = c.Status, c.Int, c.Count
+		follower.Result = c.Result
+		follower.Result.Key = follower.Key
+		follower.Result.Value = bytes.Clone(c.Result.Value)
+	}
+	fl.Complete(&c.flight.op, err)
+}
+
+func (fl *flight) failAll(ops []*coalesce.Op, err error) {
+	for _, op := range ops {
+		fl.complete(op.Call.(*Call), err)
+	}
+}
+
+// forget makes the next flight read the cache's settings again.
+func (e *engine) forget() {
+	t := *e.table.Load()
+	t.loaded = time.Time{}
+	e.table.Store(&t)
+}
+
+// callFailure turns what the coalescer says of a call into an error of ours.
+func callFailure(err error, verb Verb) error {
+	var left *coalesce.LeftError
+	switch {
+	case errors.As(err, &left):
+		return leftFailure(left, verb)
+	case errors.Is(err, coalesce.ErrOverloaded):
+		return ErrOverloaded
+	case errors.Is(err, coalesce.ErrClosed):
+		return ErrClosed
+	}
+	return err
+}

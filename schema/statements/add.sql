@@ -1,0 +1,19 @@
+-- Writes of absent keys only (NX). The filter in the source spares a row lock,
+-- and with it a transaction id, when the key is there; the one after ON
+-- CONFLICT is the one that decides.
+--   $1 hashes, $2 keys, $3 values, $4 expiries
+INSERT INTO {table} AS t (hash, key, value, version, expires_at)
+SELECT u.h, u.k, u.v, {clock}, {expiry}
+FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) AS u (h, k, v, e)
+WHERE NOT EXISTS (
+    SELECT FROM {table} AS p
+    WHERE p.hash = u.h
+      AND p.key = u.k
+      AND p.expires_at > statement_timestamp())
+ON CONFLICT (hash) DO UPDATE
+SET key        = excluded.key,
+    value      = excluded.value,
+    version    = greatest(t.version + 1, excluded.version),
+    expires_at = excluded.expires_at
+WHERE {dead}
+RETURNING hash, version

@@ -1,0 +1,36 @@
+-- Adds to decimal integers of 64 bits, beginning at zero. The sum is made from
+-- the row as it is when it is locked. Where nothing was written, the value as
+-- the statement's snapshot shows it tells why.
+--   $1 hashes, $2 keys, $3 deltas, $4 expiries of new entries
+WITH u AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[]) AS u (h, k, d, e)
+), put AS (
+    INSERT INTO {table} AS t (hash, key, value, version, expires_at)
+    SELECT u.h, u.k, convert_to(u.d::text, 'UTF8'), {clock}, {expiry}
+    FROM u
+    ON CONFLICT (hash) DO UPDATE
+    SET key        = excluded.key,
+        value      = CASE WHEN {live}
+                          THEN convert_to((encode(t.value, 'escape')::bigint
+                                         + encode(excluded.value, 'escape')::bigint)::text, 'UTF8')
+                          ELSE excluded.value END,
+        version    = greatest(t.version + 1, excluded.version),
+        expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END
+    WHERE CASE WHEN {live}
+               THEN CASE WHEN octet_length(t.value) <= 20
+                          AND encode(t.value, 'escape') ~ '^(0|-?[1-9][0-9]{0,18})$'
+                         THEN encode(t.value, 'escape')::numeric
+                              BETWEEN -9223372036854775808 AND 9223372036854775807
+                              AND encode(t.value, 'escape')::numeric
+                                + encode(excluded.value, 'escape')::numeric
+                              BETWEEN -9223372036854775808 AND 9223372036854775807
+                         ELSE false END
+               ELSE {writable} END
+    RETURNING hash, value, version
+)
+SELECT u.h, put.value, put.version,
+       CASE WHEN put.hash IS NULL
+            THEN (SELECT substring(p.value FROM 1 FOR 24) FROM {table} AS p
+                  WHERE p.hash = u.h AND p.key = u.k AND p.expires_at > statement_timestamp())
+       END
+FROM u LEFT JOIN put ON put.hash = u.h

@@ -1,0 +1,12 @@
+-- Writes that keep the expiry of a live entry under the same key (KEEPTTL).
+--   $1 hashes, $2 keys, $3 values, $4 expiries of new entries
+INSERT INTO {table} AS t (hash, key, value, version, expires_at)
+SELECT u.h, u.k, u.v, {clock}, {expiry}
+FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) AS u (h, k, v, e)
+ON CONFLICT (hash) DO UPDATE
+SET key        = excluded.key,
+    value      = excluded.value,
+    version    = greatest(t.version + 1, excluded.version),
+    expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END
+{where_writable}
+RETURNING hash, version
