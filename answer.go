@@ -20,7 +20,23 @@ func (r *request) read(rr *pgconn.ResultReader) error {
 		r.readRow(rr.Values())
 	}
 	_, err := rr.Close()
+	if r.stmt == stmtSetVersion {
+		r.refuseIncomplete()
+	}
 	return err
+}
+
+// refuseIncomplete finds the calls of which class sync left a key out.
+func (r *request) refuseIncomplete() {
+	for _, row := range r.rows {
+		row.call.Count--
+	}
+	for _, c := range r.calls {
+		if c.Count < 0 {
+			c.Status = StatusCollision
+		}
+		c.Count = 0
+	}
 }
 
 // begin sets the outcome of a call for which no row comes back.
@@ -34,11 +50,11 @@ func (r *request) begin(c *Call) {
 			for i, key := range c.Keys {
 				c.Entries[i].Key = key
 			}
-		} else {
+		} else if c.Verb != VerbSetRange {
 			c.Status = StatusMiss
 		}
-	case stmtSet, stmtAddAll, stmtExchange:
-	case stmtSetVersion, stmtSetKeep, stmtSetRange:
+	case stmtSet, stmtSetVersion, stmtAddAll, stmtExchange:
+	case stmtSetKeep, stmtSetRange:
 		c.Status = StatusCollision // only class sync leaves a row out
 	case stmtAdd, stmtReplace:
 		c.Status = StatusNotStored
@@ -119,6 +135,7 @@ func (r *request) readEntry(row row, v [][]byte) {
 		return
 	}
 	e.Length = int(readInt4(v[3]))
+	row.call.Int = int64(e.Length)
 	e.Version = readInt8(v[4])
 	e.setExpiry(readInt8(v[5]), readInt8(v[6]))
 }
@@ -140,7 +157,10 @@ func (e *Entry) setExpiry(expiresAt, now int64) {
 // readWrite takes the row that a write answers for one key.
 func (r *request) readWrite(c *Call, v [][]byte) {
 	switch r.stmt {
-	case stmtSetVersion, stmtSetKeep, stmtAdd, stmtReplace:
+	case stmtSetVersion:
+		c.Count++
+		c.Result.Version = readInt8(v[1])
+	case stmtSetKeep, stmtAdd, stmtReplace:
 		c.Status = StatusOK
 		c.Result.Version = readInt8(v[1])
 	case stmtDelete:

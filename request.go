@@ -59,6 +59,9 @@ func statementOf(c *Call, t *table) statementID {
 	case VerbAppend:
 		return stmtAppend
 	case VerbSetRange:
+		if len(c.Value) == 0 {
+			return stmtStat // changes nothing and answers the length
+		}
 		return stmtSetRange
 	default:
 		return statementOfSet(c, t)
@@ -268,7 +271,7 @@ func (r *request) conditions() []byte {
 		if row.call.Verb == VerbTouch {
 			c |= touch
 		}
-		if row.call.Expiry.kind == expiryNone && row.call.Verb != VerbTouch {
+		if row.call.Expiry.kind == expiryNone && row.call.Verb == VerbExpire {
 			c |= int32(ExpireHasTTL) // PERSIST changes only what has a TTL
 		}
 		dst = appendInt4(dst, c)

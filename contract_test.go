@@ -1,0 +1,579 @@
+package howdah_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// door is one way into a cache. The same contract holds behind each.
+type door struct {
+	name string
+	open func(t *testing.T) *howdah.Cache
+}
+
+func doors() []door {
+	return []door{
+		{"pool of our own", func(t *testing.T) *howdah.Cache { return open(t, pgtest.New(t), nil).Cache("db0") }},
+		{"pool of the application", func(t *testing.T) *howdah.Cache {
+			pool, err := pgxpool.New(t.Context(), pgtest.New(t))
+			require.NoError(t, err)
+			t.Cleanup(pool.Close)
+			db, err := howdah.OpenPool(t.Context(), pool, patient)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, db.Close()) })
+			return db.Cache("db0")
+		}},
+		{"unnamed statements, as behind a transaction pooler", func(t *testing.T) *howdah.Cache {
+			return open(t, pgtest.New(t)+"&pooler=transaction", nil).Cache("db0")
+		}},
+		{"transaction", func(t *testing.T) *howdah.Cache {
+			db := open(t, pgtest.New(t), nil)
+			tx, err := db.Pool().Begin(t.Context())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, tx.Rollback(context.Background())) })
+			return db.Cache("db0").With(tx)
+		}},
+		{"class async", func(t *testing.T) *howdah.Cache { return ofClass(t, "async") }},
+		{"class sync", func(t *testing.T) *howdah.Cache { return ofClass(t, "sync") }},
+		{"maximum TTL", func(t *testing.T) *howdah.Cache {
+			db := open(t, pgtest.New(t), nil)
+			require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "capped", MaxTTL: 200 * 365 * 24 * time.Hour}))
+			return db.Cache("capped")
+		}},
+	}
+}
+
+// patient options let a loaded test machine take its time.
+var patient = &howdah.Options{Timeout: 20 * time.Second}
+
+func open(t *testing.T, url string, opts *howdah.Options) *howdah.DB {
+	t.Helper()
+	if opts == nil {
+		opts = patient
+	}
+	db, err := howdah.Open(t.Context(), url, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func ofClass(t *testing.T, class string) *howdah.Cache {
+	db := open(t, pgtest.New(t), nil)
+	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "pages", Durability: class}))
+	return db.Cache("pages")
+}
+
+func TestContract(t *testing.T) {
+	for _, d := range doors() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			c := d.open(t)
+			for _, part := range contract {
+				ok := t.Run(part.name, func(t *testing.T) {
+					part.test(t, &fixture{T: t, Cache: c, prefix: part.name + ":"})
+				})
+				if !ok {
+					return // inside a transaction the rest would only follow
+				}
+			}
+		})
+	}
+}
+
+// fixture is a cache whose keys do not meet those of other parts.
+type fixture struct {
+	*testing.T
+	*howdah.Cache
+	prefix string
+}
+
+func (f *fixture) key(k string) string { return f.prefix + k }
+
+func (f *fixture) do(call *howdah.Call) *howdah.Call {
+	f.Helper()
+	require.NoError(f, f.Do(f.Context(), call))
+	return call
+}
+
+// holds asserts the value of a key; nil asserts a miss.
+func (f *fixture) holds(key string, want []byte) {
+	f.Helper()
+	got, err := f.Get(f.Context(), f.key(key))
+	if want == nil {
+		require.ErrorIs(f, err, howdah.ErrMiss)
+		return
+	}
+	require.NoError(f, err)
+	require.Equal(f, want, got)
+}
+
+func (f *fixture) ttl(key string) time.Duration {
+	f.Helper()
+	ttl, err := f.TTL(f.Context(), f.key(key))
+	require.NoError(f, err)
+	return ttl
+}
+
+// lives asserts that a key has at most want to live, and nearly that.
+func (f *fixture) lives(key string, want time.Duration) {
+	f.Helper()
+	ttl := f.ttl(key)
+	require.LessOrEqual(f, ttl, want)
+	require.Greater(f, ttl, want-20*time.Second)
+}
+
+// expire makes a key's expiry pass without waiting for it.
+func (f *fixture) kill(key string) {
+	f.Helper()
+	call := f.do(&howdah.Call{Verb: howdah.VerbExpire, Key: []byte(f.key(key)), Expiry: howdah.ExpireAt(time.Unix(1, 0))})
+	require.Equal(f, howdah.StatusOK, call.Status)
+}
+
+var contract = []struct {
+	name string
+	test func(*testing.T, *fixture)
+}{
+	{"set and get", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		f.holds("k", nil)
+		for _, v := range [][]byte{[]byte("v1"), {}, {0, 1, 0xff, '\'', '\\'}, bytes.Repeat([]byte{7}, 100_000)} {
+			require.NoError(t, f.Set(ctx, f.key("k"), v, 0))
+			f.holds("k", v)
+		}
+		require.NoError(t, f.Set(ctx, f.key("k"), nil, 0))
+		f.holds("k", []byte{})
+	}},
+	{"keys are bytes", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		for i, k := range []string{"", "\x00", "\xff\xfe", "a'b\\c", "ключ", strings.Repeat("k", howdah.MaxKeyBytes)} {
+			v := []byte(fmt.Sprint(i))
+			require.NoError(t, f.Set(ctx, k, v, time.Hour))
+			got, err := f.Get(ctx, k)
+			require.NoError(t, err)
+			require.Equal(t, v, got)
+			require.NoError(t, f.Delete(ctx, k))
+		}
+		require.ErrorIs(t, f.Set(ctx, strings.Repeat("k", howdah.MaxKeyBytes+1), nil, 0), howdah.ErrKeyTooLong)
+		_, err := f.GetMany(ctx, []string{strings.Repeat("k", howdah.MaxKeyBytes+1)})
+		require.ErrorIs(t, err, howdah.ErrKeyTooLong)
+	}},
+	{"values have a limit", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		big := make([]byte, howdah.DefaultMaxValueBytes+1)
+		require.ErrorIs(t, f.Set(ctx, f.key("k"), big, 0), howdah.ErrValueTooLarge)
+		require.ErrorIs(t, f.SetMany(ctx, []howdah.Item{{Key: "a"}, {Key: "b", Value: big}}, 0), howdah.ErrValueTooLarge)
+		f.holds("k", nil)
+	}},
+	{"ttl", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		require.NoError(t, f.Set(ctx, f.key("k"), nil, time.Hour))
+		f.lives("k", time.Hour)
+		require.ErrorIs(t, f.Set(ctx, f.key("k"), nil, -1), howdah.ErrInvalidTTL)
+		require.NoError(t, f.Set(ctx, f.key("k"), nil, 1)) // a nanosecond is not for ever
+		require.Eventually(t, func() bool {
+			_, err := f.Get(ctx, f.key("k"))
+			return errors.Is(err, howdah.ErrMiss)
+		}, 5*time.Second, time.Millisecond)
+		_, err := f.TTL(ctx, f.key("k"))
+		require.ErrorIs(t, err, howdah.ErrMiss)
+		far := time.Now().Add(100 * time.Hour)
+		f.do(&howdah.Call{Verb: howdah.VerbSet, Key: []byte(f.key("k")), Expiry: howdah.ExpireAt(far)})
+		e, err := f.Stat(ctx, f.key("k"))
+		require.NoError(t, err)
+		require.WithinDuration(t, far, e.ExpiresAt, time.Millisecond)
+	}},
+	{"expired is absent to every verb", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		k := f.key("k")
+		revive := func() {
+			t.Helper()
+			require.NoError(t, f.Set(ctx, k, []byte("41"), time.Hour))
+			f.kill("k")
+		}
+		revive()
+		f.holds("k", nil)
+		many, err := f.GetMany(ctx, []string{k})
+		require.NoError(t, err)
+		require.Empty(t, many)
+		require.ErrorIs(t, f.Replace(ctx, k, nil, 0), howdah.ErrNotStored)
+		require.ErrorIs(t, f.Touch(ctx, k, time.Hour), howdah.ErrMiss)
+		require.ErrorIs(t, f.Persist(ctx, k), howdah.ErrMiss)
+		_, err = f.GetAndDelete(ctx, k)
+		require.ErrorIs(t, err, howdah.ErrMiss)
+		revive()
+		n, err := f.DeleteMany(ctx, []string{k})
+		require.NoError(t, err)
+		require.Zero(t, n)
+		revive()
+		sum, err := f.Increment(ctx, k, 1, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, sum)
+		revive()
+		require.NoError(t, f.Add(ctx, k, []byte("new"), 0))
+		f.holds("k", []byte("new"))
+		revive()
+		old := f.do(&howdah.Call{Verb: howdah.VerbSet, Key: []byte(k), Value: []byte("x"), WantOld: true})
+		require.False(t, old.Result.Found)
+		revive()
+		f.do(&howdah.Call{Verb: howdah.VerbAppend, Key: []byte(k), Value: []byte("x")})
+		f.holds("k", []byte("x"))
+		revive()
+		f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: []byte(k), Value: []byte("x"), Offset: 1})
+		f.holds("k", []byte("\x00x"))
+		revive()
+		_, err = f.CompareAndSet(ctx, k, 0, []byte("cas"), 0)
+		require.NoError(t, err)
+		revive()
+		all := f.do(&howdah.Call{Verb: howdah.VerbSetManyIfAbsent, Keys: [][]byte{[]byte(k)}, Values: [][]byte{[]byte("m")}})
+		require.Equal(t, howdah.StatusOK, all.Status)
+		f.holds("k", []byte("m"))
+	}},
+	{"add and replace", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		require.ErrorIs(t, f.Replace(ctx, f.key("k"), []byte("r"), 0), howdah.ErrNotStored)
+		require.NoError(t, f.Add(ctx, f.key("k"), []byte("a"), time.Hour))
+		require.ErrorIs(t, f.Add(ctx, f.key("k"), []byte("b"), 0), howdah.ErrNotStored)
+		f.holds("k", []byte("a"))
+		f.lives("k", time.Hour)
+		require.NoError(t, f.Replace(ctx, f.key("k"), []byte("r"), 2*time.Hour))
+		f.holds("k", []byte("r"))
+		f.lives("k", 2*time.Hour)
+	}},
+	{"keep the expiry", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		for _, condition := range []howdah.Condition{howdah.Always, howdah.IfPresent} {
+			require.NoError(t, f.Set(ctx, f.key("k"), []byte("a"), time.Hour))
+			for _, old := range []bool{false, true} {
+				call := f.do(&howdah.Call{Verb: howdah.VerbSet, Key: []byte(f.key("k")), Value: []byte("b"),
+					Expiry: howdah.KeepExpiry(), Condition: condition, WantOld: old})
+				require.Equal(t, howdah.StatusOK, call.Status)
+				f.holds("k", []byte("b"))
+				f.lives("k", time.Hour)
+			}
+		}
+	}},
+	{"exchange", func(t *testing.T, f *fixture) {
+		k := []byte(f.key("k"))
+		set := func(v string, condition howdah.Condition) *howdah.Call {
+			return f.do(&howdah.Call{Verb: howdah.VerbSet, Key: k, Value: []byte(v), Condition: condition, WantOld: true})
+		}
+		call := set("1", howdah.IfPresent)
+		require.Equal(t, howdah.StatusNotStored, call.Status)
+		require.False(t, call.Result.Found)
+		call = set("2", howdah.IfAbsent)
+		require.Equal(t, howdah.StatusOK, call.Status)
+		require.False(t, call.Result.Found)
+		call = set("3", howdah.IfAbsent)
+		require.Equal(t, howdah.StatusNotStored, call.Status)
+		require.Equal(t, "2", string(call.Result.Value))
+		call = set("4", howdah.Always)
+		require.Equal(t, howdah.StatusOK, call.Status)
+		require.Equal(t, "2", string(call.Result.Value))
+		f.holds("k", []byte("4"))
+		require.Equal(t, howdah.NoExpiry, f.ttlOrMax("k"))
+	}},
+	{"versions", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		k := f.key("k")
+		var last int64
+		grows := func() {
+			t.Helper()
+			e, err := f.GetEntry(ctx, k)
+			require.NoError(t, err)
+			require.Greater(t, e.Version, last)
+			last = e.Version
+		}
+		require.NoError(t, f.Set(ctx, k, nil, 0))
+		grows()
+		require.NoError(t, f.Set(ctx, k, nil, 0))
+		grows()
+		require.NoError(t, f.Delete(ctx, k))
+		require.NoError(t, f.Set(ctx, k, nil, 0))
+		grows()
+		call := f.do(&howdah.Call{Verb: howdah.VerbSet, Key: []byte(k), Value: []byte("v"), WantVersion: true})
+		grows()
+		require.Equal(t, last, call.Result.Version)
+		_, err := f.CompareAndSet(ctx, k, last-1, []byte("no"), 0)
+		require.ErrorIs(t, err, howdah.ErrNotStored)
+		_, err = f.CompareAndSet(ctx, k, 0, []byte("no"), 0)
+		require.ErrorIs(t, err, howdah.ErrNotStored)
+		version, err := f.CompareAndSet(ctx, k, last, []byte("yes"), 0)
+		require.NoError(t, err)
+		grows()
+		require.Equal(t, last, version)
+		require.NoError(t, f.Touch(ctx, k, time.Hour))
+		e, err := f.Stat(ctx, k)
+		require.NoError(t, err)
+		require.Equal(t, last, e.Version, "a touch keeps the version")
+		require.NoError(t, f.Expire(ctx, k, time.Hour))
+		grows()
+	}},
+	{"many", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		var items []howdah.Item
+		var keys []string
+		for i := range 1000 {
+			items = append(items, howdah.Item{Key: f.key(fmt.Sprint(i)), Value: []byte(fmt.Sprint(i))})
+			keys = append(keys, f.key(fmt.Sprint(i)), f.key(fmt.Sprint("absent", i)))
+		}
+		items = append(items, howdah.Item{Key: f.key("7"), Value: []byte("last wins")})
+		require.NoError(t, f.SetMany(ctx, items, time.Hour))
+		keys = append(keys, f.key("3"), f.key("3"))
+		got, err := f.GetMany(ctx, keys)
+		require.NoError(t, err)
+		require.Len(t, got, 1000)
+		require.Equal(t, "last wins", string(got[f.key("7")]))
+		f.lives("7", time.Hour)
+		call := f.do(&howdah.Call{Verb: howdah.VerbGetMany, Keys: [][]byte{[]byte(f.key("3")), []byte(f.key("x")), []byte(f.key("3"))}})
+		require.Equal(t, []bool{true, false, true}, []bool{call.Entries[0].Found, call.Entries[1].Found, call.Entries[2].Found})
+		call = f.do(&howdah.Call{Verb: howdah.VerbStatMany, Keys: [][]byte{[]byte(f.key("7")), []byte(f.key("x"))}})
+		require.Equal(t, len("last wins"), call.Entries[0].Length)
+		require.Nil(t, call.Entries[0].Value)
+		n, err := f.DeleteMany(ctx, keys)
+		require.NoError(t, err)
+		require.EqualValues(t, 1000, n)
+		got, err = f.GetMany(ctx, keys)
+		require.NoError(t, err)
+		require.Empty(t, got)
+		require.NoError(t, f.SetMany(ctx, nil, 0))
+		got, err = f.GetMany(ctx, nil)
+		require.NoError(t, err)
+		require.Empty(t, got)
+	}},
+	{"all or none", func(t *testing.T, f *fixture) {
+		add := func(keys ...string) howdah.Status {
+			call := &howdah.Call{Verb: howdah.VerbSetManyIfAbsent}
+			for _, k := range keys {
+				call.Keys, call.Values = append(call.Keys, []byte(f.key(k))), append(call.Values, []byte(k))
+			}
+			return f.do(call).Status
+		}
+		require.Equal(t, howdah.StatusOK, add("a", "b"))
+		require.Equal(t, howdah.StatusNotStored, add("b", "c"))
+		f.holds("c", nil)
+		f.kill("b")
+		require.Equal(t, howdah.StatusOK, add("b", "c"))
+	}},
+	{"delete", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		require.NoError(t, f.Delete(ctx, f.key("k")))
+		require.NoError(t, f.Set(ctx, f.key("k"), []byte("v"), 0))
+		v, err := f.GetAndDelete(ctx, f.key("k"))
+		require.NoError(t, err)
+		require.Equal(t, "v", string(v))
+		_, err = f.GetAndDelete(ctx, f.key("k"))
+		require.ErrorIs(t, err, howdah.ErrMiss)
+	}},
+	{"touch and expire", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		k := f.key("k")
+		require.NoError(t, f.Set(ctx, k, []byte("v"), 2*time.Hour))
+		require.NoError(t, f.Touch(ctx, k, time.Hour))
+		f.lives("k", 2*time.Hour)
+		require.NoError(t, f.Touch(ctx, k, 3*time.Hour))
+		f.lives("k", 3*time.Hour)
+		require.NoError(t, f.Expire(ctx, k, time.Hour))
+		f.lives("k", time.Hour)
+		require.NoError(t, f.Persist(ctx, k))
+		require.Equal(t, howdah.NoExpiry, f.ttlOrMax("k"))
+		require.NoError(t, f.Persist(ctx, k))
+		call := f.do(&howdah.Call{Verb: howdah.VerbGetExpire, Key: []byte(k), Expiry: howdah.ExpireIn(time.Hour)})
+		require.Equal(t, "v", string(call.Result.Value))
+		f.lives("k", time.Hour)
+		call = f.do(&howdah.Call{Verb: howdah.VerbGetExpire, Key: []byte(k), Expiry: howdah.ExpireNever()})
+		require.Equal(t, "v", string(call.Result.Value))
+		call = f.do(&howdah.Call{Verb: howdah.VerbGetExpire, Key: []byte(k), Expiry: howdah.ExpireNever()})
+		require.Equal(t, "v", string(call.Result.Value))
+		require.ErrorIs(t, f.Expire(ctx, f.key("absent"), time.Hour), howdah.ErrMiss)
+	}},
+	{"conditional expire", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		expire := func(in time.Duration, condition howdah.ExpireIf) bool {
+			return f.do(&howdah.Call{Verb: howdah.VerbExpire, Key: []byte(f.key("k")), Expiry: howdah.ExpireIn(in), ExpireIf: condition}).Status == howdah.StatusOK
+		}
+		require.NoError(t, f.Set(ctx, f.key("k"), nil, howdah.NoExpiry))
+		if f.ttl("k") == howdah.NoExpiry {
+			require.False(t, expire(time.Hour, howdah.ExpireHasTTL))
+			require.False(t, expire(time.Hour, howdah.ExpireGreater), "no TTL is infinite")
+			require.True(t, expire(2*time.Hour, howdah.ExpireNoTTL))
+		} else {
+			require.True(t, expire(2*time.Hour, howdah.ExpireAlways))
+		}
+		require.False(t, expire(time.Hour, howdah.ExpireNoTTL))
+		require.False(t, expire(time.Hour, howdah.ExpireGreater))
+		f.lives("k", 2*time.Hour)
+		require.True(t, expire(time.Hour, howdah.ExpireLess))
+		f.lives("k", time.Hour)
+		require.True(t, expire(3*time.Hour, howdah.ExpireGreater|howdah.ExpireHasTTL))
+		f.lives("k", 3*time.Hour)
+	}},
+	{"increment", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		k := f.key("k")
+		add := func(delta int64) int64 {
+			t.Helper()
+			n, err := f.Increment(ctx, k, delta, time.Hour)
+			require.NoError(t, err)
+			return n
+		}
+		require.EqualValues(t, 5, add(5))
+		f.lives("k", time.Hour)
+		require.NoError(t, f.Expire(ctx, k, 2*time.Hour))
+		require.EqualValues(t, -5, add(-10))
+		f.lives("k", 2*time.Hour)
+		f.holds("k", []byte("-5"))
+		for _, v := range []string{"", " 1", "1 ", "+1", "01", "-0", "1.5", "abc", "9223372036854775808", "\xff", strings.Repeat("1", 30), "1\n"} {
+			require.NoError(t, f.Set(ctx, k, []byte(v), 0))
+			_, err := f.Increment(ctx, k, 1, 0)
+			require.ErrorIs(t, err, howdah.ErrNotInteger, "%q", v)
+			f.holds("k", []byte(v))
+		}
+		require.NoError(t, f.Set(ctx, k, []byte(fmt.Sprint(math.MaxInt64)), 0))
+		_, err := f.Increment(ctx, k, 1, 0)
+		require.ErrorIs(t, err, howdah.ErrOverflow)
+		require.EqualValues(t, math.MaxInt64-1, add(-1))
+		require.NoError(t, f.Set(ctx, k, []byte(fmt.Sprint(math.MinInt64)), 0))
+		_, err = f.Increment(ctx, k, -1, 0)
+		require.ErrorIs(t, err, howdah.ErrOverflow)
+		require.EqualValues(t, -1, add(math.MaxInt64))
+	}},
+	{"increment by a fraction", func(t *testing.T, f *fixture) {
+		add := func(delta string) string {
+			t.Helper()
+			call := f.do(&howdah.Call{Verb: howdah.VerbIncrementFloat, Key: []byte(f.key("k")), DeltaFloat: delta})
+			require.Equal(t, howdah.StatusOK, call.Status)
+			return string(call.Result.Value)
+		}
+		require.Equal(t, "0.1", add("0.1"))
+		require.Equal(t, "0.3", add("0.2"))
+		require.Equal(t, "5000.3", add("5.0e3"))
+		require.Equal(t, "-0.7", add("-5001"))
+		require.NoError(t, f.Set(t.Context(), f.key("k"), []byte("ten"), 0))
+		call := f.do(&howdah.Call{Verb: howdah.VerbIncrementFloat, Key: []byte(f.key("k")), DeltaFloat: "1"})
+		require.Equal(t, howdah.StatusNotFloat, call.Status)
+	}},
+	{"append and set range", func(t *testing.T, f *fixture) {
+		k := []byte(f.key("k"))
+		call := f.do(&howdah.Call{Verb: howdah.VerbAppend, Key: k, Value: []byte("Hello")})
+		require.EqualValues(t, 5, call.Int)
+		call = f.do(&howdah.Call{Verb: howdah.VerbAppend, Key: k, Value: []byte(" World")})
+		require.EqualValues(t, 11, call.Int)
+		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: k, Offset: 6, Value: []byte("Redis")})
+		require.EqualValues(t, 11, call.Int)
+		f.holds("k", []byte("Hello Redis"))
+		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: k, Offset: 13, Value: []byte("!")})
+		require.EqualValues(t, 14, call.Int)
+		f.holds("k", []byte("Hello Redis\x00\x00!"))
+		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: []byte(f.key("new")), Offset: 2, Value: []byte("x")})
+		require.EqualValues(t, 3, call.Int)
+		f.holds("new", []byte("\x00\x00x"))
+		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: []byte(f.key("none")), Offset: 5})
+		require.Zero(t, call.Int)
+		f.holds("none", nil)
+		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: k, Offset: 50})
+		require.EqualValues(t, 14, call.Int, "no value: nothing is padded")
+		err := f.Do(t.Context(), &howdah.Call{Verb: howdah.VerbSetRange, Key: k, Offset: howdah.DefaultMaxValueBytes, Value: []byte("x")})
+		require.ErrorIs(t, err, howdah.ErrValueTooLarge)
+		require.NoError(t, f.Set(t.Context(), f.key("big"), make([]byte, howdah.DefaultMaxValueBytes-1), 0))
+		call = f.do(&howdah.Call{Verb: howdah.VerbAppend, Key: []byte(f.key("big")), Value: []byte("xy")})
+		require.Equal(t, howdah.StatusTooLarge, call.Status)
+		require.NoError(t, f.Delete(t.Context(), f.key("big")))
+	}},
+	{"rename and copy", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		require.ErrorIs(t, f.Rename(ctx, f.key("a"), f.key("b"), false), howdah.ErrMiss)
+		require.NoError(t, f.Set(ctx, f.key("a"), []byte("A"), time.Hour))
+		require.NoError(t, f.Set(ctx, f.key("b"), []byte("B"), 0))
+		require.ErrorIs(t, f.Rename(ctx, f.key("a"), f.key("b"), true), howdah.ErrNotStored)
+		require.NoError(t, f.Rename(ctx, f.key("a"), f.key("b"), false))
+		f.holds("a", nil)
+		f.holds("b", []byte("A"))
+		f.lives("b", time.Hour)
+		require.NoError(t, f.Rename(ctx, f.key("b"), f.key("b"), false))
+		require.ErrorIs(t, f.Rename(ctx, f.key("b"), f.key("b"), true), howdah.ErrNotStored)
+		require.NoError(t, f.Copy(ctx, f.key("b"), f.Cache, f.key("c"), false))
+		require.ErrorIs(t, f.Copy(ctx, f.key("b"), f.Cache, f.key("c"), false), howdah.ErrNotStored)
+		f.holds("b", []byte("A"))
+		f.holds("c", []byte("A"))
+		f.lives("c", time.Hour)
+		f.kill("c")
+		require.NoError(t, f.Copy(ctx, f.key("b"), f.Cache, f.key("c"), false))
+	}},
+	{"whole cache", func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		require.NoError(t, f.Flush(ctx))
+		_, err := f.RandomKey(ctx)
+		require.ErrorIs(t, err, howdah.ErrMiss)
+		var items []howdah.Item
+		for i := range 2500 {
+			items = append(items, howdah.Item{Key: fmt.Sprintf("p%d:%d", i%2, i), Value: []byte("v")})
+		}
+		require.NoError(t, f.SetMany(ctx, items, time.Hour))
+		require.NoError(t, f.Set(ctx, f.key("expired"), nil, time.Hour))
+		f.kill("expired")
+		n, err := f.Count(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 2500, n)
+		seen := map[string]int{}
+		pages := 0
+		for cursor, more := uint64(0), true; more; more = cursor != 0 {
+			page, next, err := f.Scan(ctx, cursor, howdah.ScanOptions{Count: 77})
+			require.NoError(t, err)
+			require.Less(t, next, uint64(1)<<53)
+			for _, e := range page {
+				seen[string(e.Key)]++
+				require.Equal(t, 1, e.Length)
+				require.InDelta(t, time.Hour, e.TTL, float64(time.Minute))
+			}
+			cursor = next
+			pages++
+		}
+		require.Len(t, seen, 2500)
+		require.Greater(t, pages, 30)
+		ones := 0
+		for e, err := range f.All(ctx, []byte("p1:")) {
+			require.NoError(t, err)
+			require.True(t, bytes.HasPrefix(e.Key, []byte("p1:")))
+			ones++
+		}
+		require.Equal(t, 1250, ones)
+		keys, err := f.Keys(ctx, []byte("p0:"))
+		require.NoError(t, err)
+		require.Len(t, keys, 1250)
+		key, err := f.RandomKey(ctx)
+		require.NoError(t, err)
+		require.Contains(t, seen, string(key))
+		n, err = f.DeletePrefix(ctx, []byte("p1:"))
+		require.NoError(t, err)
+		require.EqualValues(t, 1250, n)
+		n, err = f.Count(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 1250, n)
+		require.NoError(t, f.Flush(ctx))
+		n, err = f.Count(ctx)
+		require.NoError(t, err)
+		require.Zero(t, n)
+	}},
+}
+
+// ttlOrMax is the TTL of a key, where the TTL of a cache with a maximum
+// counts as none.
+func (f *fixture) ttlOrMax(key string) time.Duration {
+	ttl := f.ttl(key)
+	if ttl > 150*365*24*time.Hour {
+		return howdah.NoExpiry
+	}
+	return ttl
+}

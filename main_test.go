@@ -1,0 +1,9 @@
+package howdah_test
+
+import (
+	"testing"
+
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
