@@ -108,10 +108,12 @@ func (f *Flight) takeInline() []*Op {
 }
 
 func (f *Flight) note(deadline int64) {
-	if deadline == 0 {
+	switch {
+	case deadline == 0:
 		f.forever = true
+	case f.latest == 0 || deadline > f.latest:
+		f.latest = deadline
 	}
-	f.latest = max(f.latest, deadline)
 }
 
 // Sent says that Run has copied what it needs of the callers' bytes: a caller
