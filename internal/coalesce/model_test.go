@@ -1,0 +1,475 @@
+package coalesce
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "seed of TestModel; 0 chooses one")
+
+// The model: a store of registers, one for each key, used by workers that
+// each submit a sequence of numbered calls, several at a time. A write leaves
+// its number in the register, beside the numbers of the other workers; a read
+// observes the register. From what each call observed and how it ended, the
+// rules are checked: see checkEntry, checkWorker and the store's methods.
+const (
+	modelKeys    = 12
+	modelWorkers = 16
+	modelMaxKeys = 6
+	modelBytes   = 400
+)
+
+// store stands for the database.
+type store struct {
+	t    *testing.T
+	keys [modelKeys]register
+	// flights in the air, per kind
+	flights [Alone + 1]atomic.Int32
+}
+
+type register struct {
+	mu      sync.Mutex
+	readers int
+	writer  bool
+	locked  bool // by a foreign transaction
+	last    [modelWorkers]int
+}
+
+// enter and exit frame the time in which an op has its keys: writes exclude
+// all, reads exclude writes.
+func (s *store) enter(keys []uint64, read bool) {
+	for _, k := range unique(keys) {
+		r := &s.keys[k]
+		r.mu.Lock()
+		if r.writer || (!read && r.readers > 0) {
+			s.t.Errorf("key %d is in two flights", k)
+		}
+		if read {
+			r.readers++
+		} else {
+			r.writer = true
+		}
+		r.mu.Unlock()
+	}
+}
+
+func (s *store) exit(keys []uint64, read bool) {
+	for _, k := range unique(keys) {
+		r := &s.keys[k]
+		r.mu.Lock()
+		if read {
+			r.readers--
+		} else {
+			r.writer = false
+		}
+		r.mu.Unlock()
+	}
+}
+
+func unique(keys []uint64) []uint64 {
+	var out []uint64
+	for i, k := range keys {
+		seen := false
+		for _, earlier := range keys[:i] {
+			seen = seen || earlier == k
+		}
+		if !seen {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func (s *store) locked(keys []uint64) bool {
+	for _, k := range keys {
+		r := &s.keys[k]
+		r.mu.Lock()
+		locked := r.locked
+		r.mu.Unlock()
+		if locked {
+			return true
+		}
+	}
+	return false
+}
+
+// entry is one call of a worker.
+type entry struct {
+	worker, number int
+	kind           Kind
+	keys           []uint64
+	payload        []byte // read by Run between Take and Sent, scribbled over by the caller once it is back
+
+	applied  atomic.Bool
+	observed []int // by a read: the worker's own number in each register
+	answers  atomic.Int32
+	err      error
+}
+
+// apply does what the statement does.
+func (s *store) apply(e *entry) {
+	e.applied.Store(true)
+	for _, k := range e.keys {
+		r := &s.keys[k]
+		r.mu.Lock()
+		if e.kind == Read {
+			e.observed = append(e.observed, r.last[e.worker])
+		} else {
+			if r.last[e.worker] > e.number {
+				s.t.Errorf("write %d of worker %d on key %d came after its write %d", e.number, e.worker, k, r.last[e.worker])
+			}
+			r.last[e.worker] = e.number
+		}
+		r.mu.Unlock()
+	}
+}
+
+// run is Options.Run.
+func (s *store) run(_ context.Context, f *Flight) {
+	kind := f.Kind()
+	if n := s.flights[kind].Add(1); n > 2 {
+		s.t.Errorf("%d flights of kind %d at once", n, kind)
+	}
+	defer s.flights[kind].Add(-1)
+	pause()
+	if rand.IntN(300) == 0 {
+		panic("model: before Take")
+	}
+	ops := f.Take()
+	s.checkBatch(kind, ops)
+	for _, op := range ops {
+		s.enter(op.Keys, op.Kind == Read)
+	}
+	if rand.IntN(50) == 0 { // a failed attempt; what comes back may have other leaders
+		read := kind == Read
+		for _, op := range ops {
+			read = op.Kind == Read
+			s.exit(op.Keys, read)
+		}
+		f.Sent()
+		pause()
+		ops = f.Retake(ops)
+		for _, op := range ops {
+			s.enter(op.Keys, op.Kind == Read)
+		}
+	}
+	for _, op := range ops {
+		readPayload(op)
+	}
+	pause()
+	f.Sent()
+	pause()
+	for i, op := range ops {
+		if rand.IntN(500) == 0 {
+			for _, op := range ops[i:] {
+				s.exit(op.Keys, op.Kind == Read)
+			}
+			panic("model: in the middle")
+		}
+		keys, read := append([]uint64(nil), op.Keys...), op.Kind == Read
+		if !read && s.locked(keys) {
+			s.exit(keys, read)
+			f.Blocked(op)
+			continue
+		}
+		var err error
+		if rand.IntN(20) == 0 {
+			err = errStatement
+		} else {
+			// A merged write stands for all of its group, oldest first.
+			var group []*entry
+			group = append(group, op.Call.(*entry))
+			for o := range op.Followers() {
+				group = append(group, o.Call.(*entry))
+			}
+			for i := range group {
+				s.apply(group[len(group)-1-i])
+			}
+		}
+		s.exit(keys, read)
+		f.Complete(op, err)
+	}
+	if rand.IntN(100) == 0 {
+		runtime.Gosched()
+	}
+}
+
+func (s *store) checkBatch(kind Kind, ops []*Op) {
+	keys, size := 0, 0
+	for _, op := range ops {
+		keys += len(op.Keys)
+		size += op.Bytes
+		if (op.Kind == Read) != (kind == Read) && kind != Alone {
+			s.t.Errorf("an op of kind %d in a flight of kind %d", op.Kind, kind)
+		}
+		for o := range op.Followers() {
+			if o.Kind != op.Kind || o.Class != op.Class || len(o.Keys) != 1 || o.Keys[0] != op.Keys[0] {
+				s.t.Error("merged what must not merge")
+			}
+		}
+	}
+	if len(ops) > 1 && (keys > modelMaxKeys || size > modelBytes || kind == Alone) {
+		s.t.Errorf("%d ops with %d keys and %d bytes in a flight of kind %d", len(ops), keys, size, kind)
+	}
+}
+
+func readPayload(op *Op) {
+	sum := byte(0)
+	for o := op; o != nil; o = o.Follower() {
+		for _, b := range o.Call.(*entry).payload {
+			sum += b
+		}
+	}
+	sink.Store(uint32(sum))
+}
+
+var sink atomic.Uint32
+
+func pause() {
+	switch rand.IntN(40) {
+	case 0:
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond)
+	case 1, 2, 3, 4:
+		runtime.Gosched()
+	}
+}
+
+func TestModel(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-seed=%d", seed)
+	calls := 1500
+	if testing.Short() {
+		calls = 300
+	}
+	s := &store{t: t}
+	c := New(Options{
+		MaxKeys: modelMaxKeys, MaxBytes: modelBytes, MaxQueueBytes: 30000,
+		Run: s.run,
+	})
+	stop := make(chan struct{})
+	var foreign, workers sync.WaitGroup
+	foreign.Go(func() { s.lockKeys(rand.New(rand.NewPCG(seed, 1000)), stop) })
+	logs := make([][]*entry, modelWorkers)
+	for w := range modelWorkers {
+		workers.Go(func() {
+			m := &modelWorker{c: c, s: s, id: w, rng: rand.New(rand.NewPCG(seed, uint64(w)))}
+			logs[w] = m.work(calls)
+		})
+	}
+	workers.Wait()
+	close(stop)
+	foreign.Wait()
+	if err := c.Close(background); err != nil {
+		t.Error(err)
+	}
+	checkEmpty(t, c)
+	outcomes := map[string]int{}
+	for _, log := range logs {
+		for _, e := range log {
+			outcomes[checkEntry(t, e)]++
+		}
+		checkWorker(t, log)
+	}
+	stats := c.Stats()
+	t.Logf("%v, %+v", outcomes, stats)
+	for _, outcome := range []string{"ok", "failed", "not sent", "sent"} {
+		if outcomes[outcome] == 0 && !testing.Short() {
+			t.Errorf("no call ended as %q: the model tests too little", outcome)
+		}
+	}
+	if stats.Merged == 0 || stats.Blocked == 0 || stats.Alone == 0 || stats.Expired == 0 || stats.Cancelled == 0 {
+		t.Errorf("the model tests too little: %+v", stats)
+	}
+}
+
+// lockKeys plays foreign transactions.
+func (s *store) lockKeys(rng *rand.Rand, stop chan struct{}) {
+	for {
+		r := &s.keys[rng.IntN(modelKeys)]
+		setLocked := func(locked bool) {
+			r.mu.Lock()
+			r.locked = locked
+			r.mu.Unlock()
+		}
+		setLocked(true)
+		time.Sleep(time.Duration(rng.IntN(2000)) * time.Microsecond)
+		setLocked(false)
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(rng.IntN(5000)) * time.Microsecond):
+		}
+	}
+}
+
+type modelWorker struct {
+	c   *Coalescer
+	s   *store
+	id  int
+	rng *rand.Rand
+	ops []*Op // free for use again
+}
+
+// work submits calls one after the other: mostly without waiting for the
+// answer (Start), sometimes waiting (Do, Exclusive).
+func (m *modelWorker) work(calls int) []*entry {
+	log := make([]*entry, 0, calls)
+	var mu sync.Mutex
+	free := []*Op{}
+	window := make(chan struct{}, 8)
+	for i := range calls {
+		e := m.entry(i + 1)
+		if m.rng.IntN(40) == 0 {
+			ctx, cancel := m.context()
+			_ = m.c.Exclusive(ctx, e.keys, func(context.Context) error {
+				m.s.enter(e.keys, false)
+				pause()
+				m.s.exit(e.keys, false)
+				return nil
+			})
+			cancel()
+			continue
+		}
+		log = append(log, e)
+		mu.Lock()
+		op := &Op{}
+		if n := len(free); n > 0 {
+			op, free = free[n-1], free[:n-1]
+		}
+		mu.Unlock()
+		m.fill(op, e)
+		if m.rng.IntN(4) == 0 {
+			ctx, cancel := m.context()
+			err := m.c.Do(ctx, op)
+			cancel()
+			e.end(err)
+			clear(e.payload) // a race if Run still reads it
+			if !errors.Is(err, ErrSent) {
+				mu.Lock()
+				free = append(free, op)
+				mu.Unlock()
+			}
+			continue
+		}
+		window <- struct{}{}
+		m.c.Start(op, func(op *Op, err error) {
+			e.end(err)
+			clear(e.payload)
+			mu.Lock()
+			free = append(free, op)
+			mu.Unlock()
+			<-window
+		})
+	}
+	for range cap(window) {
+		window <- struct{}{}
+	}
+	return log
+}
+
+func (m *modelWorker) entry(number int) *entry {
+	e := &entry{worker: m.id, number: number, kind: Kind(m.rng.IntN(3)), payload: []byte("payload")}
+	n := 1
+	if m.rng.IntN(5) == 0 {
+		n = 1 + m.rng.IntN(modelMaxKeys+2)
+	}
+	for range n {
+		k := m.rng.IntN(modelKeys)
+		if m.rng.IntN(2) == 0 {
+			k = 0 // a hot key
+		}
+		e.keys = append(e.keys, uint64(k))
+	}
+	return e
+}
+
+func (m *modelWorker) fill(op *Op, e *entry) {
+	op.Kind, op.Call = e.kind, e
+	if len(e.keys) == 1 {
+		op.SetKey(e.keys[0])
+	} else {
+		op.Keys = e.keys
+	}
+	op.Class = uint8(m.rng.IntN(2))
+	op.Bytes = m.rng.IntN(modelBytes / 3)
+	if m.rng.IntN(100) == 0 {
+		op.Bytes *= 5
+	}
+	op.Deadline = 0
+	switch m.rng.IntN(10) {
+	case 0:
+		op.Deadline = in(time.Duration(m.rng.IntN(1000)) * time.Microsecond)
+	case 1, 2, 3, 4:
+		op.Deadline = in(time.Second)
+	}
+}
+
+func (m *modelWorker) context() (context.Context, context.CancelFunc) {
+	if m.rng.IntN(2) == 0 {
+		return context.WithTimeout(background, time.Duration(m.rng.IntN(1000))*time.Microsecond)
+	}
+	return background, func() {}
+}
+
+func (e *entry) end(err error) {
+	e.err = err
+	e.answers.Add(1)
+}
+
+// checkEntry checks what one call says of itself and names its outcome.
+func checkEntry(t *testing.T, e *entry) string {
+	if n := e.answers.Load(); n != 1 {
+		t.Errorf("call %d of worker %d was answered %d times", e.number, e.worker, n)
+	}
+	_, panicked := errors.AsType[*PanicError](e.err)
+	switch applied := e.applied.Load(); {
+	case e.err == nil:
+		if !applied {
+			t.Errorf("call %d of worker %d succeeded without effect", e.number, e.worker)
+		}
+		return "ok"
+	case errors.Is(e.err, ErrNotSent):
+		if applied {
+			t.Errorf("call %d of worker %d had an effect but ended with %v", e.number, e.worker, e.err)
+		}
+		return "not sent"
+	case errors.Is(e.err, ErrSent):
+		return "sent"
+	case e.err == errStatement, panicked:
+		if applied {
+			t.Errorf("call %d of worker %d had an effect but ended with %v", e.number, e.worker, e.err)
+		}
+		return "failed"
+	}
+	t.Errorf("call %d of worker %d ended with %v", e.number, e.worker, e.err)
+	return "?"
+}
+
+// checkWorker checks that each read observed exactly the last of the worker's
+// earlier writes that had an effect.
+func checkWorker(t *testing.T, log []*entry) {
+	var last [modelKeys]int
+	for _, e := range log {
+		for i, k := range e.keys {
+			switch {
+			case e.kind != Read:
+				if e.applied.Load() {
+					last[k] = e.number
+				}
+			case e.err == nil && e.observed[i] != last[k]:
+				t.Errorf("read %d of worker %d on key %d observed its write %d, not %d",
+					e.number, e.worker, k, e.observed[i], last[k])
+			}
+		}
+	}
+}
