@@ -37,6 +37,9 @@ func (e *engine) run(ctx context.Context, f *coalesce.Flight) {
 		return
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			err = &coalesce.LeftError{Cause: context.Cause(ctx)}
+		}
 		fl.failAll(ops, err)
 		return
 	}
@@ -122,6 +125,13 @@ func (fl *flight) trip(requests []*request) (*trip, error) {
 
 // lost ends the calls of a request whose answer did not come.
 func (fl *flight) lost(r *request, err error, sent, write bool) {
+	if fl.ctx.Err() != nil {
+		// The lone caller of this flight left, and the connection with it.
+		for _, c := range r.calls {
+			fl.complete(c, &coalesce.LeftError{Cause: context.Cause(fl.ctx), Sent: sent})
+		}
+		return
+	}
 	if sent && sqlState(err) == "" {
 		fl.engine.db.opts.log().Warn("howdah: connection to PostgreSQL lost", "cache", fl.engine.name, "error", err)
 	}
