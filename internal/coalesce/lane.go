@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"time"
 )
@@ -95,6 +96,10 @@ func (c *Coalescer) runLane(l *lane, f *Flight) {
 	}()
 	for {
 		c.fly(context.Background(), f)
+		// Let the callers that were just answered run: most of them come back
+		// at once, and then share the next flight. Against a database on the
+		// same two cores this gives a third more throughput from 16 callers on.
+		runtime.Gosched()
 		c.mu.Lock()
 		if l.ready.n <= l.boarding*l.perFlight {
 			returned = true
