@@ -133,9 +133,9 @@ func TestBatchBounds(t *testing.T) {
 		}
 		sized("b", 40, 2)
 		sized("c", 60, 3)
-		sized("d", 1, 4)            // over the bytes
-		sized("e", 1, 5, 6, 7)      // over the keys
-		sized("f", 1000, 8)         // over the bytes, alone
+		sized("d", 1, 4)             // over the bytes
+		sized("e", 1, 5, 6, 7)       // over the keys
+		sized("f", 1000, 8)          // over the bytes, alone
 		sized("g", 1, 9, 10, 11, 13) // over the keys, alone
 		sized("h", 1, 12)
 		for _, want := range []string{"b c ", "d ", "e ", "f ", "g ", "h "} {
