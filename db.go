@@ -104,6 +104,8 @@ func (db *DB) Ping(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrSchemaTooNew, err)
 	case errors.Is(err, migrate.ErrMissing):
 		return fmt.Errorf("%w: %w", ErrSchemaMissing, err)
+	case errors.Is(err, migrate.ErrPermission):
+		return fmt.Errorf("%w: %w", ErrPermission, err)
 	default:
 		return failure(err, false, false)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -67,9 +68,16 @@ func connectionFailure(err error, sent, write bool) error {
 	case isTimeout(err):
 		return fmt.Errorf("%w: %w", ErrTimeout, err)
 	default:
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, oneLine{err})
 	}
 }
+
+// oneLine prints an error of the driver, which lists the addresses that it
+// tried on lines of their own, as one sentence.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.error }
 
 func isTimeout(err error) bool {
 	var netErr net.Error

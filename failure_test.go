@@ -1,0 +1,337 @@
+package howdah_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+func exec(t *testing.T, url string, sql ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	for _, statement := range sql {
+		_, err := conn.Exec(t.Context(), statement)
+		require.NoError(t, err)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	ctx := t.Context()
+	empty := pgtest.Empty(t)
+	newer := pgtest.New(t)
+	exec(t, newer, `INSERT INTO howdah.migration (version, name, breaking) VALUES (9999, 'future', true)`)
+	for _, c := range []struct {
+		name, url string
+		opts      *howdah.Options
+		is        error
+		says      string
+	}{
+		{"no schema", empty, nil, howdah.ErrSchemaMissing, "howdah migrate"},
+		{"newer schema", newer, nil, howdah.ErrSchemaTooNew, "9999"},
+		{"nobody listens", "postgres://howdah@127.0.0.1:1/howdah", nil, howdah.ErrUnavailable, ""},
+		{"not a URL", "postgres://%zz", nil, nil, "database URL is not valid"},
+		{"unknown pooler", empty + "&pooler=statement", nil, nil, "pooler=transaction"},
+		{"too few connections", empty, &howdah.Options{MaxConns: 1}, nil, "MaxConns is 1; it must be between"},
+		{"timeout", empty, &howdah.Options{Timeout: 1}, nil, "Timeout is 1ns; it must be at least"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := howdah.Open(ctx, c.url, c.opts)
+			require.Error(t, err)
+			if c.is != nil {
+				require.ErrorIs(t, err, c.is)
+			}
+			require.Contains(t, err.Error(), c.says)
+			require.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
+func TestOpeningChangesNothing(t *testing.T) {
+	url := pgtest.New(t)
+	fingerprint := func() (n string) {
+		conn, err := pgx.Connect(t.Context(), url)
+		require.NoError(t, err)
+		defer conn.Close(context.Background())
+		require.NoError(t, conn.QueryRow(t.Context(), `SELECT string_agg(oid::text || xmin::text, ',' ORDER BY oid) FROM pg_class`).Scan(&n))
+		return n
+	}
+	before := fingerprint()
+	db := open(t, url, nil)
+	_, err := db.Cache("db0").Get(t.Context(), "k")
+	require.ErrorIs(t, err, howdah.ErrMiss)
+	require.Equal(t, before, fingerprint())
+}
+
+func TestCaches(t *testing.T) {
+	ctx := t.Context()
+	db := open(t, pgtest.New(t), nil)
+	want := howdah.CacheConfig{Name: "pages", Durability: "async", DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour,
+		MaxBytes: 1 << 30, MaxEntries: 1000, Eviction: "volatile-lfu", Fillfactor: 70, PrefixIndex: true}
+	require.NoError(t, db.CreateCache(ctx, want))
+	require.ErrorIs(t, db.CreateCache(ctx, want), howdah.ErrCacheExists)
+	caches, err := db.Caches(ctx)
+	require.NoError(t, err)
+	require.Len(t, caches, 2)
+	require.Equal(t, want, caches[1])
+
+	pages := db.Cache("pages")
+	require.NoError(t, pages.Set(ctx, "default", nil, 0))
+	ttl, err := pages.TTL(ctx, "default")
+	require.NoError(t, err)
+	require.InDelta(t, time.Hour, ttl, float64(time.Minute))
+	for _, beyond := range []time.Duration{5 * time.Hour, howdah.NoExpiry} {
+		require.NoError(t, pages.Set(ctx, "capped", nil, beyond))
+		ttl, err = pages.TTL(ctx, "capped")
+		require.NoError(t, err)
+		require.InDelta(t, 2*time.Hour, ttl, float64(time.Minute))
+	}
+	want = howdah.CacheConfig{Name: "pages", Durability: "sync", MaxTTL: time.Minute}
+	require.NoError(t, db.AlterCache(ctx, want))
+	require.NoError(t, pages.Set(ctx, "capped", nil, howdah.NoExpiry))
+	ttl, err = pages.TTL(ctx, "capped")
+	require.NoError(t, err)
+	require.LessOrEqual(t, ttl, time.Minute)
+	caches, err = db.Caches(ctx)
+	require.NoError(t, err)
+	want.Eviction, want.Fillfactor = "allkeys-lru", 85
+	require.Equal(t, want, caches[1])
+
+	for _, bad := range []howdah.CacheConfig{{Name: "x", Durability: "eternal"}, {Name: "x", Eviction: "oldest"}, {Name: "x", MaxBytes: -1}, {Name: "x", DefaultTTL: -time.Second}, {Name: "x", Fillfactor: 101}} {
+		require.ErrorIs(t, db.CreateCache(ctx, bad), howdah.ErrInvalidSetting, "%+v", bad)
+	}
+	for _, name := range []string{"", "Pages", "1x", "a-b", `a"; DROP SCHEMA howdah --`, strings.Repeat("x", 49), "x\x00"} {
+		require.Error(t, db.CreateCache(ctx, howdah.CacheConfig{Name: name}))
+		_, err := db.Cache(name).Get(ctx, "k")
+		require.ErrorIs(t, err, howdah.ErrInvalidName, "%q", name)
+	}
+	_, err = db.Cache("nowhere").Get(ctx, "k")
+	require.ErrorIs(t, err, howdah.ErrCacheNotFound)
+	require.ErrorIs(t, db.DropCache(ctx, "nowhere"), howdah.ErrCacheNotFound)
+
+	require.NoError(t, db.DropCache(ctx, "pages"))
+	require.ErrorIs(t, pages.Set(ctx, "k", nil, 0), howdah.ErrCacheNotFound)
+	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "pages"}))
+	require.NoError(t, pages.Set(ctx, "k", nil, 0), "a cache made anew is found again")
+}
+
+// TestCollision plants another key in the slot of a key's hash.
+func TestCollision(t *testing.T) {
+	ctx := t.Context()
+	db := open(t, pgtest.New(t), nil)
+	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "strict", Durability: "sync"}))
+	plant := func(cache, expires string) {
+		_, err := db.Pool().Exec(ctx, fmt.Sprintf(`INSERT INTO howdah.cache_%s (hash, key, value, version, expires_at)
+			VALUES (howdah.key_hash('k'), 'other', 'other', 1, '%s')
+			ON CONFLICT (hash) DO UPDATE SET key = 'other', value = 'other', expires_at = excluded.expires_at`, cache, expires))
+		require.NoError(t, err)
+	}
+	writes := map[string]func(c *howdah.Cache) error{
+		"set":     func(c *howdah.Cache) error { return c.Set(ctx, "k", []byte("1"), 0) },
+		"set all": func(c *howdah.Cache) error { return c.SetMany(ctx, []howdah.Item{{Key: "k"}, {Key: "l"}}, 0) },
+		"add":     func(c *howdah.Cache) error { return c.Add(ctx, "k", []byte("1"), 0) },
+		"keep": func(c *howdah.Cache) error {
+			return status(c, &howdah.Call{Verb: howdah.VerbSet, Key: []byte("k"), Expiry: howdah.KeepExpiry()})
+		},
+		"exchange": func(c *howdah.Cache) error {
+			return status(c, &howdah.Call{Verb: howdah.VerbSet, Key: []byte("k"), WantOld: true})
+		},
+		"increment": func(c *howdah.Cache) error { _, err := c.Increment(ctx, "k", 1, 0); return err },
+		"append": func(c *howdah.Cache) error {
+			return status(c, &howdah.Call{Verb: howdah.VerbAppend, Key: []byte("k"), Value: []byte("1")})
+		},
+		"set range": func(c *howdah.Cache) error {
+			return status(c, &howdah.Call{Verb: howdah.VerbSetRange, Key: []byte("k"), Value: []byte("1")})
+		},
+	}
+	for name, write := range writes {
+		t.Run(name, func(t *testing.T) {
+			for _, cache := range []string{"db0", "strict"} {
+				c := db.Cache(cache)
+				plant(cache, "infinity")
+				_, err := c.Get(ctx, "k")
+				require.ErrorIs(t, err, howdah.ErrMiss, "never another key's value")
+				require.NoError(t, c.Delete(ctx, "k"))
+				other := status(c, &howdah.Call{Verb: howdah.VerbStat, Key: []byte("k")})
+				require.ErrorIs(t, other, howdah.ErrMiss)
+				err = write(c)
+				if cache == "db0" {
+					require.NoError(t, err)
+					_, err = c.Get(ctx, "k")
+					require.NoError(t, err)
+				} else {
+					require.Error(t, err, "class sync refuses to evict")
+					if name != "add" && name != "append" {
+						require.ErrorIs(t, err, howdah.ErrCollision)
+					}
+					_, err = c.Get(ctx, "k")
+					require.ErrorIs(t, err, howdah.ErrMiss)
+					plant(cache, "-infinity") // an expired one gives way
+					require.NoError(t, write(c))
+				}
+			}
+		})
+	}
+}
+
+// status is an error for a call that ended with a status other than OK.
+func status(c *howdah.Cache, call *howdah.Call) error {
+	if err := c.Do(context.Background(), call); err != nil {
+		return err
+	}
+	return map[howdah.Status]error{howdah.StatusMiss: howdah.ErrMiss, howdah.StatusCollision: howdah.ErrCollision,
+		howdah.StatusTooLarge: howdah.ErrValueTooLarge, howdah.StatusNotStored: howdah.ErrNotStored}[call.Status]
+}
+
+// TestHashes compares the key hash of Go with that of SQL: what one door
+// stores, the other must find.
+func TestSQLSeesTheSame(t *testing.T) {
+	ctx := t.Context()
+	db := open(t, pgtest.New(t), nil)
+	for _, key := range []string{"", "k", "\x00\xff", strings.Repeat("long", 1000)} {
+		require.NoError(t, db.Cache("db0").Set(ctx, key, []byte("go"), 0))
+		var got []byte
+		require.NoError(t, db.Pool().QueryRow(ctx, `SELECT howdah.get('db0', $1::bytea)`, []byte(key)).Scan(&got))
+		require.Equal(t, "go", string(got))
+		_, err := db.Pool().Exec(ctx, `SELECT howdah.set('db0', $1::bytea, 'sql')`, []byte(key))
+		require.NoError(t, err)
+		got, err = db.Cache("db0").Get(ctx, key)
+		require.NoError(t, err)
+		require.Equal(t, "sql", string(got))
+	}
+}
+
+// TestRuntimeRole works with the least privileges, and no more.
+func TestRuntimeRole(t *testing.T) {
+	ctx := t.Context()
+	owner := pgtest.New(t)
+	role := "runtime_" + parseURL(t, owner).Path[1:]
+	exec(t, pgtest.SuperURL(owner), fmt.Sprintf(`CREATE ROLE %q LOGIN PASSWORD 'p'`, role))
+	t.Cleanup(func() {
+		conn, err := pgx.Connect(context.Background(), pgtest.SuperURL(owner))
+		require.NoError(t, err)
+		defer conn.Close(context.Background())
+		_, err = conn.Exec(context.Background(), fmt.Sprintf(`DROP OWNED BY %q; DROP ROLE %q`, role, role))
+		require.NoError(t, err)
+	})
+	u := parseURL(t, owner)
+	u.User = url.UserPassword(role, "p")
+	_, err := howdah.Open(ctx, u.String(), patient)
+	require.ErrorIs(t, err, howdah.ErrPermission)
+	exec(t, owner, fmt.Sprintf(`SELECT howdah.grant_runtime('%s')`, role))
+	db := open(t, u.String(), nil)
+	cache := db.Cache("db0")
+	require.NoError(t, cache.Set(ctx, "k", []byte("1"), 0))
+	_, err = cache.Increment(ctx, "k", 1, 0)
+	require.NoError(t, err)
+	require.NoError(t, cache.Flush(ctx))
+	require.ErrorIs(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "x"}), howdah.ErrPermission)
+	_, err = db.Pool().Exec(ctx, `CREATE TABLE howdah.mine ()`)
+	require.Error(t, err)
+}
+
+func parseURL(t *testing.T, s string) *url.URL {
+	u, err := url.Parse(s)
+	require.NoError(t, err)
+	return u
+}
+
+// TestRestarts stops, kills and starts PostgreSQL under load: callers get
+// errors within their deadline, never a wrong value, and service resumes.
+func TestRestarts(t *testing.T) {
+	server := pgtest.Own(t)
+	url := server.NewURL()
+	db, err := howdah.Open(t.Context(), url, &howdah.Options{Timeout: 500 * time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	cache := db.Cache("db0")
+	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "kept", Durability: "sync"}))
+	kept := db.Cache("kept")
+
+	ctx, stop := context.WithCancel(t.Context())
+	var acknowledged [16]atomic.Int64
+	var successes, slow atomic.Int64
+	var workers sync.WaitGroup
+	for i := range acknowledged {
+		workers.Go(func() {
+			key := fmt.Sprint("k", i)
+			for n := int64(1); ctx.Err() == nil; n++ {
+				began := time.Now()
+				v := fmt.Appendf(nil, "%s=%d", key, n)
+				if err := kept.Set(t.Context(), key, v, 0); err == nil {
+					acknowledged[i].Store(n)
+					successes.Add(1)
+				}
+				got, err := cache.Get(t.Context(), key)
+				if err == nil && !strings.HasPrefix(string(got), key+"=") {
+					t.Errorf("%s holds %q", key, got)
+				}
+				if err != nil && !errors.Is(err, howdah.ErrMiss) && !errors.Is(err, howdah.ErrUnavailable) && !errors.Is(err, howdah.ErrTimeout) {
+					t.Errorf("read failed with %v", err)
+				}
+				if err := cache.Set(t.Context(), key, v, 0); err != nil {
+					require.True(t, errors.Is(err, howdah.ErrUnavailable) || errors.Is(err, howdah.ErrUnknownOutcome) || errors.Is(err, howdah.ErrTimeout), "%v", err)
+				}
+				if time.Since(began) > 6*time.Second { // three calls of 0.5 s, and a slow machine
+					slow.Add(1)
+				}
+			}
+		})
+	}
+	serves := func() {
+		t.Helper()
+		before := successes.Load()
+		require.Eventually(t, func() bool { return successes.Load() > before+100 }, time.Minute, 5*time.Millisecond)
+	}
+	serves()
+	for _, end := range []func(){
+		func() { server.Stop("fast") }, func() { server.Stop("immediate") }, server.Kill,
+	} {
+		end()
+		server.Start()
+		serves()
+	}
+	stop()
+	workers.Wait()
+	require.Zero(t, slow.Load(), "calls that hung")
+	for i := range acknowledged {
+		got, err := kept.Get(t.Context(), fmt.Sprint("k", i))
+		require.NoError(t, err)
+		var n int64
+		_, err = fmt.Sscanf(string(got), fmt.Sprintf("k%d=%%d", i), &n)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, n, acknowledged[i].Load(), "an acknowledged write of class sync was lost")
+	}
+}
+
+// TestFailOpen makes misses of reads that cannot be answered.
+func TestFailOpen(t *testing.T) {
+	server := pgtest.Own(t)
+	db, err := howdah.Open(t.Context(), server.NewURL(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	cache := db.Cache("db0").FailOpen()
+	require.NoError(t, cache.Set(t.Context(), "k", []byte("v"), 0))
+	server.Stop("immediate")
+	_, err = cache.Get(t.Context(), "k")
+	require.ErrorIs(t, err, howdah.ErrMiss)
+	many, err := cache.GetMany(t.Context(), []string{"k"})
+	require.NoError(t, err)
+	require.Empty(t, many)
+	require.Error(t, cache.Set(t.Context(), "k", nil, 0))
+	_, err = db.Cache("db0").Get(t.Context(), "k")
+	require.ErrorIs(t, err, howdah.ErrUnavailable)
+}
