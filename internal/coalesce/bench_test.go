@@ -27,7 +27,7 @@ func BenchmarkDo(b *testing.B) {
 }
 
 // BenchmarkDoSlow has a Run that keeps neither core busy: 100 us a flight and
-// 1 us a key, about what a database on another machine costs.
+// 1 us a key asked for; an idle machine may round a sleep up to a millisecond.
 func BenchmarkDoSlow(b *testing.B) {
 	for _, callers := range []int{1, 16, 64, 256, 1024} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
