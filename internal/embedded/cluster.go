@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -28,12 +30,16 @@ host   all          all  ::1/128       scram-sha-256
 // place, so that a creation that was cut short leaves nothing to trip over.
 func createCluster(ctx context.Context, bin installation, c Config, who account) error {
 	final := filepath.Join(c.DataDir, clusterName)
-	temp := final + ".new"
-	// The lock is ours, so whatever is here was cut short.
-	if err := os.RemoveAll(temp); err != nil {
-		return notWritable(c.DataDir, err)
+	// The lock is ours, so whatever is here was cut short. The new name differs
+	// from its, because an initdb that outlived its program may still write.
+	unfinished, _ := filepath.Glob(final + ".new-*")
+	for _, dir := range unfinished {
+		if err := os.RemoveAll(dir); err != nil {
+			return notWritable(c.DataDir, err)
+		}
 	}
-	if err := os.Mkdir(temp, 0o700); err != nil {
+	temp, err := os.MkdirTemp(c.DataDir, clusterName+".new-*")
+	if err != nil {
 		return notWritable(c.DataDir, err)
 	}
 	if err := who.own(temp); err != nil {
@@ -63,6 +69,8 @@ func createCluster(ctx context.Context, bin installation, c Config, who account)
 	cmd.Dir = c.DataDir
 	cmd.Env = environment()
 	cmd.SysProcAttr = who.attributes()
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // its children too
+	cmd.WaitDelay = 5 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		os.RemoveAll(temp)
 		if ctx.Err() != nil {

@@ -271,6 +271,22 @@ func TestKilledProgramLeavesNoPostgreSQL(t *testing.T) {
 	require.Equal(t, "42", ask(t, s.URL(), "SELECT n::text FROM kept"), "the shutdown was not clean")
 }
 
+func TestCreationCutShort(t *testing.T) {
+	dir, bin := dataDir(t), findOne(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := Start(ctx, Config{DataDir: dir, BinDir: bin})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	// As if the program had been killed meanwhile.
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "pg.new-1"), 0o700))
+
+	s := begin(t, Config{DataDir: dir, BinDir: bin})
+	require.Equal(t, "1", ask(t, s.URL(), "SELECT '1'"))
+	left, err := filepath.Glob(filepath.Join(dir, "pg.new*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // When not even the watchdog lived, the next start finds the server and stops
 // it.
 func TestOrphanIsStopped(t *testing.T) {

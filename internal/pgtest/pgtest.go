@@ -10,6 +10,11 @@
 // the pinned binaries of that version instead (downloaded once, then cached),
 // and HOWDAH_TEST_PG_BINDIR those of a directory.
 //
+// The shared server has two goroutines of its own until Main stops it. A test
+// that looks for leaked ones calls New first and then
+//
+//	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+//
 // Tests in packages that this one imports (migrate, schema) must be external
 // test packages, such as migrate_test.
 package pgtest

@@ -36,6 +36,17 @@ func TestNew(t *testing.T) {
 	require.NotEqual(t, ask[string](t, conn, "SELECT current_database()"), ask[string](t, again, "SELECT current_database()"))
 }
 
+func TestParallel(t *testing.T) {
+	for range 16 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			conn := connect(t, pgtest.New(t))
+			_, err := conn.Exec(t.Context(), "CREATE TABLE mine ()")
+			require.NoError(t, err)
+		})
+	}
+}
+
 func TestDropped(t *testing.T) {
 	var url string
 	t.Run("user", func(t *testing.T) {
