@@ -1,0 +1,220 @@
+package redisapi
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/howdah/howdah/internal/resp"
+)
+
+const errClientName = "ERR Client names cannot contain spaces, newlines or special characters."
+
+func clientCommands() []*Command {
+	sub := func(name string, arity int, since, syntax, summary string, now func(*Conn, [][]byte, []byte) []byte) *Command {
+		return &Command{Name: name, Arity: arity, Flags: "noscript loading stale", ACL: "connection", Since: since,
+			Syntax: syntax, Summary: summary, Complexity: "O(1)", now: now}
+	}
+	admin := func(cmd *Command) *Command {
+		cmd.Flags = "admin " + cmd.Flags
+		return cmd
+	}
+	list := admin(sub("list", -2, "2.4.0", "[TYPE type] [ID client-id [client-id ...]]", "Answers a line about every connection of this server", clientList))
+	list.Tips, list.Complexity = "nondeterministic_output", "O(N) where N is the number of connections"
+	info := sub("info", 2, "6.2.0", "", "Answers a line about the connection", clientInfo)
+	info.Tips = "nondeterministic_output"
+	kill := admin(sub("kill", -3, "2.4.0", "addr:port | [ID client-id] [TYPE type] [ADDR addr:port] [LADDR addr:port] [USER username] [SKIPME yes/no]", "Closes connections", clientKill))
+	kill.Complexity = "O(N) where N is the number of connections"
+	reply := sub("reply", 3, "3.2.0", "ON | OFF | SKIP", "Switches replies off and on", clientReply)
+	reply.Note = "Refused inside MULTI."
+	unsupported := fail("ERR client side caching is not supported")
+	tracking := sub("tracking", -3, "6.0.0", "ON | OFF", "Refused, but for OFF", clientTracking)
+	return []*Command{{
+		Name: "client", Arity: -2, Group: "connection", Since: "2.4.0",
+		Summary: "Manages connections", Complexity: "Depends on the subcommand",
+		Sub: []*Command{
+			sub("id", 2, "5.0.0", "", "Answers the number of the connection", func(c *Conn, _ [][]byte, reply []byte) []byte {
+				return resp.AppendInt(reply, c.id)
+			}),
+			sub("getname", 2, "2.6.9", "", "Answers the name of the connection", clientGetName),
+			sub("setname", 3, "2.6.9", "connection-name", "Names the connection", clientSetName),
+			sub("setinfo", 4, "7.2.0", "LIB-NAME libname | LIB-VER libver", "Notes the client's library", clientSetInfo),
+			info, list, kill, reply,
+			admin(sub("no-evict", 3, "7.0.0", "ON | OFF", "Accepted; connections are never evicted", clientSwitch)),
+			sub("no-touch", 3, "7.2.0", "ON | OFF", "Accepted; reads touch nothing", clientSwitch),
+			tracking,
+			sub("trackinginfo", 2, "6.2.0", "", "Answers that nothing is tracked", clientTrackingInfo),
+			sub("caching", 3, "6.0.0", "YES | NO", "Refused", unsupported),
+			sub("getredir", 2, "6.0.0", "", "Answers -1", fixed(":-1\r\n")),
+			admin(sub("unblock", -3, "5.0.0", "client-id [TIMEOUT | ERROR]", "Answers 0: no client is ever blocked", fixed(resp.Zero))),
+			admin(sub("pause", -3, "3.0.0", "timeout [WRITE | ALL]", "Refused", fail("ERR CLIENT PAUSE is not supported: other servers on the same database would go on"))),
+			admin(sub("unpause", 2, "6.2.0", "", "Accepted; clients are never paused", fixed(resp.OK))),
+			help("5.0.0", "connection", "CLIENT",
+				"GETNAME", "    Answer the name of the connection.",
+				"GETREDIR", "    Answer -1, nothing is tracked.",
+				"ID", "    Answer the number of the connection.",
+				"INFO", "    Answer a line about the connection.",
+				"KILL <ip:port>", "    Close the connection from <ip:port>.",
+				"KILL <option> <value> [<option> <value> [...]]", "    Close connections: ID, TYPE, ADDR, LADDR, USER, SKIPME.",
+				"LIST [TYPE <type>] [ID <id> ...]", "    Answer a line about every connection.",
+				"NO-EVICT (ON|OFF)", "    Accepted.",
+				"NO-TOUCH (ON|OFF)", "    Accepted.",
+				"REPLY (ON|OFF|SKIP)", "    Switch replies off and on.",
+				"SETINFO <LIB-NAME|LIB-VER> <value>", "    Note the client's library.",
+				"SETNAME <name>", "    Name the connection.",
+				"UNPAUSE", "    Accepted."),
+		},
+	}}
+}
+
+func clientGetName(c *Conn, _ [][]byte, reply []byte) []byte {
+	if c.name == "" {
+		return resp.AppendNull(reply, c.proto)
+	}
+	return resp.AppendBulkString(reply, c.name)
+}
+
+func clientSetName(c *Conn, args [][]byte, reply []byte) []byte {
+	if !isPrintable(args[2]) {
+		return resp.AppendError(reply, errClientName)
+	}
+	name := string(args[2])
+	c.set(func(s *session) { s.name = name })
+	return append(reply, resp.OK...)
+}
+
+func clientSetInfo(c *Conn, args [][]byte, reply []byte) []byte {
+	value := string(args[3])
+	name, version := is(args[2], "LIB-NAME"), is(args[2], "LIB-VER")
+	if !name && !version {
+		return resp.AppendError(reply, "ERR Unrecognized option '"+string(cString(args[2], 128))+"'")
+	}
+	if !isPrintable(args[3]) {
+		return resp.AppendError(reply, "ERR "+strings.ToLower(string(args[2]))+" cannot contain spaces, newlines or special characters.")
+	}
+	c.set(func(s *session) {
+		if name {
+			s.library = value
+		} else {
+			s.libraryVer = value
+		}
+	})
+	return append(reply, resp.OK...)
+}
+
+func clientSwitch(_ *Conn, args [][]byte, reply []byte) []byte {
+	if !is(args[2], "ON") && !is(args[2], "OFF") {
+		return resp.AppendError(reply, string(errSyntax))
+	}
+	return append(reply, resp.OK...)
+}
+
+func clientReply(c *Conn, args [][]byte, reply []byte) []byte {
+	if c.task != nil {
+		return resp.AppendError(reply, "ERR CLIENT REPLY is not allowed in transactions")
+	}
+	switch {
+	case is(args[2], "ON"):
+		c.set(func(s *session) { s.silent, s.skipNext, s.muted = false, false, false })
+		return append(reply, resp.OK...)
+	case is(args[2], "OFF"):
+		c.set(func(s *session) { s.silent, s.muted = true, true })
+	case is(args[2], "SKIP"):
+		c.set(func(s *session) { s.skipNext, s.muted = true, true })
+	default:
+		return resp.AppendError(reply, string(errSyntax))
+	}
+	return reply
+}
+
+func clientTracking(_ *Conn, args [][]byte, reply []byte) []byte {
+	switch {
+	case is(args[2], "OFF"):
+		return append(reply, resp.OK...)
+	case is(args[2], "ON"):
+		return resp.AppendError(reply, "ERR client side caching is not supported")
+	}
+	return resp.AppendError(reply, string(errSyntax))
+}
+
+func clientTrackingInfo(c *Conn, _ [][]byte, reply []byte) []byte {
+	reply = resp.AppendMap(reply, c.proto, 3)
+	reply = resp.AppendBulkString(reply, "flags")
+	reply = resp.AppendSet(reply, c.proto, 1)
+	reply = resp.AppendBulkString(reply, "off")
+	reply = resp.AppendBulkString(reply, "redirect")
+	reply = resp.AppendInt(reply, -1)
+	reply = resp.AppendBulkString(reply, "prefixes")
+	return append(reply, resp.EmptyArray...)
+}
+
+func clientInfo(c *Conn, _ [][]byte, reply []byte) []byte {
+	return resp.AppendVerbatim(reply, c.proto, c.describe()+"\n")
+}
+
+func clientList(c *Conn, args [][]byte, reply []byte) []byte {
+	wanted := func(*Conn) bool { return true }
+	switch {
+	case len(args) == 2:
+	case len(args) == 4 && is(args[2], "TYPE"):
+		normal, ok := clientType(args[3])
+		if !ok {
+			return resp.AppendError(reply, unknownClientType(args[3]))
+		}
+		wanted = func(*Conn) bool { return normal }
+	case len(args) > 3 && is(args[2], "ID"):
+		ids := make(map[int64]bool)
+		for _, arg := range args[3:] {
+			id, err := parseInt(arg)
+			if err != nil || id <= 0 {
+				return resp.AppendError(reply, "ERR Invalid client ID")
+			}
+			ids[id] = true
+		}
+		wanted = func(other *Conn) bool { return ids[other.id] }
+	default:
+		return resp.AppendError(reply, string(errSyntax))
+	}
+	var text strings.Builder
+	for _, other := range c.engine.connections() {
+		if wanted(other) {
+			text.WriteString(other.describe() + "\n")
+		}
+	}
+	return resp.AppendVerbatim(reply, c.proto, text.String())
+}
+
+// clientType tells whether connections of that type are what ours are:
+// normal. ok is false for a type that there is not.
+func clientType(arg []byte) (normal, ok bool) {
+	switch strings.ToLower(string(arg)) {
+	case "normal":
+		return true, true
+	case "master", "replica", "slave", "pubsub":
+		return false, true
+	}
+	return false, false
+}
+
+func unknownClientType(arg []byte) string {
+	return "ERR Unknown client type '" + string(cString(arg, len(arg))) + "'"
+}
+
+// describe is the connection's line in CLIENT LIST. What has no meaning here
+// is what an idle client of Redis has.
+func (c *Conn) describe() string {
+	now := c.engine.clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	flags, queued, command := "N", -1, "NULL"
+	if c.multi {
+		flags, queued = "x", len(c.queue)
+	}
+	if c.lastCmd != nil {
+		command = c.lastCmd.fullName
+	}
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=-1 name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d "+
+		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=%d rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d "+
+		"lib-name=%s lib-ver=%s",
+		c.id, c.info.RemoteAddr, c.info.LocalAddr, c.name, (now-c.since)/1e9, (now-c.lastSeen)/1e9, flags, c.session.database, queued,
+		c.queueLen, len(c.ready), c.queued, c.held, c.held+c.queueLen, command, c.proto, c.library, c.libraryVer)
+}

@@ -1,0 +1,307 @@
+package redisapi
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/howdah/howdah/internal/resp"
+)
+
+func commandCommands() []*Command {
+	sub := func(name string, arity int, tips, syntax, since, summary string, now func(*Conn, [][]byte, []byte) []byte) *Command {
+		return &Command{Name: name, Arity: arity, Flags: "loading stale", ACL: "connection", Tips: tips, Syntax: syntax, Since: since,
+			Summary: summary, Complexity: "O(N) where N is the number of commands", now: now}
+	}
+	const unordered = "nondeterministic_output_order"
+	return []*Command{{
+		Name: "command", Arity: -1, Flags: "loading stale", Group: "server", ACL: "connection", Tips: unordered, Since: "2.8.13",
+		Summary: "Answers what commands there are", Complexity: "O(N) where N is the number of commands", now: commandAll,
+		Sub: []*Command{
+			sub("count", 2, "", "", "2.8.13", "Counts the commands", func(c *Conn, _ [][]byte, reply []byte) []byte {
+				return resp.AppendInt(reply, int64(len(c.engine.commands.list)))
+			}),
+			sub("info", -2, unordered, "[command-name [command-name ...]]", "2.8.13", "Answers flags and keys of commands", commandInfo),
+			sub("docs", -2, unordered, "[command-name [command-name ...]]", "7.0.0", "Answers the documentation of commands", commandDocs),
+			sub("list", -2, unordered, "[FILTERBY filter value]", "7.0.0", "Answers the names of the commands", commandNames),
+			sub("getkeys", -4, "", "command [argument [argument ...]]", "2.8.13", "Answers the keys of a command line", commandGetKeys),
+			sub("getkeysandflags", -4, "", "command [argument [argument ...]]", "7.0.0", "Answers the keys of a command line and what is done to them", commandGetKeysAndFlags),
+			help("5.0.0", "connection", "COMMAND",
+				"(no subcommand)", "    Answer details about all commands.",
+				"COUNT", "    Count the commands.",
+				"LIST", "    Answer the names of the commands.",
+				"INFO [<command-name> ...]", "    Answer flags and keys of commands.",
+				"DOCS [<command-name> ...]", "    Answer the documentation of commands.",
+				"GETKEYS <full-command>", "    Answer the keys of a command line.",
+				"GETKEYSANDFLAGS <full-command>", "    Answer the keys of a command line and what is done to them."),
+		},
+	}}
+}
+
+func commandAll(c *Conn, _ [][]byte, reply []byte) []byte {
+	list := c.engine.commands.list
+	reply = resp.AppendArray(reply, len(list))
+	for _, cmd := range list {
+		reply = cmd.appendInfo(reply, c.proto)
+	}
+	return reply
+}
+
+func commandInfo(c *Conn, args [][]byte, reply []byte) []byte {
+	if len(args) == 2 {
+		return commandAll(c, args, reply)
+	}
+	reply = resp.AppendArray(reply, len(args)-2)
+	for _, name := range args[2:] {
+		if cmd := c.engine.commands.named(name); cmd != nil {
+			reply = cmd.appendInfo(reply, c.proto)
+		} else {
+			reply = resp.AppendNullArray(reply, c.proto)
+		}
+	}
+	return reply
+}
+
+// appendInfo appends one command's part of COMMAND INFO.
+func (cmd *Command) appendInfo(dst []byte, proto resp.Proto) []byte {
+	dst = resp.AppendArray(dst, 10)
+	dst = resp.AppendBulkString(dst, cmd.fullName)
+	dst = resp.AppendInt(dst, int64(cmd.Arity))
+	dst = appendStatuses(dst, proto, cmd.flags)
+	first, last, step := cmd.keyRange()
+	for _, n := range []int{first, last, step} {
+		dst = resp.AppendInt(dst, int64(n))
+	}
+	dst = appendStatuses(dst, proto, cmd.categories())
+	tips := strings.Fields(cmd.Tips)
+	dst = resp.AppendSet(dst, proto, len(tips))
+	for _, tip := range tips {
+		dst = resp.AppendBulkString(dst, tip)
+	}
+	dst = resp.AppendSet(dst, proto, len(cmd.Keys))
+	for _, spec := range cmd.Keys {
+		dst = spec.append(dst, proto)
+	}
+	dst = resp.AppendSet(dst, proto, len(cmd.Sub))
+	for _, sub := range cmd.Sub {
+		dst = sub.appendInfo(dst, proto)
+	}
+	return dst
+}
+
+// keyRange is first key, last key and step, as commands told it before key
+// specifications.
+func (cmd *Command) keyRange() (first, last, step int) {
+	if len(cmd.Keys) == 0 {
+		return 0, 0, 0
+	}
+	first = cmd.Keys[0].Index
+	end := cmd.Keys[len(cmd.Keys)-1]
+	if last = end.Last; last >= 0 {
+		last += end.Index
+	}
+	return first, last, end.Step
+}
+
+// categories are the ACL categories, in the order of Redis.
+func (cmd *Command) categories() []string {
+	given := strings.Fields(cmd.ACL)
+	has := func(category string) bool {
+		switch category {
+		case "read":
+			return cmd.has("readonly")
+		case "write":
+			return cmd.has("write")
+		case "string":
+			return cmd.Group == "string"
+		case "admin":
+			return cmd.has("admin")
+		case "fast":
+			return cmd.has("fast")
+		case "slow":
+			return !cmd.has("fast")
+		case "dangerous":
+			return cmd.has("admin") || slices.Contains(given, category)
+		}
+		return slices.Contains(given, category)
+	}
+	var categories []string
+	for _, category := range []string{"keyspace", "read", "write", "string", "admin", "fast", "slow", "dangerous", "connection", "transaction"} {
+		if has(category) {
+			categories = append(categories, "@"+category)
+		}
+	}
+	return categories
+}
+
+func (k *KeySpec) append(dst []byte, proto resp.Proto) []byte {
+	fields := 3
+	if k.Notes != "" {
+		fields++
+	}
+	dst = resp.AppendMap(dst, proto, fields)
+	if k.Notes != "" {
+		dst = appendField(dst, "notes", k.Notes)
+	}
+	dst = resp.AppendBulkString(dst, "flags")
+	dst = appendStatuses(dst, proto, strings.Fields(k.Flags))
+	dst = resp.AppendBulkString(dst, "begin_search")
+	dst = resp.AppendMap(dst, proto, 2)
+	dst = appendField(dst, "type", "index")
+	dst = resp.AppendBulkString(dst, "spec")
+	dst = resp.AppendMap(dst, proto, 1)
+	dst = appendNumber(dst, "index", k.Index)
+	dst = resp.AppendBulkString(dst, "find_keys")
+	dst = resp.AppendMap(dst, proto, 2)
+	dst = appendField(dst, "type", "range")
+	dst = resp.AppendBulkString(dst, "spec")
+	dst = resp.AppendMap(dst, proto, 3)
+	dst = appendNumber(dst, "lastkey", k.Last)
+	dst = appendNumber(dst, "keystep", k.Step)
+	return appendNumber(dst, "limit", 0)
+}
+
+func appendNumber(dst []byte, name string, n int) []byte {
+	return resp.AppendInt(resp.AppendBulkString(dst, name), int64(n))
+}
+
+func commandDocs(c *Conn, args [][]byte, reply []byte) []byte {
+	var found []*Command
+	if len(args) == 2 {
+		found = c.engine.commands.list
+	}
+	for _, name := range args[2:] {
+		if cmd := c.engine.commands.named(name); cmd != nil {
+			found = append(found, cmd)
+		}
+	}
+	reply = resp.AppendMap(reply, c.proto, len(found))
+	for _, cmd := range found {
+		reply = cmd.appendDocs(reply, c.proto)
+	}
+	return reply
+}
+
+// appendDocs appends one command's name and its part of COMMAND DOCS.
+func (cmd *Command) appendDocs(dst []byte, proto resp.Proto) []byte {
+	arguments := parseSyntax(cmd.Syntax)
+	fields := 4
+	if len(arguments) > 0 {
+		fields++
+	}
+	if cmd.Sub != nil {
+		fields++
+	}
+	dst = resp.AppendBulkString(dst, cmd.fullName)
+	dst = resp.AppendMap(dst, proto, fields)
+	dst = appendField(dst, "summary", cmd.Summary)
+	dst = appendField(dst, "since", cmd.Since)
+	dst = appendField(dst, "group", cmd.Group)
+	dst = appendField(dst, "complexity", cmd.Complexity)
+	if len(arguments) > 0 {
+		dst = resp.AppendBulkString(dst, "arguments")
+		dst = appendArguments(dst, proto, arguments)
+	}
+	if cmd.Sub != nil {
+		dst = resp.AppendBulkString(dst, "subcommands")
+		dst = resp.AppendMap(dst, proto, len(cmd.Sub))
+		for _, sub := range cmd.Sub {
+			dst = sub.appendDocs(dst, proto)
+		}
+	}
+	return dst
+}
+
+func commandNames(c *Conn, args [][]byte, reply []byte) []byte {
+	keep := func(*Command) bool { return true }
+	switch {
+	case len(args) == 2:
+	case len(args) == 5 && is(args[2], "FILTERBY") && is(args[3], "PATTERN"):
+		pattern := bytes.ToLower(args[4])
+		keep = func(cmd *Command) bool { return matchGlob(pattern, []byte(cmd.fullName)) }
+	case len(args) == 5 && is(args[2], "FILTERBY") && is(args[3], "ACLCAT"):
+		category := "@" + strings.ToLower(string(args[4]))
+		keep = func(cmd *Command) bool { return slices.Contains(cmd.categories(), category) }
+	case len(args) == 5 && is(args[2], "FILTERBY") && is(args[3], "MODULE"):
+		keep = func(*Command) bool { return false }
+	default:
+		return resp.AppendError(reply, string(errSyntax))
+	}
+	var names []string
+	c.engine.commands.each(func(cmd *Command) {
+		// Without a filter Redis tells commands, with one subcommands too.
+		if keep(cmd) && (cmd.parent == nil || len(args) > 2) {
+			names = append(names, cmd.fullName)
+		}
+	})
+	reply = resp.AppendSet(reply, c.proto, len(names))
+	for _, name := range names {
+		reply = resp.AppendBulkString(reply, name)
+	}
+	return reply
+}
+
+// keyUse is one key of a command line and what is done to it.
+type keyUse struct {
+	key   []byte
+	flags []string
+}
+
+// keyUses returns the keys of a command line.
+func (cmd *Command) keyUses(args [][]byte) (uses []keyUse) {
+	for _, spec := range cmd.Keys {
+		flags := strings.Fields(spec.Flags)
+		for i := spec.Index; i <= spec.last(len(args)) && i < len(args); i += spec.Step {
+			uses = append(uses, keyUse{args[i], flags})
+		}
+	}
+	return uses
+}
+
+// appendKeys appends the keys of a command line.
+func (cmd *Command) appendKeys(keys [][]byte, args [][]byte) [][]byte {
+	for _, use := range cmd.keyUses(args) {
+		keys = append(keys, use.key)
+	}
+	return keys
+}
+
+// keysOfLine returns the keys of the command line that an argument list holds.
+func (c *Conn) keysOfLine(args [][]byte) ([]keyUse, error) {
+	cmd, err := c.engine.commands.find(args)
+	switch {
+	case err != nil:
+		return nil, refusal("ERR Invalid command specified")
+	case len(cmd.Keys) == 0:
+		return nil, refusal("ERR The command has no key arguments")
+	case !cmd.takes(len(args)):
+		return nil, refusal("ERR Invalid number of arguments specified for command")
+	}
+	return cmd.keyUses(args), nil
+}
+
+func commandGetKeys(c *Conn, args [][]byte, reply []byte) []byte {
+	uses, err := c.keysOfLine(args[2:])
+	if err != nil {
+		return resp.AppendError(reply, err.Error())
+	}
+	reply = resp.AppendArray(reply, len(uses))
+	for _, use := range uses {
+		reply = resp.AppendBulk(reply, use.key)
+	}
+	return reply
+}
+
+func commandGetKeysAndFlags(c *Conn, args [][]byte, reply []byte) []byte {
+	uses, err := c.keysOfLine(args[2:])
+	if err != nil {
+		return resp.AppendError(reply, err.Error())
+	}
+	reply = resp.AppendArray(reply, len(uses))
+	for _, use := range uses {
+		reply = resp.AppendArray(reply, 2)
+		reply = resp.AppendBulk(reply, use.key)
+		reply = appendStatuses(reply, c.proto, use.flags)
+	}
+	return reply
+}

@@ -1,0 +1,284 @@
+package redisapi
+
+import (
+	"context"
+	"sync"
+
+	"github.com/howdah/howdah/internal/resp"
+)
+
+// Conn is one client. Feed and Output are called by one goroutine at a time
+// each; calls of the library end on goroutines of their own, and so do tasks.
+type Conn struct {
+	engine *Engine
+	id     int64
+	info   Info
+	wake   func()
+	since  int64           // engine clock
+	ctx    context.Context // of tasks; ends with Close
+	cancel context.CancelFunc
+	parser *resp.Parser
+
+	// What the client has set. Written under mu by the goroutine that feeds
+	// or, while there is one, by the task; these read it without.
+	session
+
+	mu         sync.Mutex
+	ready      []byte   // replies that are ready, before those of the queue
+	head, tail *request // calls in the order of their replies
+	inFlight   int      // of them, those not done
+	queued     int      // of them, all
+	held       int      // bytes held by ready and the queue
+	task       *task    // waits for the calls in flight, or runs
+	feeding    bool     // Feed runs: its caller will ask for Output
+	told       bool     // wake was called, Output was not
+	stalled    bool     // Feed stopped because of a bound or a task
+	closing    bool     // no more input; close when all replies are out
+	killed     bool     // by another client: close at once
+	closed     bool
+	lastSeen   int64 // engine clock, for CLIENT LIST
+	lastCmd    *Command
+}
+
+func newConn(e *Engine, info Info, wake func()) *Conn {
+	c := &Conn{
+		engine: e,
+		info:   info,
+		wake:   wake,
+		since:  e.clock(),
+		parser: resp.NewParser(e.limits),
+	}
+	c.ctx, c.cancel = context.WithCancel(e.ctx)
+	c.session.reset(e)
+	c.parser.SetAuthenticated(c.authenticated)
+	return c
+}
+
+// Feed starts the commands at the start of data, all bytes received and not
+// consumed so far, and returns how many bytes it consumed; data is not kept.
+// The rest must be there again in the next call: when more has arrived, or, if
+// a command or a bound held Feed up, when wake was called. Call Output after
+// every Feed.
+func (c *Conn) Feed(data []byte) (consumed int) {
+	c.mu.Lock()
+	c.feeding = true
+	c.mu.Unlock()
+	now := c.engine.clock()
+	for c.welcome(now) {
+		args, n, err := c.parser.Parse(data[consumed:])
+		consumed += n
+		if err != nil {
+			c.refuse(err)
+			break
+		}
+		if len(args) == 0 {
+			break
+		}
+		c.dispatch(args, now)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.feeding = false
+	if c.closing || c.closed {
+		return len(data)
+	}
+	c.engine.stats.input.Add(uint64(consumed))
+	return consumed
+}
+
+// Need returns how many more bytes the command in progress needs at least: a
+// hint for the size of the next read.
+func (c *Conn) Need() int { return c.parser.Need() }
+
+// Pending tells whether a command is not answered yet, or a reply not taken by
+// Output.
+func (c *Conn) Pending() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.head != nil || c.task != nil || len(c.ready) > 0
+}
+
+// Authenticated tells whether the client has given the password, or none is
+// asked for.
+func (c *Conn) Authenticated() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.authenticated
+}
+
+// welcome tells whether another command may start.
+func (c *Conn) welcome(now int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastSeen = now
+	if c.closing || c.closed {
+		return false
+	}
+	c.stalled = c.task != nil || !c.room()
+	return !c.stalled
+}
+
+func (c *Conn) room() bool {
+	o := &c.engine.options
+	return c.queued < o.MaxPending && c.held < o.MaxPendingBytes
+}
+
+// refuse answers input that is not RESP; nothing behind it is read.
+func (c *Conn) refuse(err error) {
+	c.engine.stats.protocolErrors.Add(1)
+	if err, ok := err.(resp.ProtocolError); ok {
+		c.append(resp.AppendProtocolError(nil, err))
+	}
+	c.hangUp()
+}
+
+// hangUp reads no more commands and closes when all replies are out.
+func (c *Conn) hangUp() {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+}
+
+// append adds a reply that is ready, behind those of all earlier commands.
+func (c *Conn) append(reply []byte) {
+	c.mu.Lock()
+	c.appendLocked(reply)
+	c.mu.Unlock()
+}
+
+func (c *Conn) appendLocked(reply []byte) {
+	if c.tail != nil {
+		c.tail.after = append(c.tail.after, reply...)
+	} else {
+		c.ready = append(c.ready, reply...)
+	}
+	c.held += len(reply)
+}
+
+// start puts a request in the queue and begins its call.
+func (c *Conn) start(r *request) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		r.release()
+		return
+	}
+	if c.tail == nil {
+		c.head = r
+	} else {
+		c.tail.next = r
+	}
+	c.tail = r
+	c.inFlight++
+	c.queued++
+	c.held += r.size
+	c.mu.Unlock()
+	c.engine.caches[c.database].Start(&r.call, r.done)
+}
+
+// finish takes note that the call of a request is done. It runs on a goroutine
+// of the library.
+func (c *Conn) finish(r *request) {
+	c.mu.Lock()
+	c.inFlight--
+	if c.closed {
+		c.mu.Unlock()
+		r.release()
+		return
+	}
+	r.ready = true
+	results := r.results()
+	r.size += results
+	c.held += results
+	var begin *task
+	if c.inFlight == 0 && c.task != nil {
+		begin = c.task
+	}
+	tell := r == c.head && c.tellLocked()
+	c.mu.Unlock()
+	if begin != nil {
+		begin.start()
+	}
+	if tell {
+		c.wake()
+	}
+}
+
+// tellLocked reports whether wake must be called.
+func (c *Conn) tellLocked() bool {
+	if c.told || c.feeding || c.closed {
+		return false
+	}
+	c.told = true
+	return true
+}
+
+// Output appends the replies that are ready, in the order of the commands.
+// closing says that no more will follow: write them and close.
+func (c *Conn) Output(dst []byte) (out []byte, closing bool) {
+	start := len(dst)
+	c.mu.Lock()
+	c.told = false
+	dst = append(dst, c.ready...)
+	c.held -= len(c.ready)
+	c.ready = shrink(c.ready, keepArguments)
+	// Take the ready ones off the queue; they are encoded without the lock,
+	// from the library's memory straight into dst.
+	first := c.head
+	for r := c.head; r != nil && r.ready; r = r.next {
+		c.head = r.next
+		c.queued--
+		c.held -= r.size + len(r.after)
+	}
+	rest := c.head
+	if rest == nil {
+		c.tail = nil
+	}
+	c.mu.Unlock()
+
+	now := c.engine.clock()
+	for r := first; r != rest; {
+		next := r.next
+		var failed bool
+		dst, failed = r.encode(dst)
+		r.cmd.stats.add(now-r.started, failed)
+		dst = append(dst, r.after...)
+		r.release()
+		r = next
+	}
+	c.engine.stats.output.Add(uint64(len(dst) - start))
+
+	c.mu.Lock()
+	again := c.stalled && c.task == nil && c.room() && c.tellLocked()
+	closing = c.closed || c.killed || c.closing && c.head == nil && len(c.ready) == 0 && c.task == nil
+	c.mu.Unlock()
+	if again {
+		c.wake()
+	}
+	return dst, closing
+}
+
+// Close forgets the connection: its tasks are cancelled, what it has started
+// goes on, without an answer. It may be called twice.
+func (c *Conn) Close() {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.closed = true
+	first := c.head
+	c.head, c.tail, c.ready = nil, nil, nil
+	// Those in flight are released when they are done.
+	for r := first; r != nil; {
+		next := r.next
+		r.next = nil
+		if r.ready {
+			r.release()
+		}
+		r = next
+	}
+	c.mu.Unlock()
+	c.cancel()
+	c.engine.forget(c)
+}

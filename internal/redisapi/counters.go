@@ -1,0 +1,61 @@
+package redisapi
+
+import (
+	"math"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/resp"
+)
+
+func counterCommands() []*Command {
+	return []*Command{
+		{Name: "incr", Arity: 2, Flags: "write denyoom fast", Keys: oneKey("RW access update"), Group: "string", Since: "1.0.0",
+			Summary: "Adds one to an integer", Complexity: "O(1)", Syntax: "key", call: increment},
+		{Name: "decr", Arity: 2, Flags: "write denyoom fast", Keys: oneKey("RW access update"), Group: "string", Since: "1.0.0",
+			Summary: "Takes one from an integer", Complexity: "O(1)", Syntax: "key", call: decrement},
+		{Name: "incrby", Arity: 3, Flags: "write denyoom fast", Keys: oneKey("RW access update"), Group: "string", Since: "1.0.0",
+			Summary: "Adds to an integer", Complexity: "O(1)", Syntax: "key increment", call: incrementBy},
+		{Name: "decrby", Arity: 3, Flags: "write denyoom fast", Keys: oneKey("RW access update"), Group: "string", Since: "1.0.0",
+			Summary: "Takes from an integer", Complexity: "O(1)", Syntax: "key decrement", call: decrementBy},
+		{Name: "incrbyfloat", Arity: 3, Flags: "write denyoom fast", Keys: oneKey("RW access update"), Group: "string", Since: "2.6.0",
+			Summary: "Adds to a decimal number", Complexity: "O(1)", Syntax: "key increment",
+			Note: "Decimal arithmetic without rounding errors; Redis rounds to the long double of its machine.", call: incrementFloat},
+	}
+}
+
+func increment(r *request, args [][]byte) error { return add(r, args[1], 1) }
+func decrement(r *request, args [][]byte) error { return add(r, args[1], -1) }
+
+func incrementBy(r *request, args [][]byte) error {
+	delta, err := parseInt(args[2])
+	if err != nil {
+		return err
+	}
+	return add(r, args[1], delta)
+}
+
+func decrementBy(r *request, args [][]byte) error {
+	delta, err := parseInt(args[2])
+	if err != nil {
+		return err
+	}
+	if delta == math.MinInt64 {
+		return refusal("ERR decrement would overflow")
+	}
+	return add(r, args[1], -delta)
+}
+
+func add(r *request, key []byte, delta int64) error {
+	r.call.Verb, r.call.Key, r.call.Delta, r.reply = howdah.VerbIncrement, r.own(key), delta, replyInt
+	return nil
+}
+
+func incrementFloat(r *request, args [][]byte) (err error) {
+	if r.call.DeltaFloat, err = parseDecimal(args[2]); err != nil {
+		return err
+	}
+	r.call.Verb, r.call.Key, r.reply = howdah.VerbIncrementFloat, r.own(args[1]), replyNumber
+	return nil
+}
+
+func replyNumber(dst []byte, r *request) []byte { return resp.AppendBulk(dst, r.call.Result.Value) }

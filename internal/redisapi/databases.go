@@ -1,0 +1,110 @@
+package redisapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/resp"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	errDatabaseRange  = refusal("ERR DB index is out of range")
+	errSameObject     = refusal("ERR source and destination objects are the same")
+	errDatabaseIsNone = refusal("ERR this database does not exist and cannot be created inside a transaction; SELECT it before MULTI")
+)
+
+// parseDatabase reads the number of a database.
+func parseDatabase(arg []byte) (int, error) {
+	number, err := parseInt(arg)
+	switch {
+	case err != nil:
+		return 0, err
+	case number < math.MinInt32 || number > math.MaxInt32:
+		return 0, refusal("ERR value is out of range, value must between -2147483648 and 2147483647")
+	case number < 0 || number >= Databases:
+		return 0, errDatabaseRange
+	}
+	return int(number), nil
+}
+
+// database returns the number of a database, whose cache is made if need be.
+func (t *task) database(arg []byte) (int, error) {
+	number, err := parseDatabase(arg)
+	if err != nil {
+		return 0, err
+	}
+	e := t.conn.engine
+	if t.tx != nil && !e.exists[number].Load() {
+		return 0, errDatabaseIsNone
+	}
+	ctx, cancel := t.bounded()
+	defer cancel()
+	return number, e.ensure(ctx, number)
+}
+
+// ensure makes the cache of a database that was never selected before.
+func (e *Engine) ensure(ctx context.Context, number int) error {
+	if e.exists[number].Load() {
+		return nil
+	}
+	if err := e.survey(ctx); err != nil {
+		return err
+	}
+	if e.exists[number].Load() {
+		return nil
+	}
+	name := e.caches[number].Name()
+	if name != "db"+strconv.Itoa(number) {
+		return refusal(fmt.Sprintf("ERR database %d is the cache %q, which does not exist; create it with SELECT howdah.create_cache('%s')", number, name, name))
+	}
+	if _, err := e.options.DB.Pool().Exec(ctx, "SELECT howdah.create_database($1)", number); err != nil {
+		var pgErr *pgconn.PgError
+		if errors.As(err, &pgErr) && pgErr.Code == "42501" { // insufficient_privilege
+			return refusal(fmt.Sprintf("NOPERM database %d does not exist, and the database role may not create it; run SELECT howdah.create_database(%d) as the owner of the schema", number, number))
+		}
+		return unavailable(err)
+	}
+	e.exists[number].Store(true)
+	return nil
+}
+
+// survey learns which databases have a cache.
+func (e *Engine) survey(ctx context.Context) error {
+	configs, err := e.options.DB.Caches(ctx)
+	if err != nil {
+		return err
+	}
+	for _, config := range configs {
+		for number, cache := range e.caches {
+			if cache.Name() == config.Name {
+				e.exists[number].Store(true)
+			}
+		}
+	}
+	return nil
+}
+
+// unavailable marks an error of a statement of our own that PostgreSQL did not
+// answer.
+func unavailable(err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", howdah.ErrUnavailable, err)
+}
+
+func selectDatabase(t *task, args [][]byte) error {
+	number, err := t.database(args[1])
+	if err != nil {
+		return err
+	}
+	t.conn.set(func(s *session) { s.database = number })
+	t.out = append(t.out, resp.OK...)
+	return nil
+}

@@ -1,0 +1,155 @@
+package redisapi
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/resp"
+)
+
+// A refusal is an error reply that a command gives before it has done
+// anything, code included.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+const (
+	errSyntax      = refusal("ERR syntax error")
+	errNotInteger  = refusal("ERR value is not an integer or out of range")
+	errNotFloat    = refusal("ERR value is not a valid float")
+	errNoAuth      = refusal("NOAUTH Authentication required.")
+	errKeyTooLong  = refusal("ERR key is longer than 65536 bytes; use a shorter key")
+	errQueueTooBig = refusal("ERR transaction holds too much data; EXEC it in parts")
+)
+
+// dispatch checks a command as Redis's processCommand does, in the same
+// order, and starts, queues or refuses it.
+func (c *Conn) dispatch(args [][]byte, now int64) {
+	c.muted = c.silent || c.skipNext
+	c.skipNext = false
+
+	cmd, err := c.engine.commands.find(args)
+	if err != nil {
+		c.reject(cmd, err)
+		return
+	}
+	if !cmd.takes(len(args)) {
+		c.reject(cmd, wrongArity(cmd.fullName))
+		return
+	}
+	if !c.authenticated && !cmd.noAuth {
+		c.reject(cmd, errNoAuth)
+		return
+	}
+	if cmd.long(args) {
+		c.reject(cmd, errKeyTooLong)
+		return
+	}
+	c.mu.Lock()
+	c.lastCmd = cmd
+	c.mu.Unlock()
+	switch {
+	case c.multi && !cmd.controls:
+		c.enqueue(cmd, args)
+	case cmd.call != nil:
+		r := newRequest(c, cmd, args)
+		r.started = now
+		r.mute = c.muted
+		if err := cmd.call(r, args); err != nil {
+			r.release()
+			c.answer(cmd, resp.AppendError(nil, err.Error()))
+			return
+		}
+		c.start(r)
+	case cmd.now != nil:
+		c.answer(cmd, cmd.now(c, args, nil))
+	default:
+		owned := ownArgs(args)
+		c.block(func(t *task) {
+			start := c.engine.clock()
+			t.run(cmd, owned) // without a transaction: the error is in the reply
+			cmd.stats.add(c.engine.clock()-start, isError(t.out))
+		})
+	}
+}
+
+// answer gives the reply of a command that needs no database.
+func (c *Conn) answer(cmd *Command, reply []byte) {
+	cmd.stats.add(0, isError(reply))
+	if !c.muted {
+		c.append(reply)
+	}
+}
+
+// reject refuses a command before it has begun; inside MULTI that aborts the
+// transaction. cmd is nil if there is no such command.
+func (c *Conn) reject(cmd *Command, err error) {
+	if c.multi {
+		c.dirty = true
+	}
+	if cmd != nil {
+		cmd.stats.rejected.Add(1)
+	}
+	c.engine.stats.rejected.Add(1)
+	if !c.muted {
+		c.append(resp.AppendError(nil, err.Error()))
+	}
+}
+
+func wrongArity(name string) refusal {
+	return refusal("ERR wrong number of arguments for '" + name + "' command")
+}
+
+// unknownCommand is Redis's text: 128 bytes of the name, and arguments until
+// they are 128 bytes or more. Redis prints C strings, which end at a NUL.
+func unknownCommand(args [][]byte) refusal {
+	var rest strings.Builder
+	for _, arg := range args[1:] {
+		if rest.Len() >= 128 {
+			break
+		}
+		fmt.Fprintf(&rest, "'%s' ", cString(arg, 128-rest.Len()))
+	}
+	return refusal(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s",
+		cString(args[0], 128), rest.String()))
+}
+
+func cString(b []byte, limit int) []byte {
+	for i, c := range b {
+		if i == limit || c == 0 {
+			return b[:i]
+		}
+	}
+	return b
+}
+
+// ownArgs copies arguments out of the input.
+func ownArgs(args [][]byte) [][]byte {
+	size := 0
+	for _, arg := range args {
+		size += len(arg)
+	}
+	memory := make([]byte, 0, size)
+	owned := make([][]byte, len(args))
+	for i, arg := range args {
+		start := len(memory)
+		memory = append(memory, arg...)
+		owned[i] = memory[start:len(memory):len(memory)]
+	}
+	return owned
+}
+
+// long tells whether one of a command's keys is longer than a key may be.
+func (cmd *Command) long(args [][]byte) bool {
+	for _, spec := range cmd.Keys {
+		for i := spec.Index; i <= spec.last(len(args)) && i < len(args); i += spec.Step {
+			if len(args[i]) > howdah.MaxKeyBytes {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isError(reply []byte) bool { return len(reply) > 0 && reply[0] == '-' }

@@ -1,0 +1,108 @@
+package redisapi
+
+// matchGlob tells whether text matches a pattern of Redis: * ? [a-z] [^a-z]
+// and \ as escape, over bytes, as Redis's stringmatchlen does, its treatment of
+// unfinished classes included. Like Redis it gives up on a branch as soon as
+// a star further right has failed, so that the time stays bounded by
+// len(pattern) * len(text).
+func matchGlob(pattern, text []byte) bool {
+	matched, _ := globMatch(pattern, text, 0)
+	return matched
+}
+
+// maxGlobDepth bounds the recursion, one level a star.
+const maxGlobDepth = 1000
+
+func globMatch(p, s []byte, depth int) (matched, hopeless bool) {
+	if depth > maxGlobDepth {
+		return false, true
+	}
+	for len(p) > 0 && len(s) > 0 {
+		switch p[0] {
+		case '*':
+			for len(p) > 1 && p[1] == '*' {
+				p = p[1:]
+			}
+			if len(p) == 1 {
+				return true, false
+			}
+			for len(s) > 0 {
+				matched, hopeless := globMatch(p[1:], s, depth+1)
+				if matched || hopeless {
+					return matched, hopeless
+				}
+				s = s[1:]
+			}
+			// No rest of the text matched: no star further left can help.
+			return false, true
+		case '?':
+			s = s[1:]
+		case '[':
+			var in bool
+			in, p = globClass(p, s[0])
+			if !in {
+				return false, false
+			}
+			s = s[1:]
+		default:
+			if p[0] == '\\' && len(p) >= 2 {
+				p = p[1:]
+			}
+			if p[0] != s[0] {
+				return false, false
+			}
+			s = s[1:]
+		}
+		p = p[1:]
+		for len(s) == 0 && len(p) > 0 && p[0] == '*' {
+			p = p[1:]
+		}
+	}
+	return len(p) == 0 && len(s) == 0, false
+}
+
+// globClass decides whether c is in the class at the start of p. What it
+// returns of p begins with the last byte of the class.
+func globClass(p []byte, c byte) (in bool, rest []byte) {
+	last := p[len(p)-1:]
+	p = p[1:]
+	not := len(p) > 0 && p[0] == '^'
+	if not {
+		p = p[1:]
+	}
+	for {
+		switch {
+		case len(p) == 0: // not closed: Redis takes what there is
+			return in != not, last
+		case p[0] == '\\' && len(p) >= 2:
+			p = p[1:]
+			in = in || p[0] == c
+		case p[0] == ']':
+			return in != not, p
+		case len(p) >= 3 && p[1] == '-':
+			low, high := min(p[0], p[2]), max(p[0], p[2])
+			in = in || (low <= c && c <= high)
+			p = p[2:]
+		default:
+			in = in || p[0] == c
+		}
+		p = p[1:]
+	}
+}
+
+// globPrefix returns the bytes that every match of pattern begins with.
+func globPrefix(pattern []byte) []byte {
+	var prefix []byte
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '*', '?', '[':
+			return prefix
+		case '\\':
+			if i+1 < len(pattern) {
+				i++
+			}
+		}
+		prefix = append(prefix, pattern[i])
+	}
+	return prefix
+}

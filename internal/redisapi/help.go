@@ -1,0 +1,34 @@
+package redisapi
+
+import (
+	"strings"
+
+	"github.com/howdah/howdah/internal/resp"
+)
+
+// help is the HELP subcommand of a container.
+func help(since, acl, container string, lines ...string) *Command {
+	return &Command{
+		Name: "help", Arity: 2, Flags: "loading stale", ACL: acl, Since: since,
+		Summary: "Answers what the subcommands do", Complexity: "O(1)",
+		now: func(_ *Conn, _ [][]byte, reply []byte) []byte {
+			reply = resp.AppendArray(reply, len(lines)+3)
+			reply = resp.AppendSimple(reply, strings.ToUpper(container)+" <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")
+			for _, line := range lines {
+				reply = resp.AppendSimple(reply, line)
+			}
+			reply = resp.AppendSimple(reply, "HELP")
+			return resp.AppendSimple(reply, "    Print this help.")
+		},
+	}
+}
+
+// fixed answers always the same.
+func fixed(answer string) func(*Conn, [][]byte, []byte) []byte {
+	return func(_ *Conn, _ [][]byte, reply []byte) []byte { return append(reply, answer...) }
+}
+
+// fail answers always the same error.
+func fail(text string) func(*Conn, [][]byte, []byte) []byte {
+	return func(_ *Conn, _ [][]byte, reply []byte) []byte { return resp.AppendError(reply, text) }
+}

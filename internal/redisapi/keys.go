@@ -1,0 +1,132 @@
+package redisapi
+
+import (
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/resp"
+)
+
+func keyCommands() []*Command {
+	return []*Command{
+		{Name: "del", Arity: -2, Flags: "write", Keys: allKeys("RM delete"), Group: "generic", ACL: "keyspace", Since: "1.0.0",
+			Tips:    "request_policy:multi_shard response_policy:agg_sum",
+			Summary: "Removes keys", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: del},
+		{Name: "unlink", Arity: -2, Flags: "write fast", Keys: allKeys("RM delete"), Group: "generic", ACL: "keyspace", Since: "4.0.0",
+			Tips:    "request_policy:multi_shard response_policy:agg_sum",
+			Summary: "The same as DEL", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: del},
+		{Name: "exists", Arity: -2, Flags: "readonly fast", Keys: allKeys("RO"), Group: "generic", ACL: "keyspace", Since: "1.0.0",
+			Tips:    "request_policy:multi_shard response_policy:agg_sum",
+			Summary: "Counts how many of the keys exist", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: exists},
+		{Name: "touch", Arity: -2, Flags: "readonly fast", Keys: allKeys("RO"), Group: "generic", ACL: "keyspace", Since: "3.2.1",
+			Tips:    "request_policy:multi_shard response_policy:agg_sum",
+			Summary: "Counts how many of the keys exist, which is an access to them", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: exists},
+		{Name: "type", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO"), Group: "generic", ACL: "keyspace", Since: "1.0.0",
+			Summary: "Answers string, or none", Complexity: "O(1)", Syntax: "key", call: typeOf},
+		{Name: "object", Arity: -2, Group: "generic", Since: "2.2.3", Summary: "Tells how a value is kept", Complexity: "Depends on the subcommand",
+			Sub: []*Command{
+				{Name: "encoding", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
+					Summary: "Answers int, embstr or raw, as Redis would keep the value", Complexity: "O(1)", Syntax: "key", call: objectEncoding},
+				{Name: "freq", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "4.0.0",
+					Summary: "Refused: frequencies of access are not told", Complexity: "O(1)", Syntax: "key", call: objectFrequency},
+				{Name: "idletime", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
+					Summary: "Answers the seconds since the last access", Complexity: "O(1)", Syntax: "key", Note: "Always 0.", call: objectIdle},
+				{Name: "refcount", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
+					Summary: "Answers 1", Complexity: "O(1)", Syntax: "key", call: objectReferences},
+				help("2.2.3", "keyspace", "OBJECT",
+					"ENCODING <key>", "    Answer how Redis would keep the value: int, embstr or raw.",
+					"FREQ <key>", "    Refused, no LFU policy is selected.",
+					"IDLETIME <key>", "    Answer 0 for a key that exists.",
+					"REFCOUNT <key>", "    Answer 1 for a key that exists."),
+			}},
+	}
+}
+
+func del(r *request, args [][]byte) error {
+	if len(args) == 2 {
+		r.call.Verb, r.call.Key, r.reply = howdah.VerbDelete, r.own(args[1]), replyDone
+		return nil
+	}
+	r.call.Verb, r.call.Keys, r.reply = howdah.VerbDeleteMany, r.ownKeys(args[1:]), replyCount
+	return nil
+}
+
+func replyCount(dst []byte, r *request) []byte { return resp.AppendInt(dst, r.call.Count) }
+
+func exists(r *request, args [][]byte) error {
+	if len(args) == 2 {
+		r.call.Verb, r.call.Key, r.reply = howdah.VerbStat, r.own(args[1]), replyDone
+		return nil
+	}
+	r.call.Verb, r.call.Keys, r.reply = howdah.VerbStatMany, r.ownKeys(args[1:]), replyFound
+	return nil
+}
+
+func replyFound(dst []byte, r *request) []byte {
+	found := int64(0)
+	for i := range r.call.Entries {
+		if r.call.Entries[i].Found {
+			found++
+		}
+	}
+	return resp.AppendInt(dst, found)
+}
+
+func typeOf(r *request, args [][]byte) error {
+	r.call.Verb, r.call.Key, r.reply = howdah.VerbStat, r.own(args[1]), replyType
+	return nil
+}
+
+func replyType(dst []byte, r *request) []byte {
+	if r.call.Status == howdah.StatusMiss {
+		return append(dst, "+none\r\n"...)
+	}
+	return append(dst, "+string\r\n"...)
+}
+
+func objectEncoding(r *request, args [][]byte) error {
+	r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[2]), replyEncoding
+	return nil
+}
+
+// maxEmbedded is the longest value that Redis keeps beside its key.
+const maxEmbedded = 44
+
+func replyEncoding(dst []byte, r *request) []byte {
+	if r.call.Status == howdah.StatusMiss {
+		return resp.AppendNull(dst, r.proto)
+	}
+	value := r.call.Result.Value
+	if _, err := parseInt(value); err == nil {
+		return resp.AppendBulkString(dst, "int")
+	}
+	if len(value) <= maxEmbedded {
+		return resp.AppendBulkString(dst, "embstr")
+	}
+	return resp.AppendBulkString(dst, "raw")
+}
+
+func objectFrequency(r *request, args [][]byte) error {
+	return stat(r, args[2], func(dst []byte, r *request) []byte {
+		return resp.AppendError(dst, "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "+
+			"Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
+	})
+}
+
+func objectIdle(r *request, args [][]byte) error {
+	return stat(r, args[2], func(dst []byte, r *request) []byte { return append(dst, resp.Zero...) })
+}
+
+func objectReferences(r *request, args [][]byte) error {
+	return stat(r, args[2], func(dst []byte, r *request) []byte { return append(dst, resp.One...) })
+}
+
+// stat answers null for a key that is absent.
+func stat(r *request, key []byte, reply func([]byte, *request) []byte) error {
+	r.call.Verb, r.call.Key = howdah.VerbStat, r.own(key)
+	r.reply = func(dst []byte, r *request) []byte {
+		if r.call.Status == howdah.StatusMiss {
+			return resp.AppendNull(dst, r.proto)
+		}
+		return reply(dst, r)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package redisapi
+
+import (
+	"sync"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/resp"
+)
+
+// A request is one command that is one howdah.Call, from its start until its
+// reply is written. Requests are pooled with the memory of their arguments.
+type request struct {
+	conn  *Conn
+	cmd   *Command
+	call  howdah.Call
+	reply func(dst []byte, r *request) []byte
+	proto resp.Proto
+	mute  bool // CLIENT REPLY OFF or SKIP
+
+	// What the reply needs besides the call.
+	from, to int64 // GETRANGE: the range; TTL: the unit and whether absolute
+
+	// Guarded by conn.mu.
+	ready bool     // the call is done
+	after []byte   // replies of commands behind it that needed no call
+	next  *request // the one that is answered after it
+
+	size    int   // bytes held, for the bound
+	started int64 // nanoseconds of the engine's clock
+
+	arguments []byte // what keys and values point into
+	keys      [][]byte
+	values    [][]byte
+	done      func(*howdah.Call) // finish, made once
+}
+
+// Memory that a pooled request keeps.
+const (
+	keepArguments = 16 << 10
+	keepKeys      = 256
+)
+
+// newRequestPool makes the pool of an engine.
+func newRequestPool() *sync.Pool {
+	return &sync.Pool{New: func() any {
+		r := new(request)
+		r.done = func(*howdah.Call) { r.conn.finish(r) }
+		return r
+	}}
+}
+
+// newRequest makes room for the arguments, so that own never moves them.
+func newRequest(c *Conn, cmd *Command, args [][]byte) *request {
+	r := c.engine.requests.Get().(*request)
+	r.conn, r.cmd, r.proto = c, cmd, c.proto
+	size := 0
+	for _, arg := range args[1:] {
+		size += len(arg)
+	}
+	if cap(r.arguments) < size {
+		r.arguments = make([]byte, 0, size)
+	}
+	r.size = size
+	return r
+}
+
+// own copies an argument out of the input.
+func (r *request) own(arg []byte) []byte {
+	start := len(r.arguments)
+	r.arguments = append(r.arguments, arg...)
+	return r.arguments[start:len(r.arguments):len(r.arguments)]
+}
+
+// ownKeys copies arguments that are all keys.
+func (r *request) ownKeys(args [][]byte) [][]byte {
+	for _, arg := range args {
+		r.keys = append(r.keys, r.own(arg))
+	}
+	return r.keys
+}
+
+// ownPairs copies arguments that are keys and values in turn.
+func (r *request) ownPairs(args [][]byte) (keys, values [][]byte) {
+	for i := 0; i < len(args); i += 2 {
+		r.keys = append(r.keys, r.own(args[i]))
+		r.values = append(r.values, r.own(args[i+1]))
+	}
+	return r.keys, r.values
+}
+
+// release gives the request back. A call that failed may still be in the hands
+// of the library; its request is left to the garbage collector.
+func (r *request) release() {
+	if r.call.Err != nil {
+		return
+	}
+	pool := r.conn.engine.requests
+	r.conn, r.cmd, r.reply, r.next = nil, nil, nil, nil
+	r.mute, r.ready = false, false
+	r.from, r.to = 0, 0
+	r.call = howdah.Call{}
+	r.arguments = shrink(r.arguments, keepArguments)
+	r.after = shrink(r.after, keepArguments)
+	clear(r.keys)
+	clear(r.values)
+	r.keys = shrink(r.keys, keepKeys)
+	r.values = shrink(r.values, keepKeys)
+	pool.Put(r)
+}
+
+func shrink[T any](s []T, keep int) []T {
+	if cap(s) > keep {
+		return nil
+	}
+	return s[:0]
+}
+
+// encode appends the reply and reports whether it is an error.
+func (r *request) encode(dst []byte) ([]byte, bool) {
+	start := len(dst)
+	if err := r.call.Err; err != nil {
+		dst = resp.AppendError(dst, r.conn.engine.errorText(err, r.cmd.writes))
+	} else if text := statusError(r.call.Status); text != "" {
+		dst = resp.AppendError(dst, text)
+	} else {
+		dst = r.reply(dst, r)
+	}
+	failed := dst[start] == '-'
+	if r.mute {
+		dst = dst[:start]
+	}
+	return dst, failed
+}
+
+// results is the size of what the finished call holds for its reply.
+func (r *request) results() int {
+	size := len(r.call.Result.Value)
+	for i := range r.call.Entries {
+		size += len(r.call.Entries[i].Value)
+	}
+	return size
+}

@@ -1,0 +1,164 @@
+package redisapi
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/howdah/howdah/internal/resp"
+)
+
+func serverCommands() []*Command {
+	return []*Command{
+		{Name: "info", Arity: -1, Flags: "loading stale", Group: "server", ACL: "dangerous", Since: "1.0.0",
+			Tips:    "nondeterministic_output request_policy:all_shards response_policy:special",
+			Summary: "Answers what the server is and has counted", Complexity: "O(1)", Syntax: "[section [section ...]]",
+			Note: "Figures that only Redis has are zero. The number of keys is at most ten seconds old; expires and avg_ttl are not counted.", run: info},
+		{Name: "time", Arity: 1, Flags: "loading stale fast", Group: "server", Since: "2.6.0", Tips: "nondeterministic_output",
+			Summary: "Answers the time in seconds and microseconds", Complexity: "O(1)", Note: "By the clock of PostgreSQL, which expiry goes by.", run: timeNow},
+		{Name: "wait", Arity: 3, Flags: "noscript", Group: "generic", ACL: "connection", Since: "3.0.0", Tips: "request_policy:all_shards response_policy:agg_min",
+			Summary: "Answers 0: replication is that of PostgreSQL", Complexity: "O(1)", Syntax: "numreplicas timeout", now: wait},
+	}
+}
+
+func timeNow(t *task, _ [][]byte) error {
+	const query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+	ctx, cancel := t.bounded()
+	defer cancel()
+	var now int64
+	var err error
+	if t.tx != nil {
+		err = t.tx.QueryRow(ctx, query).Scan(&now)
+	} else {
+		err = t.conn.engine.options.DB.Pool().QueryRow(ctx, query).Scan(&now)
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	t.out = resp.AppendArray(t.out, 2)
+	t.out = resp.AppendBulkInt(t.out, now/1e6)
+	t.out = resp.AppendBulkInt(t.out, now%1e6)
+	return nil
+}
+
+func wait(_ *Conn, args [][]byte, reply []byte) []byte {
+	timeout, err := parseInt(args[2])
+	switch {
+	case err != nil:
+		return resp.AppendError(reply, "ERR timeout is not an integer or out of range")
+	case timeout < 0:
+		return resp.AppendError(reply, "ERR timeout is negative")
+	case timeout > math.MaxInt64-time.Now().UnixMilli():
+		return resp.AppendError(reply, "ERR timeout is out of range")
+	}
+	if _, err := parseInt(args[1]); err != nil {
+		return resp.AppendError(reply, err.Error())
+	}
+	return append(reply, resp.Zero...)
+}
+
+func monitorCommands() []*Command {
+	sub := func(name string, arity int, flags, tips, syntax, since, summary string, now func(*Conn, [][]byte, []byte) []byte) *Command {
+		return &Command{Name: name, Arity: arity, Flags: flags, Tips: tips, Syntax: syntax, Since: since, Summary: summary, Complexity: "O(1)", now: now}
+	}
+	const (
+		admin   = "admin noscript loading stale"
+		logging = "admin loading stale"
+		nodes   = "request_policy:all_nodes"
+		special = "nondeterministic_output request_policy:all_nodes response_policy:special"
+	)
+	emptyMap := func(c *Conn, _ [][]byte, reply []byte) []byte { return resp.AppendMap(reply, c.proto, 0) }
+	text := func(s string) func(*Conn, [][]byte, []byte) []byte {
+		return func(c *Conn, _ [][]byte, reply []byte) []byte { return resp.AppendVerbatim(reply, c.proto, s) }
+	}
+	usage := &Command{Name: "usage", Arity: -3, Flags: "readonly", Keys: subKey("RO"), Syntax: "key [SAMPLES count]", Since: "4.0.0", ACL: "",
+		Summary: "Answers about how many bytes a key takes in its table", Complexity: "O(1)", call: memoryUsage}
+	return []*Command{
+		{Name: "slowlog", Arity: -2, Group: "server", Since: "2.2.12", Summary: "Answers that no command was slow", Complexity: "O(1)",
+			Note: "Slow statements are in the log of PostgreSQL (log_min_duration_statement).",
+			Sub: []*Command{
+				sub("get", -2, logging, "request_policy:all_nodes nondeterministic_output", "[count]", "2.2.12", "Answers no entries", slowlogGet),
+				sub("len", 2, logging, "request_policy:all_nodes response_policy:agg_sum nondeterministic_output", "", "2.2.12", "Answers 0", fixed(resp.Zero)),
+				sub("reset", 2, logging, nodes+" response_policy:all_succeeded", "", "2.2.12", "Accepted", fixed(resp.OK)),
+				help("6.2.0", "", "SLOWLOG", "GET [<count>]", "    Answer no entries.", "LEN", "    Answer 0.", "RESET", "    Accepted."),
+			}},
+		{Name: "latency", Arity: -2, Group: "server", Since: "2.8.13", Summary: "Answers that no latency was recorded", Complexity: "O(1)",
+			Note: "Latencies are in /metrics.",
+			Sub: []*Command{
+				sub("latest", 2, admin, special, "", "2.8.13", "Answers no events", fixed(resp.EmptyArray)),
+				sub("history", 3, admin, special, "event", "2.8.13", "Answers no samples", fixed(resp.EmptyArray)),
+				sub("histogram", -2, admin, special, "[command [command ...]]", "7.0.0", "Answers no histograms", emptyMap),
+				sub("reset", -2, admin, nodes+" response_policy:all_succeeded", "[event [event ...]]", "2.8.13", "Answers 0", fixed(resp.Zero)),
+				sub("doctor", 2, admin, special, "", "2.8.13", "Answers a hint", text("Latencies are recorded in /metrics and by PostgreSQL.\n")),
+				help("2.8.13", "", "LATENCY", "DOCTOR", "    Answer a hint.", "HISTOGRAM [COMMAND ...]", "    Answer no histograms.",
+					"HISTORY <event>", "    Answer no samples.", "LATEST", "    Answer no events.", "RESET [<event> ...]", "    Answer 0."),
+			}},
+		{Name: "memory", Arity: -2, Group: "server", Since: "4.0.0", Summary: "Answers about memory", Complexity: "Depends on the subcommand",
+			Sub: []*Command{
+				usage,
+				sub("doctor", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Answers a hint", text("The data is in PostgreSQL; run howdah doctor.\n")),
+				sub("purge", 2, "", "request_policy:all_shards response_policy:all_succeeded", "", "4.0.0", "Accepted", fixed(resp.OK)),
+				sub("stats", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Answers the memory of this process", memoryStats),
+				sub("malloc-stats", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Answers a hint", text("The allocator is that of the Go runtime; see /metrics.\n")),
+				help("4.0.0", "", "MEMORY", "DOCTOR", "    Answer a hint.", "MALLOC-STATS", "    Answer a hint.", "PURGE", "    Accepted.",
+					"STATS", "    Answer the memory of this process.", "USAGE <key> [SAMPLES <count>]", "    Answer about how many bytes a key takes."),
+			}},
+	}
+}
+
+func slowlogGet(_ *Conn, args [][]byte, reply []byte) []byte {
+	if len(args) > 3 {
+		return resp.AppendError(reply, wrongArity("slowlog|get").Error())
+	}
+	if len(args) == 3 {
+		if count, err := parseInt(args[2]); err != nil || count < -1 {
+			return resp.AppendError(reply, "ERR count should be greater than or equal to -1")
+		}
+	}
+	return append(reply, resp.EmptyArray...)
+}
+
+// rowOverhead is what a row takes besides key and value: headers, hash,
+// version, expiry, and its share of the index.
+const rowOverhead = 96
+
+func memoryUsage(r *request, args [][]byte) error {
+	for i := 3; i < len(args); i += 2 {
+		if !is(args[i], "SAMPLES") || i+1 == len(args) {
+			return errSyntax
+		}
+		if samples, err := parseInt(args[i+1]); err != nil {
+			return err
+		} else if samples < 0 {
+			return errSyntax
+		}
+	}
+	r.from = int64(len(args[2]))
+	return stat(r, args[2], replyUsage)
+}
+
+func replyUsage(dst []byte, r *request) []byte {
+	return resp.AppendInt(dst, rowOverhead+r.from+int64(r.call.Result.Length))
+}
+
+func memoryStats(c *Conn, _ [][]byte, reply []byte) []byte {
+	m := readMemory()
+	reply = resp.AppendMap(reply, c.proto, 2)
+	reply = resp.AppendBulkString(reply, "peak.allocated")
+	reply = resp.AppendInt(reply, m.resident)
+	reply = resp.AppendBulkString(reply, "total.allocated")
+	return resp.AppendInt(reply, m.used)
+}
+
+func clusterCommands() []*Command {
+	disabled := fail("ERR This instance has cluster support disabled")
+	return []*Command{
+		{Name: "cluster", Arity: -2, Group: "cluster", Since: "3.0.0", Summary: "Refused: there is no Redis cluster", Complexity: "O(1)",
+			Syntax: "subcommand [argument [argument ...]]", now: disabled},
+		{Name: "readonly", Arity: 1, Flags: "loading stale fast", Group: "cluster", ACL: "connection", Since: "3.0.0", Summary: "Refused: there is no Redis cluster", Complexity: "O(1)", now: disabled},
+		{Name: "readwrite", Arity: 1, Flags: "loading stale fast", Group: "cluster", ACL: "connection", Since: "3.0.0", Summary: "Refused: there is no Redis cluster", Complexity: "O(1)", now: disabled},
+		{Name: "asking", Arity: 1, Flags: "fast", Group: "cluster", ACL: "connection", Since: "3.0.0", Summary: "Refused: there is no Redis cluster", Complexity: "O(1)", now: disabled},
+	}
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,43 @@
+package redisapi
+
+import "github.com/howdah/howdah/internal/resp"
+
+// session is what a client has set on its connection.
+type session struct {
+	proto         resp.Proto
+	authenticated bool
+	database      int
+	name          string
+	library       string // CLIENT SETINFO
+	libraryVer    string
+
+	multi    bool // between MULTI and EXEC
+	dirty    bool // a command was refused while queueing
+	queue    []queuedCommand
+	queueLen int // bytes
+	watched  []watchedKey
+
+	silent   bool // CLIENT REPLY OFF
+	skipNext bool // CLIENT REPLY SKIP: the next command
+	muted    bool // no reply to the command being dispatched
+}
+
+// reset is a new connection's session, or that after RESET.
+func (s *session) reset(e *Engine) {
+	*s = session{
+		proto:         resp.RESP2,
+		authenticated: e.options.Password == "",
+	}
+}
+
+// endMulti leaves MULTI and forgets the watched keys.
+func (s *session) endMulti() {
+	s.multi, s.dirty, s.queue, s.queueLen, s.watched = false, false, nil, 0, nil
+}
+
+// set changes what the client has set, so that others can see it.
+func (c *Conn) set(change func(s *session)) {
+	c.mu.Lock()
+	change(&c.session)
+	c.mu.Unlock()
+}

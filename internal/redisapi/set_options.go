@@ -1,0 +1,133 @@
+package redisapi
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah"
+)
+
+// setOptions are the options of SET and GETEX.
+type setOptions struct {
+	condition howdah.Condition
+	get       bool
+	keepTTL   bool
+	persist   bool
+	unit      expiryUnit
+	amount    []byte
+}
+
+// expiryUnit says how an expiry is written: EX, PX, EXAT or PXAT; 0 if not at
+// all.
+type expiryUnit uint8
+
+const (
+	unitGiven   expiryUnit = 1 << iota // PX
+	unitSeconds                        // EX
+	unitInstant                        // PXAT, with unitSeconds EXAT
+)
+
+// parseSetOptions reads options in any order, as Redis's
+// parseExtendedStringArgumentsOrReply. set tells SET from GETEX.
+func parseSetOptions(args [][]byte, set bool) (o setOptions, err error) {
+	for i := 0; i < len(args); i++ {
+		switch word := args[i]; {
+		case set && is(word, "NX") && o.condition != howdah.IfPresent:
+			o.condition = howdah.IfAbsent
+		case set && is(word, "XX") && o.condition != howdah.IfAbsent:
+			o.condition = howdah.IfPresent
+		case set && is(word, "GET"):
+			o.get = true
+		case set && is(word, "KEEPTTL") && o.unit == 0:
+			o.keepTTL = true
+		case !set && is(word, "PERSIST") && o.unit == 0:
+			o.persist = true
+		default:
+			unit := expiryOption(word)
+			if unit == 0 || o.unit != 0 && o.unit != unit || o.keepTTL || o.persist || i+1 == len(args) {
+				return o, errSyntax
+			}
+			i++
+			o.unit, o.amount = unit, args[i]
+		}
+	}
+	return o, nil
+}
+
+func expiryOption(word []byte) expiryUnit {
+	switch {
+	case is(word, "EX"):
+		return unitGiven | unitSeconds
+	case is(word, "PX"):
+		return unitGiven
+	case is(word, "EXAT"):
+		return unitGiven | unitInstant | unitSeconds
+	case is(word, "PXAT"):
+		return unitGiven | unitInstant
+	}
+	return 0
+}
+
+// is compares an option, whose case does not matter.
+func is(word []byte, option string) bool {
+	return len(word) == len(option) && strings.EqualFold(string(word), option)
+}
+
+// expiry checks the amount as Redis does for the command of that name.
+func (o *setOptions) expiry(command string) (howdah.Expiry, error) {
+	if o.unit == 0 {
+		return howdah.Expiry{}, nil
+	}
+	amount, err := parseInt(o.amount)
+	if err != nil {
+		return howdah.Expiry{}, err
+	}
+	if amount <= 0 {
+		return howdah.Expiry{}, invalidExpiry(command)
+	}
+	return expiryOf(amount, o.unit, command)
+}
+
+func invalidExpiry(command string) refusal {
+	return refusal("ERR invalid expire time in '" + command + "' command")
+}
+
+// expiryOf is the expiry after an amount of time, or at an instant. What has
+// passed, is an instant that has passed. The limits are those of Redis, whose
+// milliseconds have 64 bits.
+func expiryOf(amount int64, unit expiryUnit, command string) (howdah.Expiry, error) {
+	if unit&unitSeconds != 0 {
+		if amount > math.MaxInt64/1000 || amount < math.MinInt64/1000 {
+			return howdah.Expiry{}, invalidExpiry(command)
+		}
+		amount *= 1000
+	}
+	if unit&unitInstant != 0 {
+		return expireAt(amount), nil
+	}
+	now := time.Now().UnixMilli()
+	if amount > math.MaxInt64-now {
+		return howdah.Expiry{}, invalidExpiry(command)
+	}
+	if amount <= 0 {
+		return expireAt(0), nil
+	}
+	if amount > maxTTL {
+		return expireAt(now + amount), nil // years: the clocks agree well enough
+	}
+	return howdah.ExpireIn(time.Duration(amount) * time.Millisecond), nil
+}
+
+const (
+	// maxTTL is what a time.Duration holds safely, in milliseconds: 200 years.
+	maxTTL = 200 * 365 * 24 * 3600 * 1000
+
+	// maxInstant is the latest expiry kept, in milliseconds since 1970: the
+	// year 287396. PostgreSQL's timestamps end soon after it.
+	maxInstant = 1 << 53
+)
+
+func expireAt(ms int64) howdah.Expiry {
+	return howdah.ExpireAt(time.UnixMilli(min(max(ms, 0), maxInstant)))
+}

@@ -1,0 +1,124 @@
+package redisapi
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// commandCounters count one command.
+type commandCounters struct {
+	calls    atomic.Uint64
+	failed   atomic.Uint64
+	rejected atomic.Uint64 // before it began: arity, no AUTH
+	nanos    atomic.Uint64
+}
+
+func (c *commandCounters) add(nanos int64, failed bool) {
+	c.calls.Add(1)
+	if nanos > 0 {
+		c.nanos.Add(uint64(nanos))
+	}
+	if failed {
+		c.failed.Add(1)
+	}
+}
+
+// counters count the engine as a whole.
+type counters struct {
+	since          atomic.Int64 // Unix nanoseconds of the last CONFIG RESETSTAT
+	connections    atomic.Uint64
+	input          atomic.Uint64 // bytes
+	output         atomic.Uint64
+	rejected       atomic.Uint64
+	protocolErrors atomic.Uint64
+	authFailures   atomic.Uint64
+}
+
+// Stats are counters since the start, or the last CONFIG RESETSTAT.
+type Stats struct {
+	Clients        int // connected now
+	Connections    uint64
+	Commands       uint64
+	Rejected       uint64 // refused before they began, unknown ones included
+	ProtocolErrors uint64
+	AuthFailures   uint64
+	InputBytes     uint64
+	OutputBytes    uint64
+	PerCommand     []CommandStats // those that were called
+}
+
+// CommandStats count one command or subcommand.
+type CommandStats struct {
+	Name     string // "get", "client|setname"
+	Calls    uint64
+	Failed   uint64 // of the calls: answered by an error
+	Rejected uint64 // refused before they began
+	Time     time.Duration
+}
+
+// Stats returns a snapshot.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	clients := len(e.clients)
+	e.mu.Unlock()
+	s := Stats{
+		Clients:        clients,
+		Connections:    e.stats.connections.Load(),
+		Rejected:       e.stats.rejected.Load(),
+		ProtocolErrors: e.stats.protocolErrors.Load(),
+		AuthFailures:   e.stats.authFailures.Load(),
+		InputBytes:     e.stats.input.Load(),
+		OutputBytes:    e.stats.output.Load(),
+	}
+	e.commands.each(func(cmd *Command) {
+		c := CommandStats{
+			Name:     cmd.fullName,
+			Calls:    cmd.stats.calls.Load(),
+			Failed:   cmd.stats.failed.Load(),
+			Rejected: cmd.stats.rejected.Load(),
+			Time:     time.Duration(cmd.stats.nanos.Load()),
+		}
+		s.Commands += c.Calls
+		if c.Calls+c.Rejected > 0 {
+			s.PerCommand = append(s.PerCommand, c)
+		}
+	})
+	return s
+}
+
+// resetStats is CONFIG RESETSTAT.
+func (e *Engine) resetStats() {
+	e.stats.since.Store(time.Now().UnixNano())
+	for _, counter := range []*atomic.Uint64{
+		&e.stats.connections, &e.stats.input, &e.stats.output,
+		&e.stats.rejected, &e.stats.protocolErrors, &e.stats.authFailures,
+	} {
+		counter.Store(0)
+	}
+	e.commands.each(func(cmd *Command) {
+		cmd.stats.calls.Store(0)
+		cmd.stats.failed.Store(0)
+		cmd.stats.rejected.Store(0)
+		cmd.stats.nanos.Store(0)
+	})
+}
+
+// each visits every command and subcommand.
+func (t *table) each(visit func(*Command)) {
+	for _, cmd := range t.list {
+		visit(cmd)
+		for _, sub := range cmd.Sub {
+			visit(sub)
+		}
+	}
+}
+
+// clock is nanoseconds since the engine was made.
+func (e *Engine) clock() int64 { return int64(time.Since(e.started)) }
+
+// isPrintable tells whether a name has no spaces, newlines or special
+// characters, which CLIENT LIST could not show.
+func isPrintable(name []byte) bool {
+	return strings.IndexFunc(string(name), func(r rune) bool { return r < '!' || r > '~' }) < 0
+}

@@ -1,0 +1,135 @@
+package redisapi
+
+import (
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/resp"
+)
+
+func stringReads() []*Command {
+	return []*Command{
+		{Name: "get", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO access"), Group: "string", Since: "1.0.0",
+			Summary: "Answers the value of a key", Complexity: "O(1)", Syntax: "key", call: get},
+		{Name: "mget", Arity: -2, Flags: "readonly fast", Keys: allKeys("RO access"), Group: "string", Since: "1.0.0",
+			Tips:    "request_policy:multi_shard",
+			Summary: "Answers the values of several keys, as of one moment", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: mget},
+		{Name: "strlen", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO"), Group: "string", Since: "2.2.0",
+			Summary: "Answers the length of a value in bytes", Complexity: "O(1)", Syntax: "key", call: strlen},
+		{Name: "getrange", Arity: 4, Flags: "readonly", Keys: oneKey("RO access"), Group: "string", Since: "2.4.0",
+			Summary: "Answers a part of a value", Complexity: "O(N) where N is the length of the value", Syntax: "key start end", call: getRange},
+		{Name: "substr", Arity: 4, Flags: "readonly", Keys: oneKey("RO access"), Group: "string", Since: "1.0.0",
+			Summary: "The old name of GETRANGE", Complexity: "O(N) where N is the length of the value", Syntax: "key start end", call: getRange},
+		{Name: "getdel", Arity: 2, Flags: "write fast", Keys: oneKey("RW access delete"), Group: "string", Since: "6.2.0",
+			Summary: "Answers the value of a key and removes it", Complexity: "O(1)", Syntax: "key", call: getDelete},
+		{Name: "getex", Arity: -2, Flags: "write fast", Group: "string", Since: "6.2.0",
+			Keys:    []KeySpec{{Index: 1, Step: 1, Flags: "RW access update", Notes: "RW and UPDATE because it changes the TTL"}},
+			Summary: "Answers the value of a key and sets when it expires", Complexity: "O(1)",
+			Syntax: "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]", call: getExpire},
+	}
+}
+
+func get(r *request, args [][]byte) error {
+	r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[1]), replyValue
+	return nil
+}
+
+// replyValue answers the value, or null for a miss.
+func replyValue(dst []byte, r *request) []byte {
+	if r.call.Status == howdah.StatusMiss {
+		return resp.AppendNull(dst, r.proto)
+	}
+	return resp.AppendBulk(dst, r.call.Result.Value)
+}
+
+func mget(r *request, args [][]byte) error {
+	r.call.Verb, r.call.Keys, r.reply = howdah.VerbGetMany, r.ownKeys(args[1:]), replyValues
+	return nil
+}
+
+func replyValues(dst []byte, r *request) []byte {
+	dst = resp.AppendArray(dst, len(r.call.Entries))
+	for i := range r.call.Entries {
+		if entry := &r.call.Entries[i]; entry.Found {
+			dst = resp.AppendBulk(dst, entry.Value)
+		} else {
+			dst = resp.AppendNull(dst, r.proto)
+		}
+	}
+	return dst
+}
+
+func strlen(r *request, args [][]byte) error {
+	r.call.Verb, r.call.Key, r.reply = howdah.VerbStat, r.own(args[1]), replyLength
+	return nil
+}
+
+func replyLength(dst []byte, r *request) []byte {
+	if r.call.Status == howdah.StatusMiss {
+		return append(dst, resp.Zero...)
+	}
+	return resp.AppendInt(dst, int64(r.call.Result.Length))
+}
+
+func getRange(r *request, args [][]byte) (err error) {
+	if r.from, err = parseInt(args[2]); err != nil {
+		return err
+	}
+	if r.to, err = parseInt(args[3]); err != nil {
+		return err
+	}
+	r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[1]), replyRange
+	return nil
+}
+
+func replyRange(dst []byte, r *request) []byte {
+	value := r.call.Result.Value
+	if r.call.Status == howdah.StatusMiss {
+		value = nil
+	}
+	return resp.AppendBulk(dst, cut(value, r.from, r.to))
+}
+
+// cut is the part of a value from start to end, both included; negative ones
+// count from its end.
+func cut(value []byte, start, end int64) []byte {
+	if start < 0 && end < 0 && start > end {
+		return nil
+	}
+	size := int64(len(value))
+	if start < 0 {
+		start = max(size+start, 0)
+	}
+	if end < 0 {
+		end = max(size+end, 0)
+	}
+	end = min(end, size-1)
+	if start > end {
+		return nil
+	}
+	return value[start : end+1]
+}
+
+func getDelete(r *request, args [][]byte) error {
+	r.call.Verb, r.call.Key, r.reply = howdah.VerbGetDelete, r.own(args[1]), replyValue
+	return nil
+}
+
+func getExpire(r *request, args [][]byte) error {
+	options, err := parseSetOptions(args[2:], false)
+	if err != nil {
+		return err
+	}
+	expiry, err := options.expiry("getex")
+	if err != nil {
+		return err
+	}
+	r.call.Verb, r.call.Key, r.reply = howdah.VerbGetExpire, r.own(args[1]), replyValue
+	switch {
+	case options.persist:
+		r.call.Expiry = howdah.ExpireNever()
+	case options.unit != 0:
+		r.call.Expiry = expiry
+	default:
+		r.call.Verb = howdah.VerbGet
+	}
+	return nil
+}

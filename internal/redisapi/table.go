@@ -1,0 +1,180 @@
+package redisapi
+
+import (
+	"strings"
+)
+
+// Command is one command, or one subcommand, as data. Everything about
+// commands comes from these: dispatch, arity checks, COMMAND, docs/commands.md.
+type Command struct {
+	Name  string // lower case; a subcommand's own name
+	Arity int    // of the whole command line; -n: at least n
+	Flags string // as COMMAND INFO tells them, separated by spaces
+	Keys  []KeySpec
+	Group string // as COMMAND DOCS tells it; a subcommand has its parent's
+	ACL   string // categories that do not follow from group and flags
+	Tips  string // for proxies, as COMMAND INFO tells them
+	Since string // the version of Redis that had it first
+
+	Summary    string
+	Complexity string
+	Syntax     string // of the arguments, in the notation of redis.io
+	Note       string // where Howdah differs, for the documentation
+
+	Sub []*Command
+
+	// One of these runs it; a command with subcommands may have none.
+	// args holds the whole command line and is valid during the call only
+	// for call and now.
+	call func(r *request, args [][]byte) error
+	now  func(c *Conn, args [][]byte, reply []byte) []byte
+	run  func(t *task, args [][]byte) error
+
+	// Derived.
+	fullName string // "client|setname"
+	parent   *Command
+	flags    []string
+	writes   bool
+	noAuth   bool
+	controls bool // is obeyed inside MULTI, not queued
+	stats    commandCounters
+}
+
+// KeySpec says which arguments are keys, and what is done to them.
+type KeySpec struct {
+	Index int // of the first
+	Last  int // relative to Index, or from the end (-1: the last argument)
+	Step  int
+	Flags string
+	Notes string
+}
+
+// last is the index of the last key of a command line of n words.
+func (k KeySpec) last(n int) int {
+	if k.Last < 0 {
+		return n + k.Last
+	}
+	return k.Index + k.Last
+}
+
+func oneKey(flags string) []KeySpec  { return []KeySpec{{Index: 1, Step: 1, Flags: flags}} }
+func allKeys(flags string) []KeySpec { return []KeySpec{{Index: 1, Last: -1, Step: 1, Flags: flags}} }
+func pairs(flags string) []KeySpec   { return []KeySpec{{Index: 1, Last: -1, Step: 2, Flags: flags}} }
+func subKey(flags string) []KeySpec  { return []KeySpec{{Index: 2, Step: 1, Flags: flags}} }
+
+// takes tells whether a command line of n words has the right length.
+func (cmd *Command) takes(n int) bool {
+	return n == cmd.Arity || cmd.Arity < 0 && n >= -cmd.Arity
+}
+
+// table holds the commands of one engine, with their counters.
+type table struct {
+	list   []*Command // by family, without subcommands
+	byName map[string]*Command
+}
+
+// commandList is every command, by family.
+func commandList() []*Command {
+	var list []*Command
+	for _, family := range [][]*Command{
+		stringReads(), stringWrites(), counterCommands(),
+		keyCommands(), expiryCommands(), keyspaceCommands(),
+		transactionCommands(),
+		connectionCommands(), clientCommands(),
+		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(),
+	} {
+		list = append(list, family...)
+	}
+	return list
+}
+
+func newTable() *table {
+	t := &table{list: commandList(), byName: make(map[string]*Command)}
+	for _, cmd := range t.list {
+		t.add(cmd, nil)
+		for _, sub := range cmd.Sub {
+			t.add(sub, cmd)
+		}
+	}
+	return t
+}
+
+func (t *table) add(cmd, parent *Command) {
+	cmd.fullName = cmd.Name
+	if parent != nil {
+		cmd.parent = parent
+		cmd.fullName = parent.Name + "|" + cmd.Name
+		cmd.Group = parent.Group
+	}
+	cmd.flags = strings.Fields(cmd.Flags)
+	cmd.writes = cmd.has("write") || cmd.Name == "exec"
+	cmd.noAuth = cmd.has("no_auth")
+	switch cmd.Name {
+	case "multi", "exec", "discard", "watch", "quit", "reset":
+		cmd.controls = parent == nil
+	}
+	t.byName[cmd.fullName] = cmd
+}
+
+func (cmd *Command) has(flag string) bool {
+	for _, f := range cmd.flags {
+		if f == flag {
+			return true
+		}
+	}
+	return false
+}
+
+// longestName bounds the names that are looked up.
+const longestName = 32
+
+// find returns the command of a command line, its subcommand if it has any.
+// With an error it returns what it found of the command.
+func (t *table) find(args [][]byte) (*Command, error) {
+	var buffer [longestName]byte
+	cmd := t.byName[string(lower(buffer[:0], args[0]))]
+	if cmd == nil || cmd.parent != nil {
+		return nil, unknownCommand(args)
+	}
+	if cmd.Sub == nil || len(args) == 1 {
+		return cmd, nil // its own arity decides
+	}
+	sub := cmd.sub(args[1])
+	if sub == nil {
+		return cmd, refusal("ERR unknown subcommand '" + string(cString(args[1], 128)) +
+			"'. Try " + strings.ToUpper(cmd.Name) + " HELP.")
+	}
+	return sub, nil
+}
+
+func (cmd *Command) sub(name []byte) *Command {
+	var buffer [longestName]byte
+	name = lower(buffer[:0], name)
+	for _, sub := range cmd.Sub {
+		if sub.Name == string(name) {
+			return sub
+		}
+	}
+	return nil
+}
+
+// named finds "get", or "client|setname".
+func (t *table) named(name []byte) *Command {
+	var buffer [2 * longestName]byte
+	return t.byName[string(lower(buffer[:0], name))]
+}
+
+// lower appends name in lower case; what is too long for a name is cut, so
+// that it fits dst, and one byte longer than any name.
+func lower(dst, name []byte) []byte {
+	for i, c := range name {
+		if i == cap(dst) {
+			break
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}

@@ -1,0 +1,105 @@
+package redisapi
+
+import (
+	"context"
+	"errors"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/resp"
+	"github.com/jackc/pgx/v5"
+)
+
+// A task is a command that needs several steps, or a whole cache. It has the
+// connection to itself: earlier calls are done when it begins, later commands
+// start when it has ended.
+type task struct {
+	conn *Conn
+	do   func(t *task) // appends its reply to out
+	mute bool
+
+	ctx context.Context
+	tx  pgx.Tx // EXEC: the transaction around it
+	out []byte
+}
+
+// block gives the connection to a task, at once or when the calls in flight
+// are done. Feed starts nothing before it ends.
+func (c *Conn) block(do func(t *task)) {
+	t := &task{conn: c, do: do, mute: c.muted}
+	c.mu.Lock()
+	c.task = t
+	begin := c.inFlight == 0 && !c.closed
+	c.mu.Unlock()
+	if begin {
+		t.start()
+	}
+}
+
+func (t *task) start() {
+	if !t.conn.engine.begin() {
+		t.conn.Close()
+		return
+	}
+	go func() {
+		defer t.conn.engine.tasks.Done()
+		// The library bounds each of its calls; what is longer says so.
+		t.ctx = t.conn.ctx
+		t.do(t)
+		t.end()
+	}()
+}
+
+// end hands back the reply and the connection.
+func (t *task) end() {
+	c := t.conn
+	c.mu.Lock()
+	c.task = nil
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	if !t.mute {
+		c.appendLocked(t.out)
+	}
+	tell := c.tellLocked()
+	c.mu.Unlock()
+	if tell {
+		c.wake()
+	}
+}
+
+// bounded is a context for statements of our own.
+func (t *task) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.ctx, t.conn.engine.options.TaskTimeout)
+}
+
+// cache returns a database's cache, in the transaction if there is one.
+func (t *task) cache(number int) *howdah.Cache {
+	cache := t.conn.engine.caches[number]
+	if t.tx != nil {
+		return cache.With(t.tx)
+	}
+	return cache
+}
+
+// call runs one call and waits for it.
+func (t *task) call(number int, call *howdah.Call) error {
+	return t.cache(number).Do(t.ctx, call)
+}
+
+// run runs one command that is not a call, and appends its reply. The error is
+// one that its transaction, if there is one, does not survive.
+func (t *task) run(cmd *Command, args [][]byte) error {
+	start := len(t.out)
+	err := cmd.run(t, args)
+	if err == nil {
+		return nil
+	}
+	t.out = t.out[:start]
+	var refused refusal
+	if t.tx != nil && !errors.As(err, &refused) {
+		return err
+	}
+	t.out = resp.AppendError(t.out, t.conn.engine.errorText(err, cmd.writes))
+	return nil
+}
