@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -34,20 +35,26 @@ type Migration struct {
 // Function is one SQL function with its comment and privileges.
 type Function struct {
 	Name string // without the schema; internal ones begin with "_"
-	SQL  string
+	// Signature is what PostgreSQL knows the function by, such as
+	// "howdah.get(text, bytea)".
+	Signature string
+	SQL       string
 }
+
+// Internal tells whether the function is no part of the contract.
+func (f Function) Internal() bool { return strings.HasPrefix(f.Name, "_") }
 
 // Migrations returns all migrations in their order.
 func Migrations() []Migration {
 	var all []Migration
 	for _, f := range read("migrations") {
-		number, name, _ := strings.Cut(f.Name, "_")
+		number, name, _ := strings.Cut(f.name, "_")
 		version, err := strconv.Atoi(number)
 		if err != nil {
-			panic(fmt.Sprintf("schema: migration %q has no number", f.Name))
+			panic(fmt.Sprintf("schema: migration %q has no number", f.name))
 		}
 		name, breaking := strings.CutSuffix(name, ".breaking")
-		all = append(all, Migration{version, name, breaking, f.SQL})
+		all = append(all, Migration{version, name, breaking, f.sql})
 	}
 	return all
 }
@@ -58,33 +65,48 @@ func Latest() int {
 	return all[len(all)-1].Version
 }
 
+// commented finds the signature of a function in its COMMENT.
+var commented = regexp.MustCompile(`(?m)^COMMENT ON FUNCTION (howdah\.\w+\([^)]*\)) IS$`)
+
 // Functions returns all functions in an order in which they can be created:
 // by name, internal ones first.
-func Functions() []Function { return read("functions") }
+func Functions() []Function {
+	var all []Function
+	for _, f := range read("functions") {
+		match := commented.FindStringSubmatch(f.sql)
+		if match == nil {
+			panic(fmt.Sprintf("schema: function %q has no comment", f.name))
+		}
+		all = append(all, Function{f.name, match[1], f.sql})
+	}
+	return all
+}
 
 // FunctionsDigest is the SHA-256 of the text of all functions, in hex.
 func FunctionsDigest() string {
 	h := sha256.New()
-	for _, f := range Functions() {
-		fmt.Fprintf(h, "%s\x00%s\x00", f.Name, f.SQL)
+	for _, f := range read("functions") {
+		fmt.Fprintf(h, "%s\x00%s\x00", f.name, f.sql)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+type file struct{ name, sql string }
+
 // read returns the files of a folder, ordered by name. What is embedded can
 // always be read.
-func read(folder string) []Function {
+func read(folder string) []file {
 	entries, err := files.ReadDir(folder)
 	if err != nil {
 		panic(err)
 	}
-	all := make([]Function, 0, len(entries))
+	all := make([]file, 0, len(entries))
 	for _, entry := range entries {
 		text, err := files.ReadFile(path.Join(folder, entry.Name()))
 		if err != nil {
 			panic(err)
 		}
-		all = append(all, Function{strings.TrimSuffix(entry.Name(), ".sql"), string(text)})
+		all = append(all, file{strings.TrimSuffix(entry.Name(), ".sql"), string(text)})
 	}
 	return all
 }

@@ -9,7 +9,7 @@ DECLARE
     deleted  bigint;
 BEGIN
     IF max_rows < 1 THEN
-        RAISE EXCEPTION 'max_rows is %, which is not positive.', max_rows
+        RAISE EXCEPTION 'The limit max_rows = % is not positive.', max_rows
             USING ERRCODE = 'HW012', HINT = 'Give a positive number, or NULL for no limit.';
     END IF;
     IF settings.prefix_index THEN

@@ -1,0 +1,117 @@
+package schema_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// ctx bounds every statement of a test: a hang is a failure.
+func ctx(t testing.TB) context.Context {
+	c, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return c
+}
+
+// open returns a pool of the owner on a fresh database with the cache "c" of
+// class unlogged and the cache "s" of class sync.
+func open(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	pool := connect(t, pgtest.New(t))
+	run(t, pool, "SELECT howdah.create_cache('c'), howdah.create_cache('s', durability => 'sync')")
+	return pool
+}
+
+func connect(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(url)
+	require.NoError(t, err)
+	config.MaxConns = 16
+	pool, err := pgxpool.NewWithConfig(ctx(t), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// querier is a pool, a connection or a transaction.
+type querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func run(t testing.TB, q querier, sql string, args ...any) {
+	t.Helper()
+	_, err := q.Exec(ctx(t), sql, args...)
+	require.NoError(t, err, sql)
+}
+
+// one returns the single value that a query answers.
+func one[T any](t testing.TB, q querier, sql string, args ...any) T {
+	t.Helper()
+	var value T
+	require.NoError(t, q.QueryRow(ctx(t), sql, args...).Scan(&value), sql)
+	return value
+}
+
+// all returns the only column of a query.
+func all[T any](t testing.TB, q querier, sql string, args ...any) []T {
+	t.Helper()
+	rows, err := q.Query(ctx(t), sql, args...)
+	require.NoError(t, err, sql)
+	values, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	require.NoError(t, err, sql)
+	return values
+}
+
+// refused asserts that a statement fails with this SQLSTATE; our own errors
+// are sentences with a hint.
+func refused(t testing.TB, q querier, code, sql string, args ...any) {
+	t.Helper()
+	_, err := q.Exec(ctx(t), sql, args...)
+	require.Equal(t, code, state(err), "%s: %v", sql, err)
+	if strings.HasPrefix(code, "HW") {
+		var pgErr *pgconn.PgError
+		require.ErrorAs(t, err, &pgErr)
+		require.Regexp(t, `(?s)^[A-Z'"].*\.$`, pgErr.Message, sql)
+		require.Regexp(t, `\.$`, pgErr.Hint, sql)
+	}
+}
+
+func state(err error) string {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return pgErr.Code
+	}
+	return ""
+}
+
+// plant puts a live row of another key into the slot of key: a collision.
+func plant(t testing.TB, q querier, cache, key, other, value string) {
+	t.Helper()
+	run(t, q, `INSERT INTO howdah.cache_`+cache+` (hash, version, expires_at, key, value)
+	           VALUES (howdah.key_hash($1), 7, 'infinity', $2, $3)`,
+		[]byte(key), []byte(other), []byte(value))
+}
+
+// expireNow makes an entry expired without removing its row.
+func expireNow(t testing.TB, q querier, cache, key string) {
+	t.Helper()
+	tag, err := q.Exec(ctx(t), `UPDATE howdah.cache_`+cache+`
+	    SET expires_at = statement_timestamp() - interval '1 microsecond' WHERE key = $1`, []byte(key))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, tag.RowsAffected())
+}
+
+func replaceAll(s string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(s) }

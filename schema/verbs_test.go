@@ -1,0 +1,288 @@
+package schema_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSetAndGet(t *testing.T) {
+	for _, cache := range []string{"c", "s"} {
+		db := open(t)
+		require.Nil(t, one[[]byte](t, db, "SELECT howdah.get($1, 'k')", cache))
+		v1 := one[int64](t, db, "SELECT howdah.set($1, 'k', 'one')", cache)
+		require.Equal(t, []byte("one"), one[[]byte](t, db, "SELECT howdah.get($1, 'k')", cache))
+		v2 := one[int64](t, db, "SELECT howdah.set($1, 'k', '')", cache)
+		require.Greater(t, v2, v1)
+		require.Equal(t, []byte{}, one[[]byte](t, db, "SELECT howdah.get($1, 'k')", cache), "an empty value is a value")
+		run(t, db, "SELECT howdah.set($1, '', 'empty key')", cache)
+		require.Equal(t, []byte("empty key"), one[[]byte](t, db, "SELECT howdah.get($1, '')", cache))
+	}
+}
+
+func TestGetEntryAndTTL(t *testing.T) {
+	db := open(t)
+	entry := func() string {
+		return one[string](t, db, `
+			SELECT coalesce((SELECT concat_ws('|', encode(value, 'escape'), version, coalesce(expires_at::text, 'none'), ttl)
+			                 FROM howdah.get_entry('c', 'k')), 'no row')`)
+	}
+	require.Equal(t, "no row", entry())
+	require.Nil(t, one[*time.Duration](t, db, "SELECT howdah.ttl('c', 'k')"))
+
+	version := one[string](t, db, "SELECT howdah.set('c', 'k', 'v')::text")
+	require.Equal(t, "v|"+version+"|none|1000 years", entry())
+	require.True(t, one[bool](t, db, "SELECT howdah.ttl('c', 'k') = howdah.no_expiry()"))
+
+	run(t, db, "SELECT howdah.set('c', 'k', 'v', '1 hour')")
+	require.True(t, one[bool](t, db, `
+		SELECT ttl > interval '59 min' AND ttl <= interval '1 hour' AND ttl = expires_at - statement_timestamp()
+		       AND ttl = howdah.ttl('c', 'k')
+		FROM howdah.get_entry('c', 'k')`))
+}
+
+func TestTTLArguments(t *testing.T) {
+	db := open(t)
+	run(t, db, "SELECT howdah.create_cache('d', default_ttl => '1 min', max_ttl => '1 hour')")
+	// Each verb that takes a TTL, with the expiry in seconds that it should give.
+	for _, c := range []struct {
+		cache, ttl string
+		want       float64 // seconds; -1: none
+	}{
+		{"c", "NULL", -1}, {"c", "'10 s'", 10}, {"c", "howdah.no_expiry()", -1}, {"c", "'5000 years'", -1},
+		{"d", "NULL", 60}, {"d", "'10 s'", 10}, {"d", "'2 hours'", 3600}, {"d", "howdah.no_expiry()", 3600},
+		{"c", "'1 microsecond'", 0.000001},
+	} {
+		for _, call := range []string{
+			"set('%c', 'k', '1', %t)", "add('%c', 'k', '1', %t)", "replace('%c', 'k', '1', %t)",
+			"set_many('%c', '{k}', '{1}', %t)", "compare_and_set('%c', 'k', 0, '1', %t)",
+			"increment('%c', 'k', 1, %t)", "expire('%c', 'k', %t)",
+			"set_text('%c', 'k', '1', %t)", "add_text('%c', 'k', '1', %t)", "replace_text('%c', 'k', '1', %t)",
+			"set_many_text('%c', '{k}', '{1}', %t)",
+		} {
+			existing := call[:3] == "rep" || call[:3] == "exp"
+			run(t, db, "SELECT howdah.flush($1)", c.cache)
+			if existing {
+				run(t, db, "SELECT howdah.set($1, 'k', '1', '7 s')", c.cache)
+			}
+			sql := "SELECT howdah." + replaceAll(call, "%c", c.cache, "%t", c.ttl)
+			tx, err := db.Begin(ctx(t))
+			require.NoError(t, err)
+			got := one[float64](t, tx, `
+				WITH call AS MATERIALIZED (SELECT (`+sql+`) IS NOT NULL AS done)
+				SELECT extract(epoch FROM statement_timestamp())::float8 FROM call WHERE done`)
+			expiry := one[float64](t, tx, `
+				SELECT CASE WHEN expires_at = 'infinity' THEN -1 ELSE extract(epoch FROM expires_at) END::float8
+				FROM howdah.cache_`+c.cache)
+			require.NoError(t, tx.Rollback(ctx(t)))
+			if c.want >= 0 {
+				expiry -= got
+			}
+			require.InDelta(t, c.want, expiry, 0.000005, sql)
+		}
+	}
+	run(t, db, "SELECT howdah.set('c', 'k', '1')")
+	for _, ttl := range []string{"'0'", "'-1 s'", "'-1 microsecond'", "'1 mon -32 days'", "'-3000 years'"} {
+		for _, call := range []string{
+			"set('c', 'k', '2', %t)", "add('c', 'k', '2', %t)", "replace('c', 'k', '2', %t)", "set_many('c', '{k}', '{2}', %t)",
+			"compare_and_set('c', 'k', 0, '2', %t)", "increment('c', 'k', 1, %t)", "expire('c', 'k', %t)", "touch('c', 'k', %t)",
+		} {
+			refused(t, db, "HW009", "SELECT howdah."+replaceAll(call, "%t", ttl))
+		}
+	}
+	require.Equal(t, "1", one[string](t, db, "SELECT howdah.get_text('c', 'k')"))
+}
+
+func TestAddAndReplace(t *testing.T) {
+	db := open(t)
+	require.False(t, one[bool](t, db, "SELECT howdah.replace('c', 'k', '0')"))
+	require.True(t, one[bool](t, db, "SELECT howdah.add('c', 'k', '1')"))
+	require.False(t, one[bool](t, db, "SELECT howdah.add('c', 'k', '2')"))
+	require.Equal(t, "1", one[string](t, db, "SELECT howdah.get_text('c', 'k')"))
+	require.True(t, one[bool](t, db, "SELECT howdah.replace('c', 'k', '3')"))
+	require.Equal(t, "3", one[string](t, db, "SELECT howdah.get_text('c', 'k')"))
+}
+
+func TestManyKeys(t *testing.T) {
+	db := open(t)
+	require.EqualValues(t, 2, one[int64](t, db, "SELECT howdah.set_many('c', '{a,b,a}', '{1,2,3}')"))
+	require.Equal(t, []string{"a=3", "b=2"}, all[string](t, db, `
+		SELECT key || '=' || value FROM howdah.get_many_text('c', '{b,nope,a,b}') ORDER BY 1`), "the last value wins; a key is answered once")
+	require.Equal(t, 2, one[int](t, db, "SELECT count(*) FROM howdah.get_many('c', '{b,nope,a,b}')"))
+	require.EqualValues(t, 0, one[int64](t, db, "SELECT howdah.set_many('c', '{}', '{}')"))
+	require.EqualValues(t, 0, one[int64](t, db, "SELECT howdah.set_many_text('c', '{}', '{}')"))
+	require.Equal(t, 0, one[int](t, db, "SELECT count(*) FROM howdah.get_many('c', '{}')"))
+	require.EqualValues(t, 1, one[int64](t, db, "SELECT howdah.delete_many('c', '{a,nope,a}')"))
+	require.EqualValues(t, 0, one[int64](t, db, "SELECT howdah.delete_many('c', '{}')"))
+	require.EqualValues(t, 1, one[int64](t, db, "SELECT howdah.count('c')"))
+
+	for _, call := range []string{
+		"set_many('c', '{a,b}', '{1}')", "set_many('c', '{a}', NULL)", "set_many('c', NULL, '{1}')",
+		"set_many('c', '{z,NULL}', '{1,2}')", "set_many('c', '{z,y}', '{1,NULL}')", "set_many_text('c', NULL, '{}')",
+		"get_many('c', NULL)", "get_many('c', '{a,NULL}')", "get_many_text('c', NULL)", "delete_many('c', NULL)", "delete_many('c', '{NULL}')",
+	} {
+		refused(t, db, "HW012", "SELECT howdah."+call)
+	}
+	require.EqualValues(t, 1, one[int64](t, db, "SELECT howdah.count('c')"), "all or none")
+
+	run(t, db, `SELECT howdah.set_many('c', array_agg(int4send(i)), array_agg(int4send(i * 2))) FROM generate_series(1, 5000) AS i`)
+	require.Equal(t, 5000, one[int](t, db, `
+		SELECT count(*) FROM howdah.get_many('c', (SELECT array_agg(int4send(i)) FROM generate_series(1, 9000) AS i)) AS m
+		WHERE m.value = int4send(2 * ('x' || encode(m.key, 'hex'))::bit(32)::integer)`))
+}
+
+func TestDelete(t *testing.T) {
+	db := open(t)
+	run(t, db, "SELECT howdah.set('c', 'k', 'v')")
+	require.True(t, one[bool](t, db, "SELECT howdah.delete('c', 'k')"))
+	require.False(t, one[bool](t, db, "SELECT howdah.delete('c', 'k')"))
+	run(t, db, "SELECT howdah.set_text('c', 'k', 'v')")
+	require.True(t, one[bool](t, db, "SELECT howdah.delete_text('c', 'k')"))
+
+	run(t, db, "SELECT howdah.set('c', 'k', 'v')")
+	require.Equal(t, []byte("v"), one[[]byte](t, db, "SELECT howdah.get_and_delete('c', 'k')"))
+	require.Nil(t, one[[]byte](t, db, "SELECT howdah.get_and_delete('c', 'k')"))
+	run(t, db, "SELECT howdah.set('c', 'k', 'v')")
+	require.Equal(t, "v", one[string](t, db, "SELECT howdah.get_and_delete_text('c', 'k')"))
+}
+
+func TestTouchExpirePersist(t *testing.T) {
+	db := open(t)
+	for _, verb := range []string{"touch('c', 'k', '1 s')", "expire('c', 'k', '1 s')", "persist('c', 'k')"} {
+		require.False(t, one[bool](t, db, "SELECT howdah."+verb), "an absent key stays absent")
+	}
+	version := one[int64](t, db, "SELECT howdah.set('c', 'k', 'v', '1 hour')")
+	seconds := func() float64 {
+		return one[float64](t, db, "SELECT extract(epoch FROM howdah.ttl('c', 'k'))::float8")
+	}
+	currentVersion := func() int64 { return one[int64](t, db, "SELECT version FROM howdah.get_entry('c', 'k')") }
+
+	require.True(t, one[bool](t, db, "SELECT howdah.touch('c', 'k', '1 s')"))
+	require.InDelta(t, 3600, seconds(), 60, "touch never shortens")
+	require.True(t, one[bool](t, db, "SELECT howdah.touch('c', 'k', '2 hours')"))
+	require.InDelta(t, 7200, seconds(), 60)
+	require.Equal(t, version, currentVersion(), "touch keeps the version")
+
+	require.True(t, one[bool](t, db, "SELECT howdah.expire('c', 'k', '1 hour')"))
+	require.InDelta(t, 3600, seconds(), 60)
+	require.Greater(t, currentVersion(), version)
+	version = currentVersion()
+
+	require.True(t, one[bool](t, db, "SELECT howdah.persist('c', 'k')"))
+	require.True(t, one[bool](t, db, "SELECT howdah.ttl('c', 'k') = howdah.no_expiry()"))
+	require.Greater(t, currentVersion(), version)
+	require.True(t, one[bool](t, db, "SELECT howdah.touch('c', 'k', '1 s')"))
+	require.True(t, one[bool](t, db, "SELECT howdah.ttl('c', 'k') = howdah.no_expiry()"), "touch never shortens")
+	require.True(t, one[bool](t, db, "SELECT howdah.touch('c', 'k')"))
+	require.True(t, one[bool](t, db, "SELECT howdah.expire('c', 'k')"))
+}
+
+func TestCompareAndSet(t *testing.T) {
+	db := open(t)
+	cas := func(version int64, value string) *int64 {
+		return one[*int64](t, db, "SELECT howdah.compare_and_set('c', 'k', $1, convert_to($2, 'UTF8'))", version, value)
+	}
+	require.Nil(t, cas(1, "x"), "absent, but a version was expected")
+	v1 := cas(0, "one")
+	require.NotNil(t, v1)
+	require.Nil(t, cas(0, "x"), "present, but absence was expected")
+	v2 := cas(*v1, "two")
+	require.NotNil(t, v2)
+	require.Greater(t, *v2, *v1)
+	require.Nil(t, cas(*v1, "x"), "stale")
+	require.Nil(t, cas(-1, "x"))
+	require.Equal(t, "two", one[string](t, db, "SELECT howdah.get_text('c', 'k')"))
+	refused(t, db, "HW012", "SELECT howdah.compare_and_set('c', 'k', NULL, 'x')")
+}
+
+// Versions grow with every write and are not reused after a delete, not even
+// within one statement, where the statement's clock stands still.
+func TestVersionsIncrease(t *testing.T) {
+	db := open(t)
+	run(t, db, `
+		DO $$
+		DECLARE
+		    last bigint := 0;
+		    next bigint;
+		BEGIN
+		    FOR i IN 1..500 LOOP
+		        next := CASE i % 4
+		            WHEN 0 THEN howdah.set('c', 'k', '1')
+		            WHEN 1 THEN howdah.compare_and_set('c', 'k', 0, '1')
+		            WHEN 2 THEN howdah.compare_and_set('c', 'k', last, '1')
+		            ELSE (SELECT version FROM howdah.get_entry('c', 'k') WHERE howdah.increment('c', 'k') > 0 OR true) END;
+		        IF next < last OR next = last AND i % 4 <> 3 THEN
+		            RAISE EXCEPTION 'step %: % after %', i, next, last;
+		        END IF;
+		        last := greatest(last, next, (SELECT version FROM howdah.cache_c));
+		        IF i % 4 = 0 THEN
+		            PERFORM howdah.delete('c', 'k');
+		        END IF;
+		    END LOOP;
+		END $$`)
+	// A clock that was ahead: the old version still counts.
+	run(t, db, "SELECT howdah.set('c', 'k', '1')")
+	run(t, db, "UPDATE howdah.cache_c SET version = 9000000000000000000")
+	require.EqualValues(t, 9000000000000000001, one[int64](t, db, "SELECT howdah.set('c', 'k', '1')"))
+	require.EqualValues(t, 9000000000000000002, one[int64](t, db, "SELECT howdah.compare_and_set('c', 'k', 9000000000000000001, '1')"))
+}
+
+func TestIncrement(t *testing.T) {
+	db := open(t)
+	require.EqualValues(t, 1, one[int64](t, db, "SELECT howdah.increment('c', 'k')"))
+	require.EqualValues(t, -9, one[int64](t, db, "SELECT howdah.increment('c', 'k', -10)"))
+	require.EqualValues(t, -9, one[int64](t, db, "SELECT howdah.increment('c', 'k', 0)"))
+	require.Equal(t, "-9", one[string](t, db, "SELECT howdah.get_text('c', 'k')"))
+
+	run(t, db, "SELECT howdah.increment('c', 'ttl', 1, '1 hour')")
+	run(t, db, "SELECT howdah.increment('c', 'ttl', 1, '9 hours')")
+	require.InDelta(t, 3600, one[float64](t, db, "SELECT extract(epoch FROM howdah.ttl('c', 'ttl'))::float8"), 60, "an existing entry keeps its TTL")
+
+	for _, bad := range []string{
+		"", " ", "1 ", " 1", "+5", "05", "00", "-0", "-", "--1", "1.0", "1e3", "0x10", "abc", "1\n", "1\x00", "\xff\xfe",
+		"\\061", "9223372036854775808", "-9223372036854775809", "99999999999999999999", "123456789012345678901234567890", "१",
+	} {
+		run(t, db, "SELECT howdah.set('c', 'bad', $1::bytea)", []byte(bad))
+		refused(t, db, "HW005", "SELECT howdah.increment('c', 'bad')")
+		require.Equal(t, []byte(bad), one[[]byte](t, db, "SELECT howdah.get('c', 'bad')"), "unchanged")
+	}
+	run(t, db, "SELECT howdah.set('c', 'bad', decode(repeat('31', 10000000), 'hex'))")
+	refused(t, db, "HW005", "SELECT howdah.increment('c', 'bad')")
+
+	for _, c := range []struct{ value, delta, sum string }{
+		{"9223372036854775807", "1", ""}, {"-9223372036854775808", "-1", ""}, {"1", "9223372036854775807", ""},
+		{"9223372036854775807", "9223372036854775807", ""}, {"-1", "-9223372036854775808", ""},
+		{"9223372036854775806", "1", "9223372036854775807"}, {"0", "-9223372036854775808", "-9223372036854775808"},
+		{"9223372036854775807", "-9223372036854775808", "-1"},
+	} {
+		run(t, db, "SELECT howdah.set_text('c', 'n', $1)", c.value)
+		sql := "SELECT howdah.increment('c', 'n', '" + c.delta + "')::text"
+		if c.sum == "" {
+			refused(t, db, "HW006", sql)
+			require.Equal(t, c.value, one[string](t, db, "SELECT howdah.get_text('c', 'n')"))
+		} else {
+			require.Equal(t, c.sum, one[string](t, db, sql))
+		}
+	}
+	refused(t, db, "HW012", "SELECT howdah.increment('c', 'k', NULL)")
+}
+
+func TestTextTwins(t *testing.T) {
+	db := open(t)
+	const key, value = "schlüssel 🐘", "wert \\ ' \" $1 %s"
+	run(t, db, "SELECT howdah.set_text('c', $1, $2)", key, value)
+	require.Equal(t, []byte(value), one[[]byte](t, db, "SELECT howdah.get('c', $1)", []byte(key)))
+	require.Equal(t, value, one[string](t, db, "SELECT howdah.get_text('c', $1)", key))
+	require.Equal(t, []string{value}, all[string](t, db, "SELECT value FROM howdah.get_many_text('c', $1)", []string{key}))
+	require.Equal(t, []string{key}, one[[]string](t, db, "SELECT keys FROM howdah.scan_text('c', prefix => 'schlü')"))
+	require.False(t, one[bool](t, db, "SELECT howdah.add_text('c', $1, 'x')", key))
+	require.True(t, one[bool](t, db, "SELECT howdah.replace_text('c', $1, 'x')", key))
+	require.Nil(t, one[*string](t, db, "SELECT howdah.get_text('c', 'nope')"))
+
+	run(t, db, `SELECT howdah.set('c', 'bin', '\xff00')`)
+	for _, call := range []string{"get_text('c', 'bin')", "get_and_delete_text('c', 'bin')", "get_many_text('c', '{bin}')"} {
+		refused(t, db, "22021", "SELECT howdah."+call)
+	}
+	require.Equal(t, []byte{0xff, 0}, one[[]byte](t, db, "SELECT howdah.get('c', 'bin')"))
+}
