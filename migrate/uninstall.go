@@ -1,0 +1,146 @@
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/schema"
+)
+
+// Object is something in the schema howdah.
+type Object struct {
+	Kind string // "table", "function", ...
+	Name string // qualified and quoted, a function with its argument types
+	Ours bool   // made by this version of Howdah
+}
+
+func (o Object) String() string { return o.Kind + " " + o.Name }
+
+// Objects lists what Uninstall removes: what depends on nothing but the
+// schema (indexes and the like go with their tables).
+//
+// Errors: ErrMissing if there is no schema, ErrForeign if it is not
+// Howdah's, or the database's own.
+func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
+	s, err := inspect(ctx, conn)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.foreign:
+		return nil, s.usable()
+	case s.version == 0:
+		return nil, fail(ErrMissing, "database %q has no Howdah schema: there is nothing to remove", s.database)
+	}
+	var signatures []string
+	for _, f := range schema.Functions() {
+		signatures = append(signatures, f.Signature)
+	}
+	rows, err := conn.Query(ctx, `
+		SELECT o.type, o.identity,
+		       CASE d.classid
+		           WHEN 'pg_class'::regclass THEN
+		               o.type = 'table' AND (
+		                   o.name IN ('migration', 'meta', 'cache', 'runtime_role')
+		                   OR o.name IN (SELECT quote_ident('cache_' || c.name) FROM howdah.cache AS c))
+		           WHEN 'pg_proc'::regclass THEN
+		               d.objid IN (SELECT to_regprocedure(f.signature)::oid
+		                           FROM unnest($1::text[]) AS f (signature))
+		           ELSE false
+		       END
+		FROM pg_depend AS d, pg_identify_object(d.classid, d.objid, d.objsubid) AS o
+		WHERE d.refclassid = 'pg_namespace'::regclass
+		  AND d.refobjid = (SELECT oid FROM pg_namespace WHERE nspname = 'howdah')
+		  AND d.deptype = 'n'
+		ORDER BY o.type, o.identity`, signatures)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Object])
+}
+
+// Uninstall removes the schema with all caches in it, in one transaction, and
+// returns what it removed. Objects in the schema that are not Howdah's are
+// refused, unless force is set: then they go too. Nothing outside the schema
+// is ever removed: what depends on it from there is an error.
+//
+// Errors: as Objects'; ErrForeign for the two refusals, ErrPermission.
+func Uninstall(ctx context.Context, conn *pgx.Conn, force bool) ([]Object, error) {
+	var objects []Object
+	err := transact(ctx, conn, func() error {
+		var err error
+		if objects, err = Objects(ctx, conn); err != nil {
+			return err
+		}
+		s, err := inspect(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if err := s.changeable(); err != nil {
+			return err
+		}
+		if foreign := notOurs(objects); foreign != nil && !force {
+			return fail(ErrForeign, "the schema howdah holds what this version of Howdah did not make (%s): move it elsewhere, or force its removal",
+				strings.Join(foreign, ", "))
+		}
+		if err := run(ctx, conn, prepareSQL(s)); err != nil {
+			return err
+		}
+		return drop(ctx, conn, objects)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return objects, nil
+}
+
+func notOurs(objects []Object) []string {
+	var names []string
+	for _, o := range objects {
+		if !o.Ours {
+			names = append(names, o.String())
+		}
+	}
+	return names
+}
+
+// drop removes the objects and the schema without CASCADE, so that PostgreSQL
+// itself guards what is outside. Objects that others still need are tried
+// again after those.
+func drop(ctx context.Context, conn *pgx.Conn, objects []Object) error {
+	for len(objects) > 0 {
+		var left []Object
+		var needed error
+		for _, o := range objects {
+			err := run(ctx, conn, fmt.Sprintf("SAVEPOINT s; DROP %s %s; RELEASE SAVEPOINT s", dropKind(o.Kind), o.Name))
+			switch {
+			case err == nil:
+			case sqlState(err) == "2BP01":
+				left, needed = append(left, o), err
+				if err := run(ctx, conn, "ROLLBACK TO SAVEPOINT s"); err != nil {
+					return err
+				}
+			default:
+				return err
+			}
+		}
+		if len(left) == len(objects) {
+			return fail(ErrForeign, "objects outside the schema howdah depend on it, nothing was removed: drop them first (%s)", detail(needed))
+		}
+		objects = left
+	}
+	return run(ctx, conn, "DROP SCHEMA howdah")
+}
+
+// dropKind turns PostgreSQL's name of a kind of object into that of its DROP.
+func dropKind(kind string) string {
+	switch kind {
+	case "composite type":
+		return "TYPE"
+	case "statistics object":
+		return "STATISTICS"
+	}
+	return strings.ToUpper(kind)
+}
