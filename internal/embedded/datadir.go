@@ -169,7 +169,8 @@ func socketDirOf(dataDir string, who account) string {
 	return dir
 }
 
-// makeSocketDir makes that directory, that only the account and root can enter.
+// makeSocketDir makes that directory, which only the account and root can
+// enter, and empties it.
 func makeSocketDir(dataDir string, who account) (string, error) {
 	dir := socketDirOf(dataDir, who)
 	err := os.Mkdir(dir, 0o700)
@@ -189,6 +190,15 @@ func makeSocketDir(dataDir string, who account) (string, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || ok && int(st.Uid) != who.uid {
 		return "", fmt.Errorf("socket directory %s is not a directory with mode 0700 of the user that runs PostgreSQL: remove it", dir)
+	}
+	// A killed server leaves its socket and a lock file with its number there.
+	// Nobody runs any more; but the number may be another process's by now, and
+	// PostgreSQL would give way to it.
+	stale, _ := filepath.Glob(filepath.Join(dir, ".s.PGSQL.*"))
+	for _, path := range stale {
+		if err := os.Remove(path); err != nil {
+			return "", fmt.Errorf("stale socket cannot be removed: %w", err)
+		}
 	}
 	return dir, nil
 }

@@ -70,16 +70,25 @@ func (o *output) add(line string) {
 	if !ok {
 		severity, text = "", line
 	}
-	o.log.Log(context.Background(), logLevel(severity), "postgresql: "+strings.TrimSpace(text), "severity", severity)
+	text = strings.TrimSpace(text)
+	o.log.Log(context.Background(), logLevel(severity, text), "postgresql: "+text, "severity", severity)
 }
 
 // logLevel of a message. FATAL ends a session and is often a client's own
-// doing; PANIC ends the server.
-func logLevel(severity string) slog.Level {
+// doing; PANIC ends the server. That a server which starts or stops turns
+// sessions away is no news.
+func logLevel(severity, text string) slog.Level {
 	switch severity {
 	case "PANIC":
 		return slog.LevelError
-	case "FATAL", "ERROR", "WARNING":
+	case "FATAL":
+		for _, usual := range []string{"the database system is ", "terminating connection due to administrator command"} {
+			if strings.HasPrefix(text, usual) {
+				return slog.LevelDebug
+			}
+		}
+		return slog.LevelWarn
+	case "ERROR", "WARNING":
 		return slog.LevelWarn
 	default:
 		return slog.LevelDebug

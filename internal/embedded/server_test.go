@@ -7,12 +7,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -167,6 +169,45 @@ func TestOwnSession(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEqual(t, ours, group)
 	}
+}
+
+// A start, a stop and a crash recovery are nothing to warn of; a client's
+// error is passed on, without what it was about to store.
+func TestLog(t *testing.T) {
+	var text lines
+	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	dir := dataDir(t)
+	s := begin(t, Config{DataDir: dir, Logger: log})
+	s.Kill()
+	s = begin(t, Config{DataDir: dir, Logger: log})
+	conn, err := pgx.Connect(t.Context(), s.URL())
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	require.Empty(t, text.String())
+	_, err = conn.Exec(t.Context(), "SELECT 'secret' FROM nowhere")
+	require.Error(t, err)
+	stop(t, s)
+	require.Contains(t, text.String(), "nowhere")
+	require.NotContains(t, text.String(), "secret")
+	require.Equal(t, 1, strings.Count(text.String(), "\n"), text.String())
+}
+
+// lines is a buffer that may be written to and read at once.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func TestTCP(t *testing.T) {
@@ -335,6 +376,12 @@ func TestStalePIDOfAnotherProcess(t *testing.T) {
 	defer func() { other.Process.Kill(); other.Wait() }()
 	_, rest, _ := strings.Cut(string(text), "\n")
 	require.NoError(t, os.WriteFile(pidFile, []byte(fmt.Sprintf("%d\n%s", other.Process.Pid, rest)), 0o600))
+
+	socketLock := filepath.Join(dir, socketName, ".s.PGSQL.5432.lock")
+	text, err = os.ReadFile(socketLock)
+	require.NoError(t, err)
+	_, rest, _ = strings.Cut(string(text), "\n")
+	require.NoError(t, os.WriteFile(socketLock, []byte(fmt.Sprintf("%d\n%s", other.Process.Pid, rest)), 0o600))
 
 	s = begin(t, Config{DataDir: dir})
 	require.Equal(t, "42", ask(t, s.URL(), "SELECT n::text FROM kept"))
