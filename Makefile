@@ -1,0 +1,55 @@
+# Everything that is done to this repository, by name. "make help" lists it.
+
+GO          ?= go
+STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# -p 1: packages start a PostgreSQL each; on two cores, one after another is faster.
+TESTFLAGS   ?= -timeout 15m
+VERSIONS    ?= 14 15 16 17 18
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race test-peers test-postgres test-clients lint fuzz generate bench ci
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/howdah
+	$(GO) build -trimpath -o bin/howdah ./cmd/howdah
+
+test: ## all tests; needs only Go (and PostgreSQL, which is downloaded if it is not installed)
+	$(GO) test $(TESTFLAGS) ./...
+
+race: ## all tests under the race detector
+	$(GO) test -race $(TESTFLAGS) ./...
+
+test-peers: ## compare with the originals; needs redis-server, memcached and pgbouncer
+	$(GO) test -race -tags peers $(TESTFLAGS) ./...
+
+test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
+	@for v in $(VERSIONS); do \
+		echo "PostgreSQL $$v"; \
+		HOWDAH_TEST_PG_VERSION=$$v $(GO) test -count=1 $(TESTFLAGS) . ./schema ./migrate ./session/... || exit 1; \
+	done
+
+test-clients: ## unmodified clients in other languages; needs python3 with venv, node and npm
+	$(GO) test -count=1 -tags clients $(TESTFLAGS) ./internal/server -run TestClients -v
+
+lint: ## gofmt, vet, staticcheck, with and without the build tags
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these files"; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags peers,clients ./...
+	$(GO) run $(STATICCHECK) -tags peers,clients ./...
+	cd bench && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
+
+fuzz: ## fuzz the parsers, 30 s each
+	@for t in FuzzParse FuzzInline FuzzReply; do \
+		$(GO) test ./internal/resp -run '^$$' -fuzz "^$$t$$" -fuzztime 30s -fuzzminimizetime 20x || exit 1; \
+	done
+
+generate: ## write the generated pages: docs/sql.md, docs/commands.md
+	$(GO) test ./schema ./internal/redisapi -run 'Doc' -update
+
+bench: ## measure; see bench/README.md
+	cd bench && $(GO) run ./cmd/howdah-bench run
+
+ci: ## what continuous integration runs
+	bash .ci/run
