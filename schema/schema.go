@@ -14,6 +14,8 @@ import (
 	"strings"
 )
 
+//go:generate go test -run TestReferenceIsUpToDate -update
+
 //go:embed migrations/*.sql functions/*.sql
 var files embed.FS
 

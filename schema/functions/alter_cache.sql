@@ -82,7 +82,7 @@ hold for later writes; entries keep their expiry.
 
 A change between unlogged and the other classes rewrites the table, and a new
 prefix index reads it all: the cache is locked as long as that takes, about a
-second for each few hundred megabytes. Any wait for that lock, in which other
+second for each hundred megabytes. Any wait for that lock, in which other
 users of the cache wait too, ends after 2 s with 55P03 and no change. With
 empty => true there is nothing to rewrite and the lock is short.
 
