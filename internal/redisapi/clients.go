@@ -26,7 +26,7 @@ func clientCommands() []*Command {
 	kill.Complexity = "O(N) where N is the number of connections"
 	reply := sub("reply", 3, "3.2.0", "ON | OFF | SKIP", "Switches replies off and on", clientReply)
 	reply.Note = "Refused inside MULTI."
-	unsupported := fail("ERR client side caching is not supported")
+	notTracking := fail("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
 	tracking := sub("tracking", -3, "6.0.0", "ON | OFF", "Refused, but for OFF", clientTracking)
 	return []*Command{{
 		Name: "client", Arity: -2, Group: "connection", Since: "2.4.0",
@@ -43,7 +43,7 @@ func clientCommands() []*Command {
 			sub("no-touch", 3, "7.2.0", "ON | OFF", "Accepted; reads touch nothing", clientSwitch),
 			tracking,
 			sub("trackinginfo", 2, "6.2.0", "", "Answers that nothing is tracked", clientTrackingInfo),
-			sub("caching", 3, "6.0.0", "YES | NO", "Refused", unsupported),
+			sub("caching", 3, "6.0.0", "YES | NO", "Refused", notTracking),
 			sub("getredir", 2, "6.0.0", "", "Answers -1", fixed(":-1\r\n")),
 			admin(sub("unblock", -3, "5.0.0", "client-id [TIMEOUT | ERROR]", "Answers 0: no client is ever blocked", fixed(resp.Zero))),
 			admin(sub("pause", -3, "3.0.0", "timeout [WRITE | ALL]", "Refused", fail("ERR CLIENT PAUSE is not supported: other servers on the same database would go on"))),

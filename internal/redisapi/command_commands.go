@@ -56,7 +56,7 @@ func commandInfo(c *Conn, args [][]byte, reply []byte) []byte {
 		if cmd := c.engine.commands.named(name); cmd != nil {
 			reply = cmd.appendInfo(reply, c.proto)
 		} else {
-			reply = resp.AppendNullArray(reply, c.proto)
+			reply = resp.AppendNull(reply, c.proto)
 		}
 	}
 	return reply
@@ -234,7 +234,7 @@ func commandNames(c *Conn, args [][]byte, reply []byte) []byte {
 			names = append(names, cmd.fullName)
 		}
 	})
-	reply = resp.AppendSet(reply, c.proto, len(names))
+	reply = resp.AppendArray(reply, len(names))
 	for _, name := range names {
 		reply = resp.AppendBulkString(reply, name)
 	}
@@ -251,6 +251,9 @@ type keyUse struct {
 func (cmd *Command) keyUses(args [][]byte) (uses []keyUse) {
 	for _, spec := range cmd.Keys {
 		flags := strings.Fields(spec.Flags)
+		if cmd.keyFlags != nil {
+			flags = strings.Fields(cmd.keyFlags(args))
+		}
 		for i := spec.Index; i <= spec.last(len(args)) && i < len(args); i += spec.Step {
 			uses = append(uses, keyUse{args[i], flags})
 		}

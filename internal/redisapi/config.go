@@ -93,6 +93,9 @@ func configGet(c *Conn, args [][]byte, reply []byte) []byte {
 	for _, s := range c.settings() {
 		for _, pattern := range args[2:] {
 			if matchGlob(bytes.ToLower(pattern), []byte(s.name)) {
+				if !bytes.ContainsAny(pattern, "*?[") {
+					s.name = string(pattern) // Redis answers a plain name as it was asked
+				}
 				found = append(found, s)
 				break
 			}

@@ -51,11 +51,25 @@ func add(r *request, key []byte, delta int64) error {
 }
 
 func incrementFloat(r *request, args [][]byte) (err error) {
-	if r.call.DeltaFloat, err = parseDecimal(args[2]); err != nil {
+	if r.call.DeltaFloat, err = parseDecimal(args[2]); err == errInfinite {
+		r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[1]), replyInfinite
+		return nil
+	} else if err != nil {
 		return err
 	}
 	r.call.Verb, r.call.Key, r.reply = howdah.VerbIncrementFloat, r.own(args[1]), replyNumber
 	return nil
+}
+
+// replyInfinite answers an increment that is infinite: it is refused, but what
+// is wrong with the stored value comes first.
+func replyInfinite(dst []byte, r *request) []byte {
+	if r.call.Status == howdah.StatusOK {
+		if _, err := parseDecimal(r.call.Result.Value); err == errNotFloat {
+			return resp.AppendError(dst, string(errNotFloat))
+		}
+	}
+	return resp.AppendError(dst, string(errInfinite))
 }
 
 func replyNumber(dst []byte, r *request) []byte { return resp.AppendBulk(dst, r.call.Result.Value) }

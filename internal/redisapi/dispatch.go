@@ -18,6 +18,7 @@ const (
 	errSyntax      = refusal("ERR syntax error")
 	errNotInteger  = refusal("ERR value is not an integer or out of range")
 	errNotFloat    = refusal("ERR value is not a valid float")
+	errInfinite    = refusal("ERR increment would produce NaN or Infinity")
 	errNoAuth      = refusal("NOAUTH Authentication required.")
 	errKeyTooLong  = refusal("ERR key is longer than 65536 bytes; use a shorter key")
 	errQueueTooBig = refusal("ERR transaction holds too much data; EXEC it in parts")
@@ -85,15 +86,20 @@ func (c *Conn) answer(cmd *Command, reply []byte) {
 // reject refuses a command before it has begun; inside MULTI that aborts the
 // transaction. cmd is nil if there is no such command.
 func (c *Conn) reject(cmd *Command, err error) {
-	if c.multi {
-		c.dirty = true
+	text := err.Error()
+	switch {
+	case cmd != nil && cmd.fullName == "exec":
+		text = "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
+		c.set((*session).endMulti)
+	case c.multi:
+		c.set(func(s *session) { s.dirty = true })
 	}
 	if cmd != nil {
 		cmd.stats.rejected.Add(1)
 	}
 	c.engine.stats.rejected.Add(1)
 	if !c.muted {
-		c.append(resp.AppendError(nil, err.Error()))
+		c.append(resp.AppendError(nil, text))
 	}
 }
 

@@ -45,7 +45,7 @@ func parseDecimal(b []byte) (string, error) {
 	case len(text)-len(unsigned) > 1 || strings.ContainsAny(text, "_ \t\n\v\f\r"):
 		return "", errNotFloat
 	case unsigned == "inf" || unsigned == "infinity":
-		return "", refusal("ERR increment would produce NaN or Infinity")
+		return "", errInfinite
 	case strings.HasPrefix(unsigned, "0x"):
 		if !strings.Contains(unsigned, "p") {
 			text += "p0"
@@ -54,7 +54,7 @@ func parseDecimal(b []byte) (string, error) {
 		if err != nil {
 			return "", errNotFloat
 		}
-		return f.Text('f', 0), nil
+		return f.Text('f', -1), nil
 	case unsigned == "nan":
 		return "", errNotFloat
 	}

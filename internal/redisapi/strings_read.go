@@ -119,8 +119,8 @@ func getExpire(r *request, args [][]byte) error {
 		return err
 	}
 	expiry, err := options.expiry("getex")
-	if err != nil {
-		return err
+	if err != nil { // told only of a key that exists
+		return stat(r, args[1], func(dst []byte, _ *request) []byte { return resp.AppendError(dst, err.Error()) })
 	}
 	r.call.Verb, r.call.Key, r.reply = howdah.VerbGetExpire, r.own(args[1]), replyValue
 	switch {

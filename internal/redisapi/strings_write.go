@@ -14,7 +14,7 @@ func stringWrites() []*Command {
 			Keys:    []KeySpec{{Index: 1, Step: 1, Flags: "RW access update variable_flags", Notes: "RW and ACCESS due to the optional `GET` argument"}},
 			Summary: "Stores a value", Complexity: "O(1)",
 			Syntax: "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
-			Note:   noteDefaultTTL, call: set},
+			Note:   noteDefaultTTL, call: set, keyFlags: setKeyFlags},
 		{Name: "setex", Arity: 4, Flags: "write denyoom", Keys: oneKey("OW update"), Group: "string", Since: "2.0.0",
 			Summary: "Stores a value with a TTL in seconds", Complexity: "O(1)", Syntax: "key seconds value", call: setSeconds},
 		{Name: "psetex", Arity: 4, Flags: "write denyoom", Keys: oneKey("OW update"), Group: "string", Since: "2.6.0",
@@ -57,6 +57,14 @@ func set(r *request, args [][]byte) error {
 		r.reply = replyOld
 	}
 	return nil
+}
+
+// setKeyFlags tells what SET does to its key: with GET it reads it too.
+func setKeyFlags(args [][]byte) string {
+	if options, err := parseSetOptions(args[min(3, len(args)):], true); err == nil && options.get {
+		return "RW access update"
+	}
+	return "OW update"
 }
 
 // replyStored answers OK, or null if a condition was not met.

@@ -30,6 +30,10 @@ type Command struct {
 	now  func(c *Conn, args [][]byte, reply []byte) []byte
 	run  func(t *task, args [][]byte) error
 
+	// keyFlags are the flags of the key in a given command line, where they
+	// depend on it.
+	keyFlags func(args [][]byte) string
+
 	// Derived.
 	fullName string // "client|setname"
 	parent   *Command

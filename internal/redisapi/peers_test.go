@@ -1,0 +1,105 @@
+//go:build peers
+
+package redisapi
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startRedis starts a redis-server of the test's own and returns its address.
+func startRedis(t *testing.T, args ...string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	listener.Close()
+	_, port, _ := net.SplitHostPort(addr)
+	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
+	cmd := osexec.Command("redis-server", args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("cannot start redis-server; install it (Debian: redis-server): %v", err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+			return addr
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("redis-server does not answer: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// TestTranscriptsOfRedis holds the recorded replies against redis-server
+// itself, or records them.
+func TestTranscriptsOfRedis(t *testing.T) {
+	for _, path := range transcripts(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			tr := readTranscript(t, path)
+			var redis, howdah [2][]string
+			for i, proto := range []int{2, 3} {
+				redis[i] = tr.play(t, startRedis(t), proto)
+				if *update {
+					howdah[i] = tr.play(t, serve(t, Options{}).addr(), proto)
+					continue
+				}
+				tr.compare(t, "", proto, redis[i])
+			}
+			if *update {
+				tr.record(t, redis, howdah)
+			}
+		})
+	}
+}
+
+// record writes the transcript with the replies that were given.
+func (tr *transcript) record(t *testing.T, redis, howdah [2][]string) {
+	t.Helper()
+	var out strings.Builder
+	write := func(server string, two, three string) {
+		if two == three {
+			fmt.Fprintf(&out, "%s= %q\n", server, two)
+		} else {
+			fmt.Fprintf(&out, "%s2= %q\n%s3= %q\n", server, two, server, three)
+		}
+	}
+	for i, s := range tr.steps {
+		for _, line := range s.before {
+			out.WriteString(line + "\n")
+		}
+		if s.mask != "" {
+			out.WriteString("mask " + s.mask + "\n")
+		}
+		out.WriteString(s.line + "\n")
+		write("", redis[0][i], redis[1][i])
+		if redis[0][i] != howdah[0][i] || redis[1][i] != howdah[1][i] {
+			if s.why != "" {
+				out.WriteString("why " + s.why + "\n")
+			}
+			write("howdah", howdah[0][i], howdah[1][i])
+		}
+	}
+	if err := os.WriteFile(tr.path, []byte(out.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
