@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/howdah/howdah"
+)
+
+// entryAction serves POST .../entries/{key}/{action}. The action is the last
+// segment; what stands before it is the key, slashes included.
+func (a *api) entryAction(w http.ResponseWriter, r *http.Request) error {
+	path := r.PathValue("key")
+	slash := strings.LastIndexByte(path, '/')
+	encoded, action := path[:max(slash, 0)], path[slash+1:]
+	if err := unconditional(r); err != nil {
+		return err
+	}
+	switch action {
+	case "increment":
+		return a.increment(w, r, encoded)
+	case "touch":
+		return a.changeTTL(w, r, encoded, howdah.VerbTouch)
+	case "expire":
+		return a.changeTTL(w, r, encoded, howdah.VerbExpire)
+	}
+	return problemf(notFound, "POST to an entry ends in /increment, /touch or /expire. To store a value, use PUT.")
+}
+
+// increment adds to a counter: delta, by default 1. The TTL is that of a
+// counter which begins now; one that exists keeps its own.
+func (a *api) increment(w http.ResponseWriter, r *http.Request, encoded string) error {
+	values, err := query(r, "delta", "ttl", "key", "key64")
+	if err != nil {
+		return err
+	}
+	key, err := entryKey(encoded, values)
+	if err != nil {
+		return err
+	}
+	ttl, err := ttlOf(r, values)
+	if err != nil {
+		return err
+	}
+	delta := int64(1)
+	if text := values.Get("delta"); text != "" {
+		if delta, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return problemf(badRequest, "delta=%.50q is not an integer of 64 bits.", text)
+		}
+	}
+	call := &howdah.Call{Verb: howdah.VerbIncrement, Delta: delta, Expiry: howdah.ExpireIn(ttl)}
+	if err := (target{a.cache(r), key}).do(r.Context(), call); err != nil {
+		return err
+	}
+	setVersion(w.Header(), call.Result.Version)
+	return writeJSON(w, http.StatusOK, map[string]int64{"value": call.Int, "version": call.Result.Version})
+}
+
+// changeTTL sets a TTL (expire) or extends it (touch).
+func (a *api) changeTTL(w http.ResponseWriter, r *http.Request, encoded string, verb howdah.Verb) error {
+	values, err := query(r, "ttl", "key", "key64")
+	if err != nil {
+		return err
+	}
+	key, err := entryKey(encoded, values)
+	if err != nil {
+		return err
+	}
+	ttl, err := ttlOf(r, values)
+	if err != nil {
+		return err
+	}
+	if err := setTTL(r.Context(), target{a.cache(r), key}, verb, ttl); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

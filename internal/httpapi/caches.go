@@ -1,0 +1,215 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/howdah/howdah"
+)
+
+// maxSettingsBytes bounds the body that describes a cache.
+const maxSettingsBytes = 64 << 10
+
+// jsonCache are the settings of a cache in JSON. A budget of 0 is none.
+type jsonCache struct {
+	Name        string  `json:"name"`
+	Durability  string  `json:"durability"`
+	DefaultTTL  jsonTTL `json:"default_ttl"`
+	MaxTTL      jsonTTL `json:"max_ttl"`
+	MaxBytes    int64   `json:"max_bytes"`
+	MaxEntries  int64   `json:"max_entries"`
+	Eviction    string  `json:"eviction"`
+	Fillfactor  int     `json:"fillfactor"`
+	PrefixIndex bool    `json:"prefix_index"`
+}
+
+func fromConfig(c howdah.CacheConfig) jsonCache {
+	return jsonCache{
+		Name: c.Name, Durability: c.Durability, DefaultTTL: jsonTTL{c.DefaultTTL}, MaxTTL: jsonTTL{c.MaxTTL},
+		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex,
+	}
+}
+
+func (c jsonCache) config() howdah.CacheConfig {
+	return howdah.CacheConfig{
+		Name: c.Name, Durability: c.Durability, DefaultTTL: c.DefaultTTL.orZero(), MaxTTL: c.MaxTTL.orZero(),
+		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex,
+	}
+}
+
+// jsonTTL is a TTL in JSON: a string as the parameter ttl takes it, or a
+// number of seconds. Null and a field that is left out are 0.
+type jsonTTL struct{ duration time.Duration }
+
+// orZero is the TTL as a setting, where none is 0.
+func (t jsonTTL) orZero() time.Duration {
+	if t.duration == howdah.NoExpiry {
+		return 0
+	}
+	return t.duration
+}
+
+// MarshalJSON implements json.Marshaler. It writes settings, where 0 is none.
+func (t jsonTTL) MarshalJSON() ([]byte, error) {
+	if t.duration == 0 {
+		return []byte(`"none"`), nil
+	}
+	return json.Marshal(ttlText(t.duration))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *jsonTTL) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	if text == "null" {
+		t.duration = 0
+		return nil
+	}
+	if b[0] == '"' {
+		if err := json.Unmarshal(b, &text); err != nil {
+			return err
+		}
+	}
+	ttl, err := parseTTL(text)
+	t.duration = ttl
+	return err
+}
+
+func (a *api) listCaches(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	configs, err := a.db.Caches(r.Context())
+	if err != nil {
+		return err
+	}
+	caches := make([]jsonCache, len(configs))
+	for i, config := range configs {
+		caches[i] = fromConfig(config)
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"caches": caches})
+}
+
+// find returns the settings of the cache that the path names.
+func (a *api) find(ctx context.Context, name string) (jsonCache, error) {
+	configs, err := a.db.Caches(ctx)
+	if err != nil {
+		return jsonCache{}, err
+	}
+	for _, config := range configs {
+		if config.Name == name {
+			return fromConfig(config), nil
+		}
+	}
+	return jsonCache{}, howdah.ErrCacheNotFound
+}
+
+func (a *api) getCache(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	cache, err := a.find(r.Context(), r.PathValue("cache"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, cache)
+}
+
+// createCache makes a cache; settings that are left out are the defaults.
+func (a *api) createCache(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	var cache jsonCache
+	if err := readJSON(w, r, maxSettingsBytes, &cache); err != nil {
+		return err
+	}
+	if err := a.db.CreateCache(r.Context(), cache.config()); err != nil {
+		return err
+	}
+	cache, err := a.find(r.Context(), cache.Name)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v1/caches/"+cache.Name)
+	return writeJSON(w, http.StatusCreated, cache)
+}
+
+// alterCache changes the settings that the body names and keeps the others.
+// Null puts one back to its default, as in a merge patch (RFC 7396).
+func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	var patch struct {
+		Name        json.RawMessage   `json:"name"`
+		Durability  optional[string]  `json:"durability"`
+		DefaultTTL  optional[jsonTTL] `json:"default_ttl"`
+		MaxTTL      optional[jsonTTL] `json:"max_ttl"`
+		MaxBytes    optional[int64]   `json:"max_bytes"`
+		MaxEntries  optional[int64]   `json:"max_entries"`
+		Eviction    optional[string]  `json:"eviction"`
+		Fillfactor  optional[int]     `json:"fillfactor"`
+		PrefixIndex optional[bool]    `json:"prefix_index"`
+	}
+	if err := readJSON(w, r, maxSettingsBytes, &patch); err != nil {
+		return err
+	}
+	name := r.PathValue("cache")
+	if patch.Name != nil && string(patch.Name) != `"`+name+`"` {
+		return problemf(badRequest, "A cache cannot be renamed. Create another and drop this one.")
+	}
+	cache, err := a.find(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	patch.Durability.apply(&cache.Durability)
+	patch.DefaultTTL.apply(&cache.DefaultTTL)
+	patch.MaxTTL.apply(&cache.MaxTTL)
+	patch.MaxBytes.apply(&cache.MaxBytes)
+	patch.MaxEntries.apply(&cache.MaxEntries)
+	patch.Eviction.apply(&cache.Eviction)
+	patch.Fillfactor.apply(&cache.Fillfactor)
+	patch.PrefixIndex.apply(&cache.PrefixIndex)
+	if err := a.db.AlterCache(r.Context(), cache.config()); err != nil {
+		return err
+	}
+	if cache, err = a.find(r.Context(), name); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, cache)
+}
+
+// optional is a member of a merge patch: left out, null, or a value.
+type optional[T any] struct {
+	value T
+	given bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Null leaves the zero value.
+func (o *optional[T]) UnmarshalJSON(b []byte) error {
+	o.given = true
+	return json.Unmarshal(b, &o.value)
+}
+
+func (o optional[T]) apply(to *T) {
+	if o.given {
+		*to = o.value
+	}
+}
+
+// dropCache removes a cache with all it holds.
+func (a *api) dropCache(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	if err := unconditional(r); err != nil {
+		return err
+	}
+	if err := a.db.DropCache(r.Context(), r.PathValue("cache")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

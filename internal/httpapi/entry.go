@@ -1,0 +1,238 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah"
+)
+
+// target is the entry that a request is for.
+type target struct {
+	cache *howdah.Cache
+	key   []byte
+}
+
+// do runs one call on the entry. What is not OK becomes an error.
+func (t target) do(ctx context.Context, call *howdah.Call) error {
+	call.Key = t.key
+	if err := t.cache.Do(ctx, call); err != nil {
+		return err
+	}
+	return statusError(call.Status)
+}
+
+// statusError is the library's error for a status, nil for OK.
+func statusError(status howdah.Status) error {
+	switch status {
+	case howdah.StatusOK:
+		return nil
+	case howdah.StatusMiss:
+		return howdah.ErrMiss
+	case howdah.StatusNotStored:
+		return howdah.ErrNotStored
+	case howdah.StatusNotInteger:
+		return howdah.ErrNotInteger
+	case howdah.StatusOverflow:
+		return howdah.ErrOverflow
+	case howdah.StatusNotFloat:
+		return howdah.ErrNotFloat
+	case howdah.StatusTooLarge:
+		return howdah.ErrValueTooLarge
+	case howdah.StatusCollision:
+		return howdah.ErrCollision
+	}
+	return howdah.ErrOutOfMemory
+}
+
+// getEntry serves GET and HEAD. HEAD does not read the value.
+func (a *api) getEntry(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r, "key", "key64")
+	if err != nil {
+		return err
+	}
+	key, err := entryKey(r.PathValue("key"), values)
+	if err != nil {
+		return err
+	}
+	return a.serveEntry(w, r, target{a.cache(r), key})
+}
+
+func (a *api) serveEntry(w http.ResponseWriter, r *http.Request, t target) error {
+	call := &howdah.Call{Verb: howdah.VerbGetEntry}
+	if r.Method == http.MethodHead {
+		call.Verb = howdah.VerbStat
+	}
+	if err := t.do(r.Context(), call); err != nil {
+		if errors.Is(err, howdah.ErrMiss) && fieldOf(r, "If-Match") != "" {
+			return problemf(preconditionFailed, "The key is absent or expired.")
+		}
+		return err
+	}
+	entry := call.Result
+	notModified, err := readCondition(r, entry.Version)
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	setVersion(header, entry.Version)
+	header.Set("Howdah-TTL", ttlSeconds(entry.TTL))
+	if notModified {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	// Never a type that a browser would run.
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set("Content-Length", strconv.Itoa(entry.Length))
+	_, _ = w.Write(entry.Value) // HEAD: nothing
+	return nil
+}
+
+func setVersion(header http.Header, version int64) {
+	header.Set("ETag", etag(version))
+	header.Set("Howdah-Version", strconv.FormatInt(version, 10))
+}
+
+// putEntry stores a value: 201 if the key was absent, 204 if it was not.
+func (a *api) putEntry(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r, "key", "key64", "ttl")
+	if err != nil {
+		return err
+	}
+	key, err := entryKey(r.PathValue("key"), values)
+	if err != nil {
+		return err
+	}
+	ttl, err := ttlOf(r, values)
+	if err != nil {
+		return err
+	}
+	condition, err := writeCondition(r)
+	if err != nil {
+		return err
+	}
+	if r.Header.Get("Content-Range") != "" {
+		return problemf(badRequest, "Content-Range is not taken: a value is stored as a whole.")
+	}
+	value, err := readBody(w, r, a.maxValueBytes)
+	if err != nil {
+		return err
+	}
+	version, created, err := put(r.Context(), target{a.cache(r), key}, value, howdah.ExpireIn(ttl), condition)
+	if err != nil {
+		return err
+	}
+	setVersion(w.Header(), version)
+	if created {
+		w.WriteHeader(http.StatusCreated)
+	} else {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return nil
+}
+
+// put stores under a condition. Without one it replaces, and adds if there is
+// nothing to replace: two statements at most, each of which is atomic and
+// shares a batch with others, and the answer knows which of them it was.
+func put(ctx context.Context, t target, value []byte, expiry howdah.Expiry, c condition) (version int64, created bool, err error) {
+	set := func(when howdah.Condition, version int64) (int64, error) {
+		call := &howdah.Call{Verb: howdah.VerbSet, Value: value, Expiry: expiry, Condition: when, IfVersion: version}
+		err := t.do(ctx, call)
+		return call.Result.Version, err
+	}
+	switch {
+	case c.absent:
+		version, err = set(howdah.IfAbsent, 0)
+		return version, true, err
+	case c.present:
+		version, err = set(howdah.IfPresent, 0)
+		return version, false, err
+	case c.given:
+		err = howdah.ErrNotStored
+		for _, expected := range c.versions {
+			version, err = set(howdah.IfVersion, expected)
+			if !errors.Is(err, howdah.ErrNotStored) {
+				break
+			}
+		}
+		return version, false, err
+	}
+	// Only writers and deleters that alternate on the key keep this going.
+	for ctx.Err() == nil {
+		version, err = set(howdah.IfPresent, 0)
+		if !errors.Is(err, howdah.ErrNotStored) {
+			return version, false, err
+		}
+		version, err = set(howdah.IfAbsent, 0)
+		if !errors.Is(err, howdah.ErrNotStored) {
+			return version, true, err
+		}
+	}
+	return 0, false, ctx.Err()
+}
+
+// deleteEntry removes an entry: 204, or 404 if it was absent.
+func (a *api) deleteEntry(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r, "key", "key64")
+	if err != nil {
+		return err
+	}
+	key, err := entryKey(r.PathValue("key"), values)
+	if err != nil {
+		return err
+	}
+	condition, err := writeCondition(r)
+	if err != nil {
+		return err
+	}
+	t := target{a.cache(r), key}
+	switch {
+	case condition.absent:
+		return problemf(badRequest, "DELETE takes no If-None-Match.")
+	case condition.given && !condition.present:
+		err = a.deleteVersion(r.Context(), t, condition.versions)
+	default:
+		err = t.do(r.Context(), &howdah.Call{Verb: howdah.VerbDelete})
+		if condition.present && errors.Is(err, howdah.ErrMiss) {
+			err = howdah.ErrNotStored
+		}
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// deleteVersion removes an entry that has one of the versions.
+func (a *api) deleteVersion(ctx context.Context, t target, versions []int64) error {
+	for _, version := range versions {
+		opts := howdah.TxOptions{
+			Watch: []howdah.Watch{{Cache: t.cache.Name(), Key: t.key, Version: version}},
+			Cache: t.cache.Name(),
+			Keys:  [][]byte{t.key},
+		}
+		err := a.db.Transact(ctx, opts, func(ctx context.Context, tx pgx.Tx) error {
+			return target{t.cache.With(tx), t.key}.do(ctx, &howdah.Call{Verb: howdah.VerbDelete})
+		})
+		if !errors.Is(err, howdah.ErrWatch) {
+			return err
+		}
+	}
+	return howdah.ErrNotStored
+}
+
+// setTTL is what POST .../touch and .../expire do.
+func setTTL(ctx context.Context, t target, verb howdah.Verb, ttl time.Duration) error {
+	err := t.do(ctx, &howdah.Call{Verb: verb, Expiry: howdah.ExpireIn(ttl)})
+	if errors.Is(err, howdah.ErrNotStored) {
+		// There was no TTL to take away: the entry has none, or is absent.
+		err = t.do(ctx, &howdah.Call{Verb: howdah.VerbStat})
+	}
+	return err
+}

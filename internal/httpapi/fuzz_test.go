@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzKey: whatever the key, each way to write it in a URL leads back to it.
+func FuzzKey(f *testing.F) {
+	for _, key := range awkwardKeys() {
+		f.Add("db0", key)
+	}
+	f.Fuzz(func(t *testing.T, cache, key string) {
+		if strings.Contains(cache, "entries") {
+			return // the path of another entry
+		}
+		u, err := url.ParseRequestURI("/v1/caches/" + url.PathEscape(cache) + "/entries/" + url.PathEscape(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		gotCache, encoded, ok := cutEntry(u.EscapedPath())
+		if !ok || gotCache != cache {
+			t.Fatalf("cutEntry(%q) = %q, %v", u.EscapedPath(), gotCache, ok)
+		}
+		if got, err := entryKey(encoded, nil); err != nil || string(got) != key {
+			t.Fatalf("key %q is read from the path as %q, %v", key, got, err)
+		}
+		for _, values := range []url.Values{{"key": {key}}, {"key64": {base64url(key)}}} {
+			values, err := url.ParseQuery(values.Encode())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := entryKey("", values); err != nil || string(got) != key {
+				t.Fatalf("key %q is read from %v as %q, %v", key, values, got, err)
+			}
+		}
+	})
+}
+
+// FuzzPath: no path panics, and a key that is taken from one is the path's own
+// text.
+func FuzzPath(f *testing.F) {
+	for _, path := range []string{"/v1/caches/db0/entries/a%2fb", "/v1/caches//entries/", "/v1/caches/%zz/entries/%", "/entries/"} {
+		f.Add(path)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		cache, encoded, ok := cutEntry(path)
+		if !ok {
+			return
+		}
+		if !strings.HasSuffix(path, "/entries/"+encoded) {
+			t.Fatalf("cutEntry(%q) = %q, %q", path, cache, encoded)
+		}
+		if key, err := entryKey(encoded, nil); err == nil && len(key) > len(encoded) {
+			t.Fatalf("key %q of %q grew", key, encoded)
+		}
+	})
+}
+
+// FuzzTTL: what is read as a TTL is positive, and what is written of it is
+// read as the same, to the unit that is written.
+func FuzzTTL(f *testing.F) {
+	for _, text := range []string{"10m", "600", "0.5", "none", "0", "-1", "1e9", "9223372036.854775807", "0.0000000001"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		ttl, err := parseTTL(text)
+		if err != nil {
+			return
+		}
+		if ttl <= 0 {
+			t.Fatalf("parseTTL(%q) = %v", text, ttl)
+		}
+		if again, err := parseTTL(ttlText(ttl)); err != nil || again != ttl {
+			t.Fatalf("%v is written %q and read as %v, %v", ttl, ttlText(ttl), again, err)
+		}
+		if ttl > maxHeaderTTL {
+			return
+		}
+		again, err := parseTTL(ttlSeconds(ttl))
+		if err != nil || again < ttl || again-ttl >= 2_000_000 {
+			t.Fatalf("%v is written %q and read as %v, %v", ttl, ttlSeconds(ttl), again, err)
+		}
+	})
+}
+
+// maxHeaderTTL is where decimal seconds reach the end of a time.Duration.
+const maxHeaderTTL = 9_000_000_000 * 1_000_000_000
+
+// FuzzLoneSurrogate: text that is let through is decoded without a
+// replacement character that was not written.
+func FuzzLoneSurrogate(f *testing.F) {
+	for _, body := range []string{`"\ud83d\ude00"`, `"\ud800"`, `"\\ud800"`, `"\udc00\ud800"`, `"\ud800\u0041"`, `"\uD83D\\uDE00"`, `"\u`, `\`} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var text string
+		if !utf8.ValidString(body) || strings.ContainsRune(body, utf8.RuneError) || strings.Contains(strings.ToLower(body), `\ufffd`) {
+			return
+		}
+		lone := loneSurrogate([]byte(body))
+		if json.Unmarshal([]byte(body), &text) != nil {
+			return
+		}
+		if replaced := strings.ContainsRune(text, utf8.RuneError); replaced != lone {
+			t.Fatalf("%q: lone surrogate %v, decoded as %q", body, lone, text)
+		}
+	})
+}

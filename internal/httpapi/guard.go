@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// admit refuses requests without the token, and requests that a browser makes
+// for the page of another site.
+func (a *api) admit(r *http.Request) error {
+	if a.token != nil && !a.authorized(r) {
+		return problemf(unauthorized, "Send the server's token: Authorization: Bearer <token>.")
+	}
+	if (a.token == nil || len(a.allowedHosts) > 0) && !a.knownHost(r) {
+		return problemf(foreignHost, "Host %.100q is not served. Use localhost or the listener's address, or let the server allow this host.", r.Host)
+	}
+	if foreignSite(r) {
+		return problemf(foreignOrigin, "Pages of other sites may not use this server. Call it from a program, or from a page that it serves.")
+	}
+	return nil
+}
+
+// authorized compares digests, so that the time taken tells neither the
+// token's length nor how much of it was right.
+func (a *api) authorized(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimLeft(token, " ")))
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
+}
+
+// knownHost tells whether the request is addressed to a name of this server.
+// An attacker's page can have its own name resolve to this machine; it cannot
+// have the browser send another.
+func (a *api) knownHost(r *http.Request) bool {
+	host := strings.ToLower(strings.TrimSuffix(hostname(r.Host), "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	for _, allowed := range a.allowedHosts {
+		if strings.EqualFold(host, allowed) {
+			return true
+		}
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	return addr.IsLoopback() || addr == localAddr(r)
+}
+
+// localAddr is the address that the connection came in on.
+func localAddr(r *http.Request) netip.Addr {
+	if tcp, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}
+
+// foreignSite tells whether a browser sent the request for a page of another
+// origin. Programs send neither header. No CORS header is ever answered.
+func foreignSite(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+		return true
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host)
+}
+
+// hostname is a Host header without the port and the brackets of IPv6.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}

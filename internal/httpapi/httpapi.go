@@ -1,0 +1,170 @@
+// Package httpapi is Howdah's HTTP interface: routes to the library. It knows
+// no listeners; what it serves is documented in docs/http.md.
+package httpapi
+
+import (
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/howdah/howdah"
+)
+
+// defaultCache is the cache of a request that names none.
+const defaultCache = "db0"
+
+// Bounds of the requests that name many keys. Answers are bounded by the same
+// number of bytes as requests.
+const (
+	maxManyKeys      = 10_000
+	defaultManyBytes = 64 << 20
+)
+
+// Options tune the handler. The zero value of every field but DB is its default.
+type Options struct {
+	// DB is what is served. Required.
+	DB *howdah.DB
+
+	// Token, if given, must come with every request as a bearer token.
+	// Without it, only requests for a known host are served: see AllowedHosts.
+	Token string
+
+	// AllowedHosts are host names, without port, that requests may be
+	// addressed to besides localhost, loopback addresses and the address that
+	// the connection came in on. They keep a web page that has its own name
+	// point to this machine (DNS rebinding) from reading the cache. With a
+	// Token they are not asked for, unless some are given.
+	AllowedHosts []string
+
+	// MaxValueBytes bounds a value. Default howdah.DefaultMaxValueBytes; not
+	// more than the DB's own bound.
+	MaxValueBytes int
+
+	// MaxManyBytes bounds the body of a request on many keys, and the keys and
+	// values of its answer. Default 64 MiB.
+	MaxManyBytes int
+
+	// Logger hears of answers with a status of 500 or more. Default: nobody.
+	Logger *slog.Logger
+}
+
+// api serves the routes.
+type api struct {
+	db            *howdah.DB
+	token         *[sha256.Size]byte // nil: none is asked for
+	allowedHosts  []string
+	maxValueBytes int64
+	maxManyBytes  int64
+	log           *slog.Logger
+	mux           *http.ServeMux
+}
+
+// New returns the handler of all routes. It panics without a DB.
+func New(o Options) http.Handler {
+	if o.DB == nil {
+		panic("httpapi: Options.DB is nil")
+	}
+	a := &api{
+		db:            o.DB,
+		allowedHosts:  slices.Clone(o.AllowedHosts),
+		maxValueBytes: howdah.DefaultMaxValueBytes,
+		maxManyBytes:  defaultManyBytes,
+		log:           slog.New(slog.DiscardHandler),
+		mux:           http.NewServeMux(),
+	}
+	if o.Token != "" {
+		sum := sha256.Sum256([]byte(o.Token))
+		a.token = &sum
+	}
+	if o.MaxValueBytes > 0 {
+		a.maxValueBytes = int64(o.MaxValueBytes)
+	}
+	if o.MaxManyBytes > 0 {
+		a.maxManyBytes = int64(o.MaxManyBytes)
+	}
+	if o.Logger != nil {
+		a.log = o.Logger
+	}
+	a.mux.Handle("/", a.methods(nil)) // no such path
+	for path, methods := range a.routes() {
+		a.mux.Handle(path, a.methods(methods))
+	}
+	return a
+}
+
+// handler serves one method of one path. An error becomes its problem.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// routes are all paths but those of entries, which cutEntry finds.
+func (a *api) routes() map[string]map[string]handler {
+	return map[string]map[string]handler{
+		"/get": {http.MethodGet: a.simpleGet, http.MethodHead: a.simpleGet},
+		"/set": {http.MethodPost: a.simpleSet, http.MethodPut: a.simpleSet},
+
+		"/v1/caches": {http.MethodGet: a.listCaches, http.MethodPost: a.createCache},
+		"/v1/caches/{cache}": {
+			http.MethodGet: a.getCache, http.MethodPatch: a.alterCache, http.MethodDelete: a.dropCache,
+		},
+		"/v1/caches/{cache}/entries":     {http.MethodGet: a.listEntries},
+		"/v1/caches/{cache}/get-many":    {http.MethodPost: a.getMany},
+		"/v1/caches/{cache}/set-many":    {http.MethodPost: a.setMany},
+		"/v1/caches/{cache}/delete-many": {http.MethodPost: a.deleteMany},
+		"/v1/caches/{cache}/flush":       {http.MethodPost: a.flush},
+	}
+}
+
+// entryMethods are the methods of one entry. POST names an action after the key.
+func (a *api) entryMethods() map[string]handler {
+	return map[string]handler{
+		http.MethodGet: a.getEntry, http.MethodHead: a.getEntry, http.MethodPut: a.putEntry,
+		http.MethodDelete: a.deleteEntry, http.MethodPost: a.entryAction,
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	if err := a.admit(r); err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	// ServeMux would clean "//" and ".." out of a key and redirect to another,
+	// so the key is taken off the path before it.
+	if cache, key, ok := cutEntry(r.URL.EscapedPath()); ok {
+		r.SetPathValue("cache", cache)
+		r.SetPathValue("key", key)
+		a.methods(a.entryMethods()).ServeHTTP(w, r)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// methods serves a path by its methods.
+func (a *api) methods(methods map[string]handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serve, ok := methods[r.Method]
+		switch {
+		case ok:
+			if err := serve(w, r); err != nil {
+				a.fail(w, r, err)
+			}
+		case methods == nil:
+			a.fail(w, r, problemf(notFound, "No route %.100q. The routes are in docs/http.md; an entry is /v1/caches/{cache}/entries/{key}.", r.URL.Path))
+		default:
+			allowed := make([]string, 0, len(methods))
+			for method := range methods {
+				allowed = append(allowed, method)
+			}
+			slices.Sort(allowed)
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			a.fail(w, r, problemf(methodNotAllowed, "Use %s here.", strings.Join(allowed, ", ")))
+		}
+	})
+}
+
+// cache returns the cache that the path names.
+func (a *api) cache(r *http.Request) *howdah.Cache { return a.db.Cache(r.PathValue("cache")) }

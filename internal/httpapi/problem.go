@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/howdah/howdah"
+)
+
+// problemTypes is where the codes are explained: a problem's type is this and
+// its code.
+const problemTypes = "https://github.com/howdah/howdah/blob/main/docs/http.md#"
+
+// kind is a kind of problem. Its code and status are part of the interface.
+type kind struct {
+	code   string
+	status int
+	title  string
+}
+
+// The kinds of problems that the handler itself finds.
+var (
+	badRequest         = kind{"bad-request", http.StatusBadRequest, "The request cannot be understood"}
+	invalidTTL         = kind{"invalid-ttl", http.StatusBadRequest, "The TTL is not valid"}
+	unauthorized       = kind{"unauthorized", http.StatusUnauthorized, "The token is missing or wrong"}
+	foreignHost        = kind{"foreign-host", http.StatusForbidden, "The host is not served"}
+	foreignOrigin      = kind{"foreign-origin", http.StatusForbidden, "The request comes from another site"}
+	notFound           = kind{"not-found", http.StatusNotFound, "There is nothing at this path"}
+	keyNotFound        = kind{"key-not-found", http.StatusNotFound, "The key is absent or expired"}
+	methodNotAllowed   = kind{"method-not-allowed", http.StatusMethodNotAllowed, "The method is not allowed here"}
+	preconditionFailed = kind{"precondition-failed", http.StatusPreconditionFailed, "The condition is not met"}
+	tooLarge           = kind{"too-large", http.StatusRequestEntityTooLarge, "The request or its answer is too large"}
+	unsupportedMedia   = kind{"unsupported-media-type", http.StatusUnsupportedMediaType, "The body is of a type that is not taken"}
+	internal           = kind{"internal", http.StatusInternalServerError, "The server failed"}
+)
+
+// failures are the kinds of the library's errors, the more telling first: an
+// unknown outcome is often a deadline too.
+var failures = []struct {
+	err error
+	kind
+	advice string
+}{
+	{howdah.ErrUnknownOutcome, kind{"outcome-unknown", http.StatusGatewayTimeout, "The write may or may not have been applied"}, "Read the entry before repeating the request."},
+	{howdah.ErrMiss, keyNotFound, "It may have expired, or be in another cache."},
+	{howdah.ErrCacheNotFound, kind{"cache-not-found", http.StatusNotFound, "The cache does not exist"}, "Create it with POST /v1/caches."},
+	{howdah.ErrNotStored, preconditionFailed, "Read the entry and its ETag again."},
+	{howdah.ErrWatch, preconditionFailed, "Read the entry and its ETag again."},
+	{howdah.ErrNotInteger, kind{"not-an-integer", http.StatusConflict, "The value is not an integer"}, "Increment takes decimal integers of 64 bits only; delete the entry or use another key."},
+	{howdah.ErrOverflow, kind{"overflow", http.StatusConflict, "The increment would overflow"}, "The value is unchanged; increment by less, or start over."},
+	{howdah.ErrCollision, kind{"collision", http.StatusConflict, "The key's hash belongs to another live key"}, "Use another key."},
+	{howdah.ErrCacheExists, kind{"cache-exists", http.StatusConflict, "A cache of that name exists"}, "Alter it with PATCH, or choose another name."},
+	{howdah.ErrKeyTooLong, kind{"key-too-long", http.StatusBadRequest, "The key is too long"}, "Keys hold at most 64 KiB."},
+	{howdah.ErrValueTooLarge, tooLarge, "Store less, or raise the server's limit."},
+	{howdah.ErrInvalidTTL, invalidTTL, "Give a positive Go duration such as 10m, seconds such as 600, or none."},
+	{howdah.ErrInvalidName, kind{"invalid-cache-name", http.StatusBadRequest, "The cache name is not valid"}, ""},
+	{howdah.ErrInvalidSetting, kind{"invalid-setting", http.StatusUnprocessableEntity, "The database refused a setting"}, ""},
+	{howdah.ErrOutOfMemory, kind{"out-of-memory", http.StatusInsufficientStorage, "The cache is full and evicts nothing"}, "Delete entries, raise the cache's budget, or choose an eviction policy."},
+	{howdah.ErrPermission, kind{"permission", http.StatusForbidden, "The server's database role may not do this"}, ""},
+	{howdah.ErrOverloaded, kind{"overloaded", http.StatusServiceUnavailable, "Too many requests are waiting"}, "Nothing was changed; try again later."},
+	{howdah.ErrUnavailable, kind{"database-unavailable", http.StatusServiceUnavailable, "The database is away"}, "Nothing was changed; try again later."},
+	{howdah.ErrClosed, kind{"shutting-down", http.StatusServiceUnavailable, "The server is shutting down"}, "Nothing was changed; try again later."},
+	{howdah.ErrSchemaMissing, kind{"schema-missing", http.StatusServiceUnavailable, "The database has no Howdah schema"}, `Run "howdah migrate".`},
+	{howdah.ErrSchemaTooNew, kind{"schema-too-new", http.StatusServiceUnavailable, "The schema is newer than the server"}, "Upgrade the server."},
+	{howdah.ErrTimeout, kind{"timeout", http.StatusGatewayTimeout, "The database did not answer in time"}, "Try again."},
+	{context.DeadlineExceeded, kind{"timeout", http.StatusGatewayTimeout, "The database did not answer in time"}, "Try again."},
+}
+
+// problem is an error as RFC 9457 writes it.
+type problem struct {
+	kind
+	detail string
+}
+
+func (p *problem) Error() string { return p.detail }
+
+func problemf(k kind, format string, args ...any) error {
+	return &problem{k, fmt.Sprintf(format, args...)}
+}
+
+// problemOf finds the problem of any error.
+func problemOf(err error) *problem {
+	if p := (*problem)(nil); errors.As(err, &p) {
+		return p
+	}
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+		return &problem{tooLarge, fmt.Sprintf("The body is larger than %d bytes. Send less, or raise the server's limit.", tooLong.Limit)}
+	}
+	for _, f := range failures {
+		if errors.Is(err, f.err) {
+			detail := sentence(err.Error())
+			if f.status >= http.StatusInternalServerError {
+				detail = f.title + "." // what is inside the server is for its log
+			}
+			return &problem{f.kind, strings.TrimSpace(detail + " " + f.advice)}
+		}
+	}
+	return &problem{internal, "The server failed in a way that it cannot explain; its log says more."}
+}
+
+// sentence makes an error of the library one.
+func sentence(message string) string {
+	message = strings.TrimSpace(strings.TrimPrefix(message, "howdah: "))
+	if message == "" {
+		return message
+	}
+	message = strings.ToUpper(message[:1]) + message[1:]
+	if !strings.HasSuffix(message, ".") {
+		message += "."
+	}
+	return message
+}
+
+// fail answers with the error's problem.
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return // the client has gone, and so has what it asked for
+	}
+	p := problemOf(err)
+	if p.status >= http.StatusInternalServerError {
+		a.log.Warn("request failed", "method", r.Method, "route", r.Pattern, "cache", r.PathValue("cache"), "status", p.status, "code", p.code, "error", err)
+	}
+	header := w.Header()
+	switch p.status {
+	case http.StatusUnauthorized:
+		header.Set("WWW-Authenticate", `Bearer realm="howdah"`)
+	case http.StatusServiceUnavailable:
+		header.Set("Retry-After", "1")
+	}
+	for _, name := range []string{"ETag", "Content-Length"} {
+		header.Del(name)
+	}
+	body, _ := json.Marshal(map[string]any{ // strings and a number always marshal
+		"type":   problemTypes + p.code,
+		"title":  p.title,
+		"status": p.status,
+		"detail": p.detail,
+		"code":   p.code,
+	})
+	header.Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.status)
+	_, _ = w.Write(append(body, '\n'))
+}
