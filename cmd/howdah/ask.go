@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/redisapi"
+	"github.com/howdah/howdah/internal/resp"
+)
+
+// commandTimeout bounds one command of get, set, del, ttl, keys and stat.
+const commandTimeout = 30 * time.Second
+
+// target says which cache the small commands work on: one that a server
+// serves, or a table of a database. Both are asked in Redis commands, so that
+// they behave alike.
+type target struct {
+	server, databaseURL, cache string
+}
+
+func (t *target) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.server, "server", "redis://127.0.0.1:6379", "server to ask: redis://[:password@]host:port, or rediss:// for TLS")
+	f.StringVar(&t.databaseURL, "database-url", "", "PostgreSQL to ask directly, instead of a server")
+	f.StringVar(&t.cache, "cache", "db0", "cache to work on; a server knows db0 to db15")
+	fromEnvironment(f, "server", "database-url", "cache")
+}
+
+// asker sends one command and returns its reply. An error reply is an error.
+type asker interface {
+	ask(ctx context.Context, args ...string) (resp.Reply, error)
+	close()
+}
+
+// with connects, runs fn and disconnects.
+func (t *target) with(ctx context.Context, fn func(context.Context, asker) error) error {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	a, err := t.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	return fn(ctx, a)
+}
+
+func (t *target) connect(ctx context.Context) (asker, error) {
+	if t.databaseURL != "" {
+		return openDirect(ctx, t.databaseURL, t.cache)
+	}
+	return dialServer(ctx, t.server, t.cache)
+}
+
+// remote asks a server.
+type remote struct {
+	conn   net.Conn
+	reader *bufio.Reader
+}
+
+func dialServer(ctx context.Context, server, cache string) (asker, error) {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
+		return nil, usagef("--server must look like redis://[:password@]host:port")
+	}
+	number, ok := strings.CutPrefix(cache, "db")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 0 || n >= redisapi.Databases {
+		return nil, usagef("--cache %q is not one that a server knows (db0 to db15): use --database-url to work on it directly", cache)
+	}
+	addr := u.Host
+	if u.Port() == "" {
+		addr = net.JoinHostPort(u.Hostname(), "6379")
+	}
+	conn, err := dial(ctx, u.Scheme == "rediss", addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach a server at %s: start one with \"howdah serve\", or name another with --server (%w)", addr, err)
+	}
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	r := &remote{conn: conn, reader: bufio.NewReader(conn)}
+	if password, given := u.User.Password(); given {
+		auth := []string{"AUTH", password}
+		if u.User.Username() != "" {
+			auth = []string{"AUTH", u.User.Username(), password}
+		}
+		if _, err := r.ask(ctx, auth...); err != nil {
+			r.close()
+			return nil, fmt.Errorf("the server refused the password in --server: %w", err)
+		}
+	}
+	if n > 0 {
+		if _, err := r.ask(ctx, "SELECT", number); err != nil {
+			r.close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func dial(ctx context.Context, secure bool, addr string) (net.Conn, error) {
+	if secure {
+		return new(tls.Dialer).DialContext(ctx, "tcp", addr)
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
+}
+
+func (r *remote) ask(_ context.Context, args ...string) (resp.Reply, error) {
+	if _, err := r.conn.Write(resp.AppendCommand(nil, args...)); err != nil {
+		return resp.Reply{}, fmt.Errorf("the connection to the server was lost: %w", err)
+	}
+	reply, err := resp.ReadReply(r.reader)
+	if err != nil {
+		return resp.Reply{}, fmt.Errorf("the connection to the server was lost: %w", err)
+	}
+	return reply, replyError(reply)
+}
+
+func (r *remote) close() { _ = r.conn.Close() }
+
+// direct asks a database, through the same commands without a server.
+type direct struct {
+	db     *howdah.DB
+	engine *redisapi.Engine
+	conn   *redisapi.Conn
+	ready  chan struct{}
+}
+
+func openDirect(ctx context.Context, databaseURL, cache string) (*direct, error) {
+	db, err := howdah.Open(ctx, databaseURL, &howdah.Options{MaxConns: 2, Timeout: commandTimeout})
+	if err != nil {
+		return nil, err
+	}
+	engine, err := redisapi.New(redisapi.Options{DB: db, Database: func(int) string { return cache }})
+	if err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	d := &direct{db: db, engine: engine, ready: make(chan struct{}, 1)}
+	d.conn = engine.Connect(redisapi.Info{}, func() { d.ready <- struct{}{} })
+	return d, nil
+}
+
+func (d *direct) ask(ctx context.Context, args ...string) (resp.Reply, error) {
+	d.conn.Feed(resp.AppendCommand(nil, args...))
+	for {
+		if out, _ := d.conn.Output(nil); len(out) > 0 {
+			reply, err := resp.ReadReply(bufio.NewReader(strings.NewReader(string(out))))
+			if err != nil {
+				return resp.Reply{}, err
+			}
+			return reply, replyError(reply)
+		}
+		select {
+		case <-d.ready:
+		case <-ctx.Done():
+			return resp.Reply{}, errors.New("the database did not answer in time")
+		}
+	}
+}
+
+func (d *direct) close() {
+	d.conn.Close()
+	d.engine.Close()
+	_ = d.db.Close()
+}
+
+// replyError makes a sentence of an error reply.
+func replyError(reply resp.Reply) error {
+	err := reply.Err()
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if strings.HasPrefix(text, "NOAUTH") {
+		return errors.New("the server asks for a password: give it as --server redis://:password@host:port, or in HOWDAH_SERVER")
+	}
+	return errors.New(strings.TrimPrefix(text, "ERR "))
+}
+
+// errAbsent is the answer of get and ttl for a key that is not there.
+func errAbsent(key string) error { return fmt.Errorf("no key %q", key) }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// durationFlag is a Go duration, or a whole number of seconds.
+type durationFlag time.Duration
+
+func (d *durationFlag) String() string { return time.Duration(*d).String() }
+func (*durationFlag) Type() string     { return "duration" }
+
+func (d *durationFlag) Set(text string) error {
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if seconds < 0 || seconds > int64(1<<63-1)/int64(time.Second) {
+			return errors.New("is out of range")
+		}
+		*d = durationFlag(time.Duration(seconds) * time.Second)
+		return nil
+	}
+	value, err := time.ParseDuration(text)
+	if err != nil {
+		return errors.New("must be a duration such as 500ms or 2h, or a number of seconds")
+	}
+	if value < 0 {
+		return errors.New("must not be negative")
+	}
+	*d = durationFlag(value)
+	return nil
+}
+
+// sizeFlag is a number of bytes, with or without a binary unit.
+type sizeFlag int
+
+func (s *sizeFlag) String() string { return strconv.Itoa(int(*s)) }
+func (*sizeFlag) Type() string     { return "bytes" }
+
+func (s *sizeFlag) Set(text string) error {
+	number, unit := text, 1
+	for suffix, factor := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			number, unit = rest, factor
+		}
+	}
+	value, err := strconv.ParseInt(strings.TrimSpace(number), 10, 40)
+	if err != nil || value < 1 {
+		return errors.New("must be a number of bytes such as 1048576 or 1MiB")
+	}
+	*s = sizeFlag(int(value) * unit)
+	return nil
+}
+
+// secret returns a secret that is given by value or by file, but not by both.
+func secret(flag, value, file string) (string, error) {
+	if file == "" {
+		return value, nil
+	}
+	if value != "" {
+		return "", usagef("give --%s or --%s-file, not both", flag, flag)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", usageError{fmt.Errorf("cannot read --%s-file: %w", flag, err)}
+	}
+	value = strings.TrimRight(string(content), "\r\n")
+	if value == "" {
+		return "", usagef("--%s-file %s is empty: write the %s into it", flag, file, flag)
+	}
+	return value, nil
+}
+
+// listenAddress turns the word that switches a listener off into no address.
+func listenAddress(addr string) string {
+	if addr == "off" {
+		return ""
+	}
+	return addr
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/howdah/howdah/migrate"
+)
+
+// migration is what the flags of "howdah migrate" ask for.
+type migration struct {
+	databaseURL    string
+	status         bool
+	print          bool
+	runtimeRole    string
+	allowDatabases bool
+	uninstall      bool
+	yes            bool
+
+	in  io.Reader
+	out io.Writer
+}
+
+func newMigrate() *cobra.Command {
+	var m migration
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Install, upgrade, check or remove the schema in a database",
+		Long: `Install the schema in a database, or bring it up to date. This is the only
+command that changes a schema (and "howdah serve --migrate"). It is one
+transaction, needs no superuser and no extension, and may run any number of
+times, also from several machines at once.
+
+Connect as the owner of the database: that role will own the caches. Applications
+may use a role with fewer privileges; give them to it with --runtime-role.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m.in, m.out = cmd.InOrStdin(), cmd.OutOrStdout()
+			return m.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&m.databaseURL, "database-url", "", "PostgreSQL to prepare, as the owner of the database")
+	f.BoolVar(&m.status, "status", false, "say what is there and what is to do, and change nothing")
+	f.BoolVar(&m.print, "print", false, "write the SQL that would run, and change nothing")
+	f.StringVar(&m.runtimeRole, "runtime-role", "", "grant this existing role what applications need, and no more")
+	f.BoolVar(&m.allowDatabases, "allow-databases", false, "with --runtime-role: it may also make the caches db1 to db15, when a Redis client selects them")
+	f.BoolVar(&m.uninstall, "uninstall", false, "remove the schema with all caches, after asking")
+	f.BoolVar(&m.yes, "yes", false, "with --uninstall: do not ask")
+	fromEnvironment(f, "database-url")
+	return cmd
+}
+
+func (m *migration) run(ctx context.Context) error {
+	actions := 0
+	for _, given := range []bool{m.status, m.print, m.runtimeRole != "", m.uninstall} {
+		if given {
+			actions++
+		}
+	}
+	switch {
+	case actions > 1:
+		return usagef("give one of --status, --print, --runtime-role and --uninstall")
+	case m.allowDatabases && m.runtimeRole == "":
+		return usagef("--allow-databases belongs to --runtime-role")
+	case m.yes && !m.uninstall:
+		return usagef("--yes belongs to --uninstall")
+	case m.databaseURL == "" && m.print:
+		_, err := io.WriteString(m.out, migrate.Script())
+		return err
+	case m.databaseURL == "":
+		return usagef("which database? give --database-url postgres://user@host:5432/database, or set HOWDAH_DATABASE_URL")
+	}
+	conn, err := connect(ctx, m.databaseURL)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	switch {
+	case m.status:
+		return m.printStatus(ctx, conn)
+	case m.print:
+		return m.printScript(ctx, conn)
+	case m.uninstall:
+		return m.remove(ctx, conn)
+	case m.runtimeRole != "":
+		return m.grant(ctx, conn)
+	default:
+		return m.up(ctx, conn)
+	}
+}
+
+// connect opens one connection that works behind every pooler.
+func connect(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(withoutPooler(databaseURL))
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--database-url is not valid (want postgres://user@host:5432/database): %w", err)}
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to the database: %w", err)
+	}
+	return conn, nil
+}
+
+// withoutPooler removes pooler=..., which is ours, from a URL.
+func withoutPooler(databaseURL string) string {
+	u, err := url.Parse(databaseURL)
+	if err != nil || !u.Query().Has("pooler") {
+		return databaseURL
+	}
+	q := u.Query()
+	q.Del("pooler")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func (m *migration) up(ctx context.Context, conn *pgx.Conn) error {
+	result, err := migrate.Up(ctx, conn, migrate.Options{})
+	if err != nil {
+		return err
+	}
+	switch {
+	case result.From == 0:
+		fmt.Fprintf(m.out, "installed schema version %d\n", result.To)
+	case len(result.Applied) > 0:
+		fmt.Fprintf(m.out, "upgraded the schema from version %d to %d\n", result.From, result.To)
+	case result.FunctionsReplaced:
+		fmt.Fprintf(m.out, "replaced the SQL functions; the schema stays at version %d\n", result.To)
+	default:
+		fmt.Fprintf(m.out, "nothing to do: the schema is at version %d\n", result.To)
+	}
+	return nil
+}
+
+func (m *migration) printStatus(ctx context.Context, conn *pgx.Conn) error {
+	status, err := migrate.ReadStatus(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if status.Version == 0 {
+		fmt.Fprintln(m.out, "schema:     not installed")
+	} else {
+		fmt.Fprintf(m.out, "schema:     version %d of %d\n", status.Version, status.Latest)
+		for _, a := range status.Applied {
+			fmt.Fprintf(m.out, "            %03d_%s, %s\n", a.Version, a.Name, a.At)
+		}
+		state := "current"
+		if !status.FunctionsCurrent {
+			state = "outdated"
+		}
+		fmt.Fprintf(m.out, "functions:  version %d, %s\n", status.Functions, state)
+		fmt.Fprintf(m.out, "caches:     %s\n", strings.Join(status.Caches, ", "))
+	}
+	if len(status.Pending) > 0 || !status.FunctionsCurrent {
+		fmt.Fprintln(m.out, "to do:      howdah migrate")
+		for _, name := range status.Pending {
+			fmt.Fprintf(m.out, "            %s\n", name)
+		}
+	} else {
+		fmt.Fprintln(m.out, "to do:      nothing")
+	}
+	return nil
+}
+
+func (m *migration) printScript(ctx context.Context, conn *pgx.Conn) error {
+	text, err := migrate.Print(ctx, conn)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(m.out, text)
+	return err
+}
+
+func (m *migration) grant(ctx context.Context, conn *pgx.Conn) error {
+	if err := migrate.GrantRuntime(ctx, conn, m.runtimeRole, m.allowDatabases); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(m.out, "role %q may now use the caches\n", m.runtimeRole)
+	return err
+}
+
+// remove shows what would go and asks for the name of the database.
+func (m *migration) remove(ctx context.Context, conn *pgx.Conn) error {
+	objects, err := migrate.Objects(ctx, conn)
+	if err != nil {
+		return err
+	}
+	database := conn.Config().Database
+	fmt.Fprintf(m.out, "This removes from database %s:\n\n", database)
+	for _, object := range objects {
+		fmt.Fprintf(m.out, "  %s\n", object)
+	}
+	if yes, err := m.confirmed(database); err != nil {
+		return err
+	} else if !yes {
+		return errors.New("that is not the name of the database: nothing was removed")
+	}
+	// What the list showed as not Howdah's is refused by Uninstall.
+	if _, err := migrate.Uninstall(ctx, conn, false); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(m.out, "\nremoved; roles that you made stay\n")
+	return err
+}
+
+// confirmed asks for the name of the database, unless --yes was given.
+func (m *migration) confirmed(database string) (bool, error) {
+	if m.yes {
+		return true, nil
+	}
+	fmt.Fprintf(m.out, "\nThis cannot be undone. Type the name of the database (%s) to go on: ", database)
+	answer, err := bufio.NewReader(m.in).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	return strings.TrimSpace(answer) == database, nil
+}

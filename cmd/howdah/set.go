@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newSet() *cobra.Command {
+	var (
+		t   target
+		ttl durationFlag
+	)
+	cmd := &cobra.Command{
+		Use:   "set KEY VALUE",
+		Short: "Store a value; VALUE - reads it from standard input",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			value := args[1]
+			if value == "-" {
+				content, err := io.ReadAll(cmd.InOrStdin())
+				if err != nil {
+					return fmt.Errorf("cannot read the value from standard input: %w", err)
+				}
+				value = string(content)
+			}
+			command := []string{"SET", args[0], value}
+			if cmd.Flags().Changed("ttl") {
+				if ttl < durationFlag(time.Millisecond) {
+					return usagef("--ttl must be at least 1ms")
+				}
+				command = append(command, "PX", strconv.FormatInt(time.Duration(ttl).Milliseconds(), 10))
+			}
+			return t.with(cmd.Context(), func(ctx context.Context, a asker) error {
+				_, err := a.ask(ctx, command...)
+				return err
+			})
+		},
+	}
+	t.flags(cmd)
+	cmd.Flags().Var(&ttl, "ttl", "how long the key lives: a duration such as 90s or 12h, or seconds (default: the cache's)")
+	return cmd
+}

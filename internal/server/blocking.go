@@ -1,0 +1,166 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// blockingConn is a connection driven by two goroutines: one reads and feeds,
+// one writes. TLS needs it, and platforms without the event loop.
+type blockingConn struct {
+	nc   net.Conn
+	resp *respServer
+
+	mu     sync.Mutex // guards client
+	client client
+
+	ready chan struct{} // the writer has something to do
+	room  chan struct{} // the reader may look whether it may go on
+	gone  chan struct{} // closed when the connection is over
+	once  sync.Once
+}
+
+// serveBlocking drives nc until it is over.
+func (s *respServer) serveBlocking(nc net.Conn) {
+	c := &blockingConn{
+		nc: nc, resp: s,
+		ready: make(chan struct{}, 1),
+		room:  make(chan struct{}, 1),
+		gone:  make(chan struct{}),
+	}
+	if err := s.handshake(nc); err != nil {
+		s.log.Debug("TLS handshake failed", "client", nc.RemoteAddr(), "error", err)
+		_ = nc.Close()
+		s.left()
+		return
+	}
+	s.attach(&c.client, nc.RemoteAddr(), nc.LocalAddr(), time.Now(), func() { signal(c.ready) })
+	if !s.register(c) {
+		c.close()
+	}
+	var writer sync.WaitGroup
+	writer.Go(c.write)
+	c.read()
+	writer.Wait()
+	s.unregister(c)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.detach(&c.client)
+}
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// close ends both goroutines.
+func (c *blockingConn) close() {
+	c.once.Do(func() {
+		close(c.gone)
+		_ = c.nc.Close()
+	})
+}
+
+// read takes input until the client or the server ends it; the writer then
+// answers what was taken.
+func (c *blockingConn) read() {
+	buf := make([]byte, minRead)
+	for c.mayRead() {
+		n, err := c.nc.Read(buf)
+		c.mu.Lock()
+		c.client.active = time.Now()
+		if c.client.in.len() == 0 {
+			c.client.receive(buf[:n])
+		} else {
+			c.client.in.append(buf[:n])
+		}
+		if err != nil {
+			c.client.eof = true
+		}
+		c.mu.Unlock()
+		signal(c.ready)
+		// A deadline in the past is how drain stops the reader.
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+	}
+}
+
+// mayRead waits until there is room for more input. It reports false when no
+// more will be read.
+func (c *blockingConn) mayRead() bool {
+	for {
+		c.mu.Lock()
+		over, wants := c.client.eof || c.client.closing, c.client.wantsInput()
+		c.mu.Unlock()
+		if over || wants {
+			return !over
+		}
+		select {
+		case <-c.room:
+		case <-c.gone:
+			return false
+		}
+	}
+}
+
+// write sends replies as they become ready, and feeds the backlog.
+func (c *blockingConn) write() {
+	defer c.close()
+	var out []byte
+	for {
+		c.mu.Lock()
+		fed := c.client.feed()
+		out = c.client.collect(out[:0])
+		done := len(out) == 0 && !fed && c.client.done()
+		c.client.stalled = time.Now()
+		c.mu.Unlock()
+		if done {
+			return
+		}
+		if len(out) > 0 {
+			_ = c.nc.SetWriteDeadline(time.Now().Add(stallTimeout))
+			if _, err := c.nc.Write(out); err != nil {
+				return
+			}
+			if cap(out) > keepOutput {
+				out = nil
+			}
+		}
+		signal(c.room)
+		if fed || len(out) > 0 {
+			continue
+		}
+		select {
+		case <-c.ready:
+		case <-c.gone:
+			return
+		}
+	}
+}
+
+// sweep closes the connection if its time is up.
+func (c *blockingConn) sweep(now time.Time) {
+	c.mu.Lock()
+	reason := c.client.expired(now, &c.resp.limits)
+	c.mu.Unlock()
+	if reason != "" {
+		c.resp.drop(&c.client, reason)
+		c.close()
+	}
+}
+
+// drain stops reading; the writer closes when the last reply is out.
+func (c *blockingConn) drain() {
+	c.mu.Lock()
+	c.client.eof = true
+	c.mu.Unlock()
+	_ = c.nc.SetReadDeadline(time.Now())
+	signal(c.ready)
+	signal(c.room)
+}

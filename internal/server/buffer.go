@@ -1,0 +1,78 @@
+package server
+
+// inbound holds the bytes of a connection that the protocol has not taken yet:
+// usually none, else the beginning of a request, or requests that wait for
+// room among the pending replies.
+type inbound struct {
+	buf   []byte
+	start int
+}
+
+// minRead is the least room offered to one read.
+const minRead = 64 << 10
+
+func (b *inbound) bytes() []byte { return b.buf[b.start:] }
+func (b *inbound) len() int      { return len(b.buf) - b.start }
+
+// room returns free space behind the kept bytes for the next read, so that a
+// large request is read into place. It grows by doubling: the bytes of a
+// request are copied a constant number of times, however it is cut up.
+func (b *inbound) room() []byte {
+	if cap(b.buf)-len(b.buf) < minRead {
+		if b.start >= minRead && b.start >= len(b.buf)/2 {
+			b.buf = b.buf[:copy(b.buf, b.bytes())]
+		} else {
+			grown := make([]byte, b.len(), 2*b.len()+minRead)
+			copy(grown, b.bytes())
+			b.buf = grown
+		}
+		b.start = 0
+	}
+	return b.buf[len(b.buf):cap(b.buf)]
+}
+
+// extend adds n bytes that were read into room.
+func (b *inbound) extend(n int) { b.buf = b.buf[:len(b.buf)+n] }
+
+// append adds a copy of data.
+func (b *inbound) append(data []byte) {
+	for len(data) > 0 {
+		n := copy(b.room(), data)
+		b.extend(n)
+		data = data[n:]
+	}
+}
+
+// discard takes n bytes from the front; an empty buffer gives its memory back,
+// so that idle connections hold none.
+func (b *inbound) discard(n int) {
+	if b.start += n; b.start == len(b.buf) {
+		*b = inbound{}
+	}
+}
+
+// outbound holds replies that the socket has not taken yet.
+type outbound struct {
+	buf  []byte
+	sent int
+}
+
+func (b *outbound) bytes() []byte { return b.buf[b.sent:] }
+func (b *outbound) len() int      { return len(b.buf) - b.sent }
+
+// keep holds on to what a short write left of buf, after n bytes. It reports
+// whether it took buf itself: a copy is cheaper only if little is left.
+func (b *outbound) keep(buf []byte, n int) (taken bool) {
+	if rest := buf[n:]; len(rest) < cap(buf)/2 {
+		b.buf, b.sent = append([]byte(nil), rest...), 0
+		return false
+	}
+	b.buf, b.sent = buf, n
+	return true
+}
+
+func (b *outbound) discard(n int) {
+	if b.sent += n; b.sent == len(b.buf) {
+		*b = outbound{}
+	}
+}

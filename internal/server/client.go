@@ -1,0 +1,93 @@
+package server
+
+import (
+	"time"
+
+	"github.com/howdah/howdah/internal/redisapi"
+)
+
+// Bounds on what one connection may hold of the server's memory, beyond one
+// request and the replies that the protocol allows to be pending.
+const (
+	// softInput is how much unanswered input is kept before reading pauses
+	// until answers are out.
+	softInput = 256 << 10
+	// softOutput is how much the client may leave unread before its further
+	// requests wait.
+	softOutput = 1 << 20
+	// keepOutput is how large a gathering buffer may stay between writes.
+	keepOutput = 256 << 10
+	// stallTimeout is how long a client may take nothing of a reply that
+	// waits for it before it is dropped.
+	stallTimeout = 60 * time.Second
+)
+
+// client is one RESP connection apart from its socket. One goroutine at a time
+// works on it.
+type client struct {
+	conn   *redisapi.Conn
+	remote string
+	in     inbound
+	out    outbound
+
+	eof     bool // nothing more will be read
+	closing bool // the protocol wants it closed once out is written
+
+	opened  time.Time
+	active  time.Time // last input
+	stalled time.Time // since when out waits for the client
+}
+
+// receive takes input while there is no backlog: data is not kept, only what
+// the protocol leaves of it is copied.
+func (c *client) receive(data []byte) {
+	if c.mayFeed() {
+		data = data[c.conn.Feed(data):]
+	}
+	c.in.append(data)
+}
+
+// feed offers the backlog to the protocol and reports whether it took some.
+func (c *client) feed() bool {
+	if c.in.len() == 0 || !c.mayFeed() {
+		return false
+	}
+	n := c.conn.Feed(c.in.bytes())
+	c.in.discard(n)
+	return n > 0
+}
+
+func (c *client) mayFeed() bool { return !c.closing && c.out.len() <= softOutput }
+
+// collect appends the replies that are ready to dst.
+func (c *client) collect(dst []byte) []byte {
+	if c.closing {
+		return dst
+	}
+	dst, c.closing = c.conn.Output(dst)
+	return dst
+}
+
+// wantsInput says whether to read on. With replies pending, a backlog waits; a
+// backlog without any is the beginning of one large request.
+func (c *client) wantsInput() bool {
+	return !c.eof && c.mayFeed() && (c.in.len() < softInput || !c.conn.Pending())
+}
+
+// done says that everything that will ever be written has been.
+func (c *client) done() bool {
+	return c.out.len() == 0 && (c.closing || c.eof && !c.conn.Pending())
+}
+
+// expired returns why the time of the connection is up, or "".
+func (c *client) expired(now time.Time, limits *respLimits) string {
+	switch {
+	case c.out.len() > 0 && now.Sub(c.stalled) > stallTimeout:
+		return "it does not read its replies"
+	case !c.conn.Authenticated() && now.Sub(c.opened) > limits.authTimeout:
+		return "it did not authenticate in time"
+	case limits.idleTimeout > 0 && now.Sub(c.active) > limits.idleTimeout && !c.conn.Pending():
+		return "it was idle"
+	}
+	return ""
+}

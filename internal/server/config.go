@@ -1,0 +1,148 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/howdah/howdah"
+)
+
+// Config says what [Run] serves. The zero value of every field is its default.
+type Config struct {
+	// DatabaseURL is a PostgreSQL URL or key=value string. "" means an
+	// embedded PostgreSQL, kept in DataDir.
+	DatabaseURL string
+
+	// DataDir and CacheDir are where the embedded PostgreSQL keeps its data
+	// and its downloaded programs. DataDir is required without DatabaseURL.
+	DataDir, CacheDir string
+
+	// Migrate brings the schema of DatabaseURL up to date before serving. That
+	// of the embedded PostgreSQL always is.
+	Migrate bool
+
+	// RedisAddr and HTTPAddr are host:port to listen on. "" means: not at all.
+	RedisAddr, HTTPAddr string
+
+	// Password is asked of Redis clients, Token of HTTP clients (as bearer).
+	// "" means that none is asked for, which is refused on an address that is
+	// not loopback.
+	Password, Token string
+
+	// TLSCert and TLSKey are PEM files; with them both listeners speak TLS
+	// only. With TLSClientCA, a PEM file too, clients must show a certificate
+	// that it signed.
+	TLSCert, TLSKey, TLSClientCA string
+
+	// MaxClients bounds Redis connections. Default 10000.
+	MaxClients int
+
+	// MaxRequestBytes bounds a value, and with it one argument of a Redis
+	// command and the body of an HTTP request. Default
+	// howdah.DefaultMaxValueBytes.
+	MaxRequestBytes int
+
+	// IdleTimeout closes Redis connections that send nothing for so long.
+	// Default 0: never, as Redis does.
+	IdleTimeout time.Duration
+
+	// AuthTimeout closes Redis connections that have not given the password.
+	// Default 10 s.
+	AuthTimeout time.Duration
+
+	// Timeout, MaxConns and Pooler are those of howdah.Options.
+	Timeout  time.Duration
+	MaxConns int
+	Pooler   string
+
+	// ShutdownTimeout bounds how long Run takes to return once its context is
+	// done. Default 10 s.
+	ShutdownTimeout time.Duration
+
+	// Version is told by INFO, /metrics and the log. Default "dev".
+	Version string
+
+	// Goroutines drives plain Redis connections by two goroutines each even
+	// where there is an event loop.
+	Goroutines bool
+
+	// Logger hears what happens. Default: nobody.
+	Logger *slog.Logger
+
+	// Progress receives the progress of a download, for people. Default: none.
+	Progress io.Writer
+
+	// Ready, if set, is called once, when everything is listening.
+	Ready func(Addresses)
+}
+
+// Addresses are where a server listens; nil where it does not.
+type Addresses struct {
+	Redis, HTTP net.Addr
+}
+
+// complete checks c and fills in its defaults.
+func (c *Config) complete() error {
+	switch {
+	case c.RedisAddr == "" && c.HTTPAddr == "":
+		return errors.New("nothing to serve: give --redis-addr or --http-addr an address")
+	case c.DatabaseURL == "" && c.DataDir == "":
+		return errors.New("no database: give --database-url a PostgreSQL URL, or --data-dir a directory for an embedded PostgreSQL")
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return errors.New("--tls-cert and --tls-key belong together: give both or none")
+	case c.TLSClientCA != "" && c.TLSCert == "":
+		return errors.New("--tls-client-ca needs --tls-cert and --tls-key")
+	case c.MaxClients < 0:
+		return errors.New("--max-clients must not be negative")
+	case c.MaxRequestBytes < 0 || c.MaxRequestBytes > 512<<20:
+		return errors.New("--max-request-bytes must be between 1 and 536870912 (512 MiB)")
+	case c.IdleTimeout < 0 || c.AuthTimeout < 0 || c.Timeout < 0 || c.ShutdownTimeout < 0:
+		return errors.New("a timeout must not be negative")
+	case c.MaxConns < 0 || c.MaxConns == 1:
+		return errors.New("--max-conns must be at least 2")
+	case c.Pooler != "" && c.Pooler != "transaction":
+		return fmt.Errorf("--pooler %q is unknown: use \"transaction\", or leave it out for a direct connection or a pooler in session mode", c.Pooler)
+	}
+	if c.DatabaseURL != "" {
+		if err := checkDatabaseURL(c.DatabaseURL); err != nil {
+			return err
+		}
+	}
+	if c.MaxClients == 0 {
+		c.MaxClients = 10000
+	}
+	if c.MaxRequestBytes == 0 {
+		c.MaxRequestBytes = howdah.DefaultMaxValueBytes
+	}
+	if c.AuthTimeout == 0 {
+		c.AuthTimeout = 10 * time.Second
+	}
+	if c.ShutdownTimeout == 0 {
+		c.ShutdownTimeout = 10 * time.Second
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// checkDatabaseURL finds what people mistake for a PostgreSQL URL. The error
+// never repeats the URL, which may hold a password.
+func checkDatabaseURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Opaque != "" {
+		return nil // a key=value string, or one that the driver explains
+	}
+	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return fmt.Errorf("--database-url must begin with postgres://, not with %s://", u.Scheme)
+	}
+	return nil
+}

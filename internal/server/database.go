@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/embedded"
+	"github.com/howdah/howdah/migrate"
+)
+
+// database is the PostgreSQL that is served from: somebody's, or one that was
+// started for this server.
+type database struct {
+	db       *howdah.DB
+	embedded *embedded.Server // nil: somebody's
+}
+
+func openDatabase(ctx context.Context, c *Config) (*database, error) {
+	d := new(database)
+	databaseURL := c.DatabaseURL
+	if databaseURL == "" {
+		server, err := embedded.Start(ctx, embedded.Config{
+			DataDir:  c.DataDir,
+			CacheDir: c.CacheDir,
+			Logger:   c.Logger,
+			Progress: c.Progress,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot start the embedded PostgreSQL: %w", err)
+		}
+		d.embedded = server
+		databaseURL = server.URL()
+		c.Logger.Info("embedded PostgreSQL is running", "version", server.Major(), "data", server.DataDir())
+	}
+	if err := d.open(ctx, databaseURL, c); err != nil {
+		return nil, errors.Join(err, d.closeWithin(c))
+	}
+	return d, nil
+}
+
+func (d *database) open(ctx context.Context, databaseURL string, c *Config) error {
+	if d.embedded != nil || c.Migrate {
+		if err := bringUpToDate(ctx, databaseURL, c); err != nil {
+			return err
+		}
+	}
+	db, err := howdah.Open(ctx, databaseURL, &howdah.Options{
+		MaxConns:      c.MaxConns,
+		Timeout:       c.Timeout,
+		MaxValueBytes: c.MaxRequestBytes,
+		Pooler:        c.Pooler,
+		Logger:        c.Logger,
+	})
+	if err != nil {
+		return explain(err)
+	}
+	d.db = db
+	return nil
+}
+
+// bringUpToDate migrates over a connection of its own, which works behind
+// every pooler.
+func bringUpToDate(ctx context.Context, databaseURL string, c *Config) error {
+	config, err := pgx.ParseConfig(withoutPooler(databaseURL))
+	if err != nil {
+		return fmt.Errorf("the database URL is not valid (want postgres://user@host:5432/database): %w", err)
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("cannot connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	result, err := migrate.Up(ctx, conn, migrate.Options{Logger: c.Logger})
+	if err != nil {
+		return fmt.Errorf("cannot bring the schema up to date: %w", err)
+	}
+	if len(result.Applied) > 0 || result.FunctionsReplaced {
+		c.Logger.Info("schema is up to date", "from", result.From, "to", result.To)
+	}
+	return nil
+}
+
+// withoutPooler removes pooler=..., which is ours, from a URL.
+func withoutPooler(databaseURL string) string {
+	u, err := url.Parse(databaseURL)
+	if err != nil || !u.Query().Has("pooler") {
+		return databaseURL
+	}
+	q := u.Query()
+	q.Del("pooler")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// explain adds what to do about an error of opening to what it says.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, howdah.ErrSchemaMissing):
+		return errors.New("the database has no Howdah schema, or one too old for this program: run \"howdah migrate --database-url ...\", or serve with --migrate")
+	case errors.Is(err, howdah.ErrSchemaTooNew):
+		return errors.New("the schema in the database is newer than this program can work with: upgrade the program")
+	}
+	return err
+}
+
+// ended is closed when the embedded PostgreSQL has exited; nil without one.
+func (d *database) ended() <-chan struct{} {
+	if d.embedded == nil {
+		return nil
+	}
+	return d.embedded.Done()
+}
+
+func (d *database) closeWithin(c *Config) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
+	defer cancel()
+	return d.close(ctx)
+}
+
+func (d *database) close(ctx context.Context) error {
+	var err error
+	if d.db != nil {
+		err = d.db.Close()
+	}
+	if d.embedded != nil {
+		if stopErr := d.embedded.Stop(ctx); stopErr != nil {
+			err = errors.Join(err, fmt.Errorf("the embedded PostgreSQL did not stop in order: %w", stopErr))
+		}
+	}
+	return err
+}

@@ -1,0 +1,24 @@
+// Package server puts the doors of Howdah on sockets: RESP and HTTP listeners,
+// TLS, limits, health, metrics, and an orderly shutdown. [Run] is the whole
+// life of one server.
+//
+// # How RESP connections are driven
+//
+// All protocol work is in package redisapi, which knows no sockets. Two
+// drivers move bytes between it and the network:
+//
+//   - an event loop per core on Linux (loop_linux.go): one goroutine reads,
+//     feeds and writes for thousands of connections, so that the replies of
+//     one shared statement go out without a goroutine switch each;
+//   - a pair of goroutines per connection on package net (blocking.go), for
+//     TLS and for platforms without epoll.
+//
+// Both keep the same promises: what a client sends is read no faster than it
+// can be answered and than the client takes its answers (TCP then slows the
+// client down), and a client that takes nothing for stallTimeout is dropped.
+//
+// The loop is written on epoll itself and not on an event-loop library such as
+// gnet, because these promises need a pause of reading and a notice that the
+// socket can be written again, and gnet v2.9 offers neither; it also stops as a
+// whole when accept runs out of file descriptors.
+package server

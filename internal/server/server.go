@@ -1,0 +1,219 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/howdah/howdah/internal/httpapi"
+	"github.com/howdah/howdah/internal/redisapi"
+)
+
+// Run serves until ctx is done, then answers what it has accepted, closes
+// everything it opened and returns nil. It returns an error if it cannot
+// start, if what it serves from fails for good, or if it had to cut
+// connections off because Config.ShutdownTimeout ran out.
+func Run(ctx context.Context, config Config) error {
+	if err := config.complete(); err != nil {
+		return err
+	}
+	s := &server{config: config, failed: make(chan error, 4)}
+	err := s.start(ctx)
+	if err == nil {
+		select {
+		case <-ctx.Done():
+			config.Logger.Info("shutting down", "timeout", config.ShutdownTimeout)
+		case err = <-s.failed:
+		}
+	} else if ctx.Err() != nil {
+		err = nil // told to stop while still starting
+	}
+	return errors.Join(err, s.stop())
+}
+
+// server is what Run has started, in the order of the fields; stop goes the
+// other way and copes with what is missing.
+type server struct {
+	config Config
+
+	redisListener, httpListener net.Listener
+
+	database *database
+	engine   *redisapi.Engine
+	resp     *respServer
+	health   *health
+	http     *http.Server
+
+	work      sync.WaitGroup
+	stopSweep context.CancelFunc
+	failed    chan error // what ends Run without being asked
+}
+
+func (s *server) start(ctx context.Context) error {
+	// Addresses first: a port in use is found before a database is started.
+	if err := s.listen(ctx); err != nil {
+		return err
+	}
+	var err error
+	if s.database, err = openDatabase(ctx, &s.config); err != nil {
+		return err
+	}
+	if done := s.database.ended(); done != nil {
+		s.work.Go(func() {
+			<-done
+			s.fail(errors.New("the embedded PostgreSQL has ended; its last messages are in the log above"))
+		})
+	}
+	if err := s.serveRedis(); err != nil {
+		return err
+	}
+	s.serveHTTP()
+	s.announce()
+	return nil
+}
+
+func (s *server) listen(ctx context.Context) error {
+	c := &s.config
+	tls, err := tlsConfig(c.TLSCert, c.TLSKey, c.TLSClientCA)
+	if err != nil {
+		return err
+	}
+	if c.RedisAddr != "" {
+		spec := listenerSpec{addr: c.RedisAddr, addrFlag: "--redis-addr", secret: c.Password, secretFlag: "--password-file", tls: tls}
+		if s.redisListener, err = spec.listen(ctx); err != nil {
+			return err
+		}
+	}
+	if c.HTTPAddr != "" {
+		spec := listenerSpec{addr: c.HTTPAddr, addrFlag: "--http-addr", secret: c.Token, secretFlag: "--token-file", tls: tls}
+		if s.httpListener, err = spec.listen(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) serveRedis() error {
+	if s.redisListener == nil {
+		return nil
+	}
+	c := &s.config
+	var err error
+	s.engine, err = redisapi.New(redisapi.Options{
+		DB:         s.database.db,
+		Password:   c.Password,
+		MaxBulk:    c.MaxRequestBytes,
+		MaxClients: c.MaxClients,
+		Version:    c.Version,
+		Logger:     c.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	limits := respLimits{maxClients: c.MaxClients, idleTimeout: c.IdleTimeout, authTimeout: c.AuthTimeout}
+	if s.resp, err = newRESPServer(s.engine, limits, !c.Goroutines, c.Logger); err != nil {
+		return err
+	}
+	s.work.Go(func() { s.resp.serve(s.redisListener) })
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stopSweep = cancel
+	s.work.Go(func() { s.resp.sweep(ctx) })
+	return nil
+}
+
+func (s *server) serveHTTP() {
+	if s.httpListener == nil {
+		return
+	}
+	c := &s.config
+	s.health = &health{ping: s.database.db.Ping}
+	api := httpapi.New(httpapi.Options{DB: s.database.db, Token: c.Token, MaxValueBytes: c.MaxRequestBytes, Logger: c.Logger})
+	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, resp: s.resp, version: c.Version})
+	s.http = newHTTPServer(api, s.health, registry, c.Token, c.Logger)
+	s.work.Go(func() {
+		if err := s.http.Serve(s.httpListener); !errors.Is(err, http.ErrServerClosed) {
+			s.fail(fmt.Errorf("the HTTP listener failed: %w", err))
+		}
+	})
+}
+
+// announce says, once everything works, where.
+func (s *server) announce() {
+	var addresses Addresses
+	secured := s.config.TLSCert != ""
+	if s.redisListener != nil {
+		addresses.Redis = s.redisListener.Addr()
+		s.config.Logger.Info("ready for Redis clients", "addr", addresses.Redis.String(), "tls", secured, "password", s.config.Password != "")
+	}
+	if s.httpListener != nil {
+		addresses.HTTP = s.httpListener.Addr()
+		s.config.Logger.Info("ready for HTTP clients", "addr", addresses.HTTP.String(), "tls", secured, "token", s.config.Token != "")
+	}
+	if s.config.Ready != nil {
+		s.config.Ready(addresses)
+	}
+}
+
+// fail ends Run; only the first reason counts.
+func (s *server) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// databaseShare is the part of the shutdown's time that is kept for the
+// embedded PostgreSQL.
+const databaseShare = 4
+
+// stop ends what start began, within ShutdownTimeout.
+func (s *server) stop() error {
+	began := time.Now()
+	total := s.config.ShutdownTimeout
+	ctx, cancel := context.WithTimeout(context.Background(), total-total/databaseShare)
+	defer cancel()
+
+	if s.health != nil {
+		s.health.stopping.Store(true)
+	}
+	if s.redisListener != nil {
+		_ = s.redisListener.Close()
+	}
+	if s.http == nil && s.httpListener != nil { // else Shutdown closes it
+		_ = s.httpListener.Close()
+	}
+	if s.stopSweep != nil {
+		s.stopSweep()
+	}
+	var doors sync.WaitGroup
+	var redisErr, httpErr error
+	if s.resp != nil {
+		doors.Go(func() { redisErr = s.resp.shutdown(ctx) })
+	}
+	if s.http != nil {
+		doors.Go(func() {
+			if httpErr = s.http.Shutdown(ctx); httpErr != nil {
+				_ = s.http.Close()
+			}
+		})
+	}
+	doors.Wait()
+	if s.engine != nil {
+		s.engine.Close()
+	}
+	var err error
+	if errors.Is(redisErr, context.DeadlineExceeded) || errors.Is(httpErr, context.DeadlineExceeded) {
+		err = fmt.Errorf("shutdown took longer than %v: the requests still unanswered were cut off; raise --shutdown-timeout if they matter", total)
+	}
+	if s.database != nil {
+		ctx, cancel := context.WithDeadline(context.Background(), began.Add(total))
+		defer cancel()
+		err = errors.Join(err, s.database.close(ctx))
+	}
+	s.work.Wait()
+	return err
+}
