@@ -128,6 +128,8 @@ const lockKey = 0x686f77646168
 // begin is spelled out because the database's defaults may be different. The
 // lock comes first: what is read after it cannot change any more.
 var begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n" +
+	"-- Names mean what they say, whatever the session's settings are.\n" +
+	"SET LOCAL search_path = pg_catalog, pg_temp;\n" +
 	"SELECT pg_advisory_xact_lock(" + strconv.Itoa(lockKey) + ");\n"
 
 // transact runs fn in a transaction that holds the lock.

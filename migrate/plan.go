@@ -61,8 +61,6 @@ func plan(s state) []step {
 // rest runs.
 func prepareSQL(s state) string {
 	var b strings.Builder
-	b.WriteString("-- Names mean what they say, whatever the session's settings are.\n")
-	b.WriteString("SET LOCAL search_path = pg_catalog, pg_temp;\n")
 	b.WriteString("-- Rather fail than make the applications queue behind a waiting ALTER.\n")
 	b.WriteString("SET LOCAL lock_timeout = '5s';\n")
 	if s.owner != "" && s.owner != s.role {

@@ -35,24 +35,25 @@ type state struct {
 }
 
 // inspect reads the state. It needs no privilege but that of connecting, as
-// long as the schema is not there.
+// long as the schema is not there. It names pg_catalog, because it runs before
+// anything has settled the search_path, and often as an administrator.
 func inspect(ctx context.Context, q Querier) (state, error) {
 	var s state
 	var ours, empty bool
 	err := q.QueryRow(ctx, `
-		SELECT current_user::text, current_database()::text,
-		       current_setting('server_version_num')::integer, pg_is_in_recovery(),
-		       has_database_privilege(current_database(), 'CREATE'),
-		       coalesce(pg_get_userbyid(n.nspowner)::text, ''),
-		       coalesce(pg_has_role(n.nspowner, 'USAGE'), false),
-		       coalesce(has_schema_privilege(n.oid, 'CREATE'), false),
-		       (SELECT count(*) = 2 FROM pg_class AS c
+		SELECT current_user::text, pg_catalog.current_database()::text,
+		       pg_catalog.current_setting('server_version_num')::integer, pg_catalog.pg_is_in_recovery(),
+		       pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'),
+		       coalesce(pg_catalog.pg_get_userbyid(n.nspowner)::text, ''),
+		       coalesce(pg_catalog.pg_has_role(n.nspowner, 'USAGE'), false),
+		       coalesce(pg_catalog.has_schema_privilege(n.oid, 'CREATE'), false),
+		       (SELECT count(*) = 2 FROM pg_catalog.pg_class AS c
 		        WHERE c.relnamespace = n.oid AND c.relkind = 'r' AND c.relname IN ('migration', 'meta')),
-		       NOT EXISTS (SELECT FROM pg_class AS c WHERE c.relnamespace = n.oid)
-		           AND NOT EXISTS (SELECT FROM pg_proc AS p WHERE p.pronamespace = n.oid)
-		           AND NOT EXISTS (SELECT FROM pg_type AS t WHERE t.typnamespace = n.oid)
+		       NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid)
+		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = n.oid)
+		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.typnamespace = n.oid)
 		FROM (VALUES ('howdah')) AS v (name)
-		LEFT JOIN pg_namespace AS n ON n.nspname = v.name`).
+		LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = v.name`).
 		Scan(&s.role, &s.database, &s.server, &s.standby, &s.mayCreate,
 			&s.owner, &s.mayOwn, &s.mayAdd, &ours, &empty)
 	if err != nil {

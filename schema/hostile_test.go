@@ -55,21 +55,31 @@ func TestLimits(t *testing.T) {
 	refused(t, db, "HW008", "SELECT howdah.set('c', 'k', convert_to(repeat('x', 536870913), 'UTF8'))")
 }
 
-// Names that the caller's session puts in the way do not count.
+// Names that the caller's session puts in the way do not count: neither
+// tables nor functions whose arguments fit better than PostgreSQL's own.
 func TestSearchPathDoesNotMatter(t *testing.T) {
-	url := pgtest.New(t)
-	db := connect(t, url)
-	run(t, db, "SELECT howdah.create_cache('c')")
+	db := connect(t, pgtest.New(t))
+	run(t, db, "SELECT howdah.create_cache('c', prefix_index => true)")
+	run(t, db, "CREATE SCHEMA evil; CREATE TABLE evil.cache (name text); CREATE TABLE evil.meta (seed bytea)")
+	for _, decoy := range []string{
+		"format(text, text)", "format(text, text, text)", "convert_to(text, text)", "convert_from(bytea, text)", "encode(bytea, text)",
+		"unnest(bytea[])", "cardinality(bytea[])", "octet_length(bytea)", "quote_literal(text)", "int8(text)", "statement_timestamp()",
+		"jsonb_each(jsonb)", "pg_has_role(name, name, text)", "set_config(text, text, boolean)", "current_setting(text)", "sha256(bytea)",
+	} {
+		run(t, db, "CREATE FUNCTION evil."+decoy+" RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'decoy called'; END $$")
+	}
 	tx, err := db.Begin(ctx(t))
 	require.NoError(t, err)
 	defer tx.Rollback(ctx(t))
 	run(t, tx, "CREATE TEMP TABLE cache (name text); CREATE TEMP TABLE meta (seed bytea); CREATE TEMP TABLE cache_c (value bytea)")
-	for _, path := range []string{"''", "pg_temp", "public, howdah", "pg_temp, howdah, pg_catalog"} {
+	for _, path := range []string{"''", "pg_temp", "evil, howdah", "evil, pg_temp, howdah, pg_catalog"} {
 		run(t, tx, "SET LOCAL search_path = "+path)
 		run(t, tx, "SELECT howdah.set_text('c', 'k', 'v', '1 h'), howdah.increment('c', 'n'), howdah.set_many('c', '{a}', '{b}')")
 		require.Equal(t, "v", one[string](t, tx, "SELECT howdah.get_text('c', 'k')"))
-		run(t, tx, "SELECT * FROM howdah.scan('c'), howdah.get_many('c', '{a}'), howdah.caches(), howdah.get_entry('c', 'k')")
-		run(t, tx, "SELECT howdah.delete_prefix('c', 'k'), howdah.create_cache('d'), howdah.alter_cache('d', prefix_index => true, fillfactor => 50)")
-		run(t, tx, "SELECT howdah.drop_cache('d'), howdah.flush('c')")
+		run(t, tx, "SELECT howdah.set_many_text('c', '{a}', '{b}'), howdah.add('c', 'k', 'v'), howdah.replace_text('c', 'k', 'v')")
+		run(t, tx, "SELECT * FROM howdah.scan_text('c'), howdah.get_many_text('c', '{a}'), howdah.caches(), howdah.get_entry('c', 'k')")
+		run(t, tx, "SELECT howdah.delete_prefix('c', 'k'), howdah.create_cache('d'), howdah.touch('c', 'a'), howdah.ttl('c', 'a')")
+		run(t, tx, "SELECT howdah.alter_cache('d', prefix_index => true, fillfactor => 50, reset => '{max_ttl}')")
+		run(t, tx, "SELECT howdah.drop_cache('d'), howdah.delete_many('c', '{a}'), howdah.flush('c'), howdah.count('c'), howdah.key_hash('k')")
 	}
 }

@@ -1,8 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah._clock() RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL SAFE
-AS $$
-    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-$$;
+RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
 
 COMMENT ON FUNCTION howdah._clock() IS
 'Internal. Microseconds since 1970, the floor of new versions. It is the running

@@ -1,9 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah._hash(seed bytea, key bytea) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$
-    SELECT ('x' || encode(substring(sha256(seed || key) FROM 1 FOR 8), 'hex'))::bit(64)::bigint
-           & 9223372036854775807
-$$;
+RETURN ('x' || encode(substring(sha256(seed || key) FROM 1 FOR 8), 'hex'))::bit(64)::bigint
+       & 9223372036854775807;
 
 COMMENT ON FUNCTION howdah._hash(bytea, bytea) IS
 'Internal. The hash of a key under a seed: the first 8 bytes of

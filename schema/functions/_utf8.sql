@@ -1,11 +1,10 @@
 CREATE OR REPLACE FUNCTION howdah._utf8(texts text[]) RETURNS bytea[]
 LANGUAGE sql STABLE PARALLEL SAFE
-AS $$
-    SELECT CASE WHEN texts IS NOT NULL
-                THEN ARRAY(SELECT convert_to(t.item, 'UTF8')
-                           FROM unnest(texts) WITH ORDINALITY AS t (item, position)
-                           ORDER BY t.position) END
-$$;
+RETURN CASE WHEN texts IS NOT NULL THEN
+    ARRAY(SELECT convert_to(t.item, 'UTF8')
+          FROM unnest(texts) WITH ORDINALITY AS t (item, position)
+          ORDER BY t.position)
+END;
 
 COMMENT ON FUNCTION howdah._utf8(text[]) IS
 'Internal. Texts as bytes in UTF-8, in their order.';

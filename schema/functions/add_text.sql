@@ -1,9 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.add_text(cache text, key text, value text, ttl interval DEFAULT NULL)
 RETURNS boolean
 LANGUAGE sql VOLATILE
-AS $$
-    SELECT howdah.add(cache, convert_to(key, 'UTF8'), convert_to(value, 'UTF8'), ttl)
-$$;
+RETURN howdah.add(cache, convert_to(key, 'UTF8'), convert_to(value, 'UTF8'), ttl);
 
 COMMENT ON FUNCTION howdah.add_text(text, text, text, interval) IS
 'howdah.add for text in UTF-8.';

@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION howdah.alter_cache(
     empty        boolean  DEFAULT false
 ) RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 -- While ALTER waits for its lock, every other user of the cache waits behind it.
 -- Longer than deadlock_timeout (1 s), at which an autovacuum in the way gives up.
 SET lock_timeout = '2s'

@@ -15,6 +15,7 @@ CREATE OR REPLACE FUNCTION howdah.caches() RETURNS TABLE (
     toast_bytes       bigint
 )
 LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT c.name, c.durability, c.default_ttl, c.max_ttl, c.max_bytes, c.max_entries,
            c.eviction, c.fillfactor, c.prefix_index, c.created_at,

@@ -2,6 +2,7 @@ CREATE OR REPLACE FUNCTION howdah.compare_and_set(
     cache text, key bytea, version bigint, value bytea, ttl interval DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

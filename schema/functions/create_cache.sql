@@ -10,6 +10,7 @@ CREATE OR REPLACE FUNCTION howdah.create_cache(
     prefix_index boolean  DEFAULT false
 ) RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache;

@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.delete(cache text, key bytea) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

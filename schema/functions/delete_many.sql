@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.delete_many(cache text, keys bytea[]) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.delete_prefix(cache text, prefix bytea, max_rows integer DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

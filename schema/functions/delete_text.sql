@@ -1,9 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.delete_text(cache text, key text)
 RETURNS boolean
 LANGUAGE sql VOLATILE
-AS $$
-    SELECT howdah.delete(cache, convert_to(key, 'UTF8'))
-$$;
+RETURN howdah.delete(cache, convert_to(key, 'UTF8'));
 
 COMMENT ON FUNCTION howdah.delete_text(text, text) IS
 'howdah.delete for text in UTF-8.';

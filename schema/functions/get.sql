@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.get(cache text, key bytea) RETURNS bytea
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

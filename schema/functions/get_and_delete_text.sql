@@ -1,9 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.get_and_delete_text(cache text, key text)
 RETURNS text
 LANGUAGE sql VOLATILE
-AS $$
-    SELECT convert_from(howdah.get_and_delete(cache, convert_to(key, 'UTF8')), 'UTF8')
-$$;
+RETURN convert_from(howdah.get_and_delete(cache, convert_to(key, 'UTF8')), 'UTF8');
 
 COMMENT ON FUNCTION howdah.get_and_delete_text(text, text) IS
 'howdah.get_and_delete for text in UTF-8. A value that is not UTF-8, or holds a

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.get_entry(cache text, key bytea)
 RETURNS TABLE (value bytea, version bigint, expires_at timestamptz, ttl interval)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.get_many(cache text, keys bytea[])
 RETURNS TABLE (key bytea, value bytea)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

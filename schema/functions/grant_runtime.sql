@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.grant_runtime(role text, create_databases boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     PERFORM howdah._check_admin();

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.increment(cache text, key bytea, delta bigint DEFAULT 1, ttl interval DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

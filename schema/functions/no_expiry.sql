@@ -1,8 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.no_expiry() RETURNS interval
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$
-    SELECT interval '1000 years'
-$$;
+RETURN interval '1000 years';
 
 COMMENT ON FUNCTION howdah.no_expiry() IS
 'The TTL that means "does not expire": 1000 years. As an argument every interval

@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.persist(cache text, key bytea) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     RETURN howdah.expire(cache, key, howdah.no_expiry());

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.replace(cache text, key bytea, value bytea, ttl interval DEFAULT NULL)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     RETURN howdah._put_present(howdah._settings(cache), key, NULL, value, ttl) IS NOT NULL;

@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION howdah.scan(
     cache text, cursor bigint DEFAULT 0, count integer DEFAULT 100, prefix bytea DEFAULT NULL
 ) RETURNS TABLE (next_cursor bigint, keys bytea[])
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

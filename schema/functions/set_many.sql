@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.set_many(cache text, keys bytea[], "values" bytea[], ttl interval DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.touch(cache text, key bytea, ttl interval DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);

@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.ttl(cache text, key bytea) RETURNS interval
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);
