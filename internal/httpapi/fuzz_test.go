@@ -55,6 +55,7 @@ func FuzzRequest(f *testing.F) {
 		{"GET", "/get?key=a", "", ""}, {"POST", "/set?key=a&ttl=1", "", "v"}, {"PUT", "/v1/caches/db0/entries/a%00", `If-Match: "1"`, "v"},
 		{"DELETE", "/v1/caches/db0/entries//", "If-Match: *", ""}, {"POST", "/v1/caches/db0/entries/n/increment?delta=5", "", ""},
 		{"POST", "/v1/caches/db0/get-many", jsonType, `{"keys":["a"]}`}, {"POST", "/v1/caches/db0/set-many", jsonType, `{"entries":[{"key":"a","value":"v"}],"ttl":1}`},
+		{"GET", "*", "", ""}, {"GET", "//get?key=a", "", ""}, {"GET", "http://localhost/get?key=a", "", ""},
 		{"GET", "/v1/caches/db0/entries?prefix=a&cursor=1", "", ""}, {"PATCH", "/v1/caches/db0", jsonType, `{"max_ttl":"1h"}`},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])

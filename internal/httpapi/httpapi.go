@@ -59,6 +59,7 @@ type api struct {
 	maxManyBytes  int64
 	log           *slog.Logger
 	mux           *http.ServeMux
+	entry         http.Handler // every path that cutEntry finds
 }
 
 // New returns the handler of all routes. It panics without a DB.
@@ -91,6 +92,7 @@ func New(o Options) http.Handler {
 	for path, methods := range a.routes() {
 		a.mux.Handle(path, a.methods(methods))
 	}
+	a.entry = a.methods(a.entryMethods())
 	return a
 }
 
@@ -137,7 +139,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if cache, key, ok := cutEntry(r.URL.EscapedPath()); ok {
 		r.SetPathValue("cache", cache)
 		r.SetPathValue("key", key)
-		a.methods(a.entryMethods()).ServeHTTP(w, r)
+		a.entry.ServeHTTP(w, r)
+		return
+	}
+	if r.URL.Path == "*" { // of the server, not of a path; ServeMux refuses it in its own way
+		a.methods(nil).ServeHTTP(w, r)
 		return
 	}
 	a.mux.ServeHTTP(w, r)

@@ -3,15 +3,18 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
@@ -258,4 +261,35 @@ func TestEveryProblem(t *testing.T) {
 	}
 	require.Equal(t, internal, problemOf(fmt.Errorf("anything")).kind)
 	require.Equal(t, http.StatusInsufficientStorage, problemOf(howdah.ErrOutOfMemory).status)
+}
+
+// TestRuntimeRole: a server whose role may only use caches serves entries, and
+// says which right it lacks for the rest.
+func TestRuntimeRole(t *testing.T) {
+	owner := pgtest.New(t)
+	super, err := pgx.Connect(t.Context(), pgtest.SuperURL(owner))
+	require.NoError(t, err)
+	defer super.Close(context.Background())
+	role := fmt.Sprintf("runtime_%d", time.Now().UnixNano())
+	run := func(sql string) {
+		_, err := super.Exec(context.Background(), sql)
+		require.NoError(t, err)
+	}
+	run(`CREATE ROLE ` + role + ` LOGIN`)
+	defer run(`DROP OWNED BY ` + role + `; DROP ROLE ` + role)
+	run(`SELECT howdah.grant_runtime('` + role + `')`)
+
+	u, err := url.Parse(owner)
+	require.NoError(t, err)
+	u.User = url.User(role)
+	db := openDB(t, u.String())
+	server := httptest.NewServer(New(Options{DB: db}))
+	defer server.Close()
+	c := &client{t: t, url: server.URL, db: db}
+	c.do("PUT", entryPath("db0", "k"), "v").want(t, 201)
+	c.do("GET", "/v1/caches", "").want(t, 200)
+	c.do("POST", "/v1/caches", `{"name":"pages"}`, jsonType).problem(t, 403, "permission")
+	c.do("PATCH", "/v1/caches/db0", `{"max_ttl":60}`, jsonType).problem(t, 403, "permission")
+	c.do("DELETE", "/v1/caches/db0", "").problem(t, 403, "permission")
+	c.do("DELETE", entryPath("db0", "k"), "").want(t, 204)
 }
