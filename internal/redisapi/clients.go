@@ -18,9 +18,9 @@ func clientCommands() []*Command {
 		cmd.Flags = "admin " + cmd.Flags
 		return cmd
 	}
-	list := admin(sub("list", -2, "2.4.0", "[TYPE type] [ID client-id [client-id ...]]", "Answers a line about every connection of this server", clientList))
+	list := admin(sub("list", -2, "2.4.0", "[TYPE type] [ID client-id [client-id ...]]", "Returns a line about every connection of this server", clientList))
 	list.Tips, list.Complexity = "nondeterministic_output", "O(N) where N is the number of connections"
-	info := sub("info", 2, "6.2.0", "", "Answers a line about the connection", clientInfo)
+	info := sub("info", 2, "6.2.0", "", "Returns a line about the connection", clientInfo)
 	info.Tips = "nondeterministic_output"
 	kill := admin(sub("kill", -3, "2.4.0", "addr:port | [ID client-id] [TYPE type] [ADDR addr:port] [LADDR addr:port] [USER username] [SKIPME yes/no]", "Closes connections", clientKill))
 	kill.Complexity = "O(N) where N is the number of connections"
@@ -32,30 +32,30 @@ func clientCommands() []*Command {
 		Name: "client", Arity: -2, Group: "connection", Since: "2.4.0",
 		Summary: "Manages connections", Complexity: "Depends on the subcommand",
 		Sub: []*Command{
-			sub("id", 2, "5.0.0", "", "Answers the number of the connection", func(c *Conn, _ [][]byte, reply []byte) []byte {
+			sub("id", 2, "5.0.0", "", "Returns the number of the connection", func(c *Conn, _ [][]byte, reply []byte) []byte {
 				return resp.AppendInt(reply, c.id)
 			}),
-			sub("getname", 2, "2.6.9", "", "Answers the name of the connection", clientGetName),
+			sub("getname", 2, "2.6.9", "", "Returns the name of the connection", clientGetName),
 			sub("setname", 3, "2.6.9", "connection-name", "Names the connection", clientSetName),
 			sub("setinfo", 4, "7.2.0", "LIB-NAME libname | LIB-VER libver", "Notes the client's library", clientSetInfo),
 			info, list, kill, reply,
 			admin(sub("no-evict", 3, "7.0.0", "ON | OFF", "Accepted; connections are never evicted", clientSwitch)),
 			sub("no-touch", 3, "7.2.0", "ON | OFF", "Accepted; reads touch nothing", clientSwitch),
 			tracking,
-			sub("trackinginfo", 2, "6.2.0", "", "Answers that nothing is tracked", clientTrackingInfo),
+			sub("trackinginfo", 2, "6.2.0", "", "Returns that nothing is tracked", clientTrackingInfo),
 			sub("caching", 3, "6.0.0", "YES | NO", "Refused", notTracking),
-			sub("getredir", 2, "6.0.0", "", "Answers -1", fixed(":-1\r\n")),
-			admin(sub("unblock", -3, "5.0.0", "client-id [TIMEOUT | ERROR]", "Answers 0: no client is ever blocked", fixed(resp.Zero))),
+			sub("getredir", 2, "6.0.0", "", "Returns -1", fixed(":-1\r\n")),
+			admin(sub("unblock", -3, "5.0.0", "client-id [TIMEOUT | ERROR]", "Returns 0: no client is ever blocked", fixed(resp.Zero))),
 			admin(sub("pause", -3, "3.0.0", "timeout [WRITE | ALL]", "Refused", fail("ERR CLIENT PAUSE is not supported: other servers on the same database would go on"))),
 			admin(sub("unpause", 2, "6.2.0", "", "Accepted; clients are never paused", fixed(resp.OK))),
 			help("5.0.0", "connection", "CLIENT",
-				"GETNAME", "    Answer the name of the connection.",
-				"GETREDIR", "    Answer -1, nothing is tracked.",
-				"ID", "    Answer the number of the connection.",
-				"INFO", "    Answer a line about the connection.",
+				"GETNAME", "    Return the name of the connection.",
+				"GETREDIR", "    Return -1, nothing is tracked.",
+				"ID", "    Return the number of the connection.",
+				"INFO", "    Return a line about the connection.",
 				"KILL <ip:port>", "    Close the connection from <ip:port>.",
 				"KILL <option> <value> [<option> <value> [...]]", "    Close connections: ID, TYPE, ADDR, LADDR, USER, SKIPME.",
-				"LIST [TYPE <type>] [ID <id> ...]", "    Answer a line about every connection.",
+				"LIST [TYPE <type>] [ID <id> ...]", "    Return a line about every connection.",
 				"NO-EVICT (ON|OFF)", "    Accepted.",
 				"NO-TOUCH (ON|OFF)", "    Accepted.",
 				"REPLY (ON|OFF|SKIP)", "    Switch replies off and on.",

@@ -16,24 +16,24 @@ func commandCommands() []*Command {
 	const unordered = "nondeterministic_output_order"
 	return []*Command{{
 		Name: "command", Arity: -1, Flags: "loading stale", Group: "server", ACL: "connection", Tips: unordered, Since: "2.8.13",
-		Summary: "Answers what commands there are", Complexity: "O(N) where N is the number of commands", now: commandAll,
+		Summary: "Returns what commands there are", Complexity: "O(N) where N is the number of commands", now: commandAll,
 		Sub: []*Command{
 			sub("count", 2, "", "", "2.8.13", "Counts the commands", func(c *Conn, _ [][]byte, reply []byte) []byte {
 				return resp.AppendInt(reply, int64(len(c.engine.commands.list)))
 			}),
-			sub("info", -2, unordered, "[command-name [command-name ...]]", "2.8.13", "Answers flags and keys of commands", commandInfo),
-			sub("docs", -2, unordered, "[command-name [command-name ...]]", "7.0.0", "Answers the documentation of commands", commandDocs),
-			sub("list", -2, unordered, "[FILTERBY filter value]", "7.0.0", "Answers the names of the commands", commandNames),
-			sub("getkeys", -4, "", "command [argument [argument ...]]", "2.8.13", "Answers the keys of a command line", commandGetKeys),
-			sub("getkeysandflags", -4, "", "command [argument [argument ...]]", "7.0.0", "Answers the keys of a command line and what is done to them", commandGetKeysAndFlags),
+			sub("info", -2, unordered, "[command-name [command-name ...]]", "2.8.13", "Returns flags and keys of commands", commandInfo),
+			sub("docs", -2, unordered, "[command-name [command-name ...]]", "7.0.0", "Returns the documentation of commands", commandDocs),
+			sub("list", -2, unordered, "[FILTERBY filter value]", "7.0.0", "Returns the names of the commands", commandNames),
+			sub("getkeys", -4, "", "command [argument [argument ...]]", "2.8.13", "Returns the keys of a command line", commandGetKeys),
+			sub("getkeysandflags", -4, "", "command [argument [argument ...]]", "7.0.0", "Returns the keys of a command line and what is done to them", commandGetKeysAndFlags),
 			help("5.0.0", "connection", "COMMAND",
-				"(no subcommand)", "    Answer details about all commands.",
+				"(no subcommand)", "    Return details about all commands.",
 				"COUNT", "    Count the commands.",
-				"LIST", "    Answer the names of the commands.",
-				"INFO [<command-name> ...]", "    Answer flags and keys of commands.",
-				"DOCS [<command-name> ...]", "    Answer the documentation of commands.",
-				"GETKEYS <full-command>", "    Answer the keys of a command line.",
-				"GETKEYSANDFLAGS <full-command>", "    Answer the keys of a command line and what is done to them."),
+				"LIST", "    Return the names of the commands.",
+				"INFO [<command-name> ...]", "    Return flags and keys of commands.",
+				"DOCS [<command-name> ...]", "    Return the documentation of commands.",
+				"GETKEYS <full-command>", "    Return the keys of a command line.",
+				"GETKEYSANDFLAGS <full-command>", "    Return the keys of a command line and what is done to them."),
 		},
 	}}
 }

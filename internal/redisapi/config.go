@@ -12,10 +12,10 @@ import (
 func configCommands() []*Command {
 	const flags = "admin noscript loading stale"
 	return []*Command{{
-		Name: "config", Arity: -2, Group: "server", Since: "2.0.0", Summary: "Answers settings", Complexity: "Depends on the subcommand",
+		Name: "config", Arity: -2, Group: "server", Since: "2.0.0", Summary: "Returns settings", Complexity: "Depends on the subcommand",
 		Sub: []*Command{
 			{Name: "get", Arity: -3, Flags: flags, Since: "2.0.0", Syntax: "parameter [parameter ...]",
-				Summary: "Answers the settings whose names match", Complexity: "O(N) where N is the number of settings", now: configGet},
+				Summary: "Returns the settings whose names match", Complexity: "O(N) where N is the number of settings", now: configGet},
 			{Name: "set", Arity: -4, Flags: flags, Since: "2.0.0", Syntax: "parameter value [parameter value ...]",
 				Tips:    "request_policy:all_nodes response_policy:all_succeeded",
 				Summary: "Accepts the present values, refuses others", Complexity: "O(N) where N is the number of settings",
@@ -25,7 +25,7 @@ func configCommands() []*Command {
 			{Name: "rewrite", Arity: 2, Flags: flags, Since: "2.8.0", Summary: "Refused: there is no configuration file", Complexity: "O(1)",
 				now: fail("ERR The server is running without a config file")},
 			help("5.0.0", "", "CONFIG",
-				"GET <pattern>", "    Answer the settings whose names match.",
+				"GET <pattern>", "    Return the settings whose names match.",
 				"SET <directive> <value>", "    Accept the present value, refuse another.",
 				"RESETSTAT", "    Set the counters of INFO to zero.",
 				"REWRITE", "    Refused."),

@@ -10,7 +10,7 @@ import (
 func help(since, acl, container string, lines ...string) *Command {
 	return &Command{
 		Name: "help", Arity: 2, Flags: "loading stale", ACL: acl, Since: since,
-		Summary: "Answers what the subcommands do", Complexity: "O(1)",
+		Summary: "Returns what the subcommands do", Complexity: "O(1)",
 		now: func(_ *Conn, _ [][]byte, reply []byte) []byte {
 			reply = resp.AppendArray(reply, len(lines)+3)
 			reply = resp.AppendSimple(reply, strings.ToUpper(container)+" <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")

@@ -12,12 +12,12 @@ func serverCommands() []*Command {
 	return []*Command{
 		{Name: "info", Arity: -1, Flags: "loading stale", Group: "server", ACL: "dangerous", Since: "1.0.0",
 			Tips:    "nondeterministic_output request_policy:all_shards response_policy:special",
-			Summary: "Answers what the server is and has counted", Complexity: "O(1)", Syntax: "[section [section ...]]",
+			Summary: "Returns what the server is and has counted", Complexity: "O(1)", Syntax: "[section [section ...]]",
 			Note: "Figures that only Redis has are zero. The number of keys is at most ten seconds old; expires and avg_ttl are not counted.", run: info},
 		{Name: "time", Arity: 1, Flags: "loading stale fast", Group: "server", Since: "2.6.0", Tips: "nondeterministic_output",
-			Summary: "Answers the time in seconds and microseconds", Complexity: "O(1)", Note: "By the clock of PostgreSQL, which expiry goes by.", run: timeNow},
+			Summary: "Returns the time in seconds and microseconds", Complexity: "O(1)", Note: "By the clock of PostgreSQL, which expiry goes by.", run: timeNow},
 		{Name: "wait", Arity: 3, Flags: "noscript", Group: "generic", ACL: "connection", Since: "3.0.0", Tips: "request_policy:all_shards response_policy:agg_min",
-			Summary: "Answers 0: replication is that of PostgreSQL", Complexity: "O(1)", Syntax: "numreplicas timeout", now: wait},
+			Summary: "Returns 0: replication is that of PostgreSQL", Complexity: "O(1)", Syntax: "numreplicas timeout", now: wait},
 	}
 }
 
@@ -72,36 +72,36 @@ func monitorCommands() []*Command {
 		return func(c *Conn, _ [][]byte, reply []byte) []byte { return resp.AppendVerbatim(reply, c.proto, s) }
 	}
 	usage := &Command{Name: "usage", Arity: -3, Flags: "readonly", Keys: subKey("RO"), Syntax: "key [SAMPLES count]", Since: "4.0.0", ACL: "",
-		Summary: "Answers about how many bytes a key takes in its table", Complexity: "O(1)", call: memoryUsage}
+		Summary: "Returns about how many bytes a key takes in its table", Complexity: "O(1)", call: memoryUsage}
 	return []*Command{
-		{Name: "slowlog", Arity: -2, Group: "server", Since: "2.2.12", Summary: "Answers that no command was slow", Complexity: "O(1)",
+		{Name: "slowlog", Arity: -2, Group: "server", Since: "2.2.12", Summary: "Returns that no command was slow", Complexity: "O(1)",
 			Note: "Slow statements are in the log of PostgreSQL (log_min_duration_statement).",
 			Sub: []*Command{
-				sub("get", -2, logging, "request_policy:all_nodes nondeterministic_output", "[count]", "2.2.12", "Answers no entries", slowlogGet),
-				sub("len", 2, logging, "request_policy:all_nodes response_policy:agg_sum nondeterministic_output", "", "2.2.12", "Answers 0", fixed(resp.Zero)),
+				sub("get", -2, logging, "request_policy:all_nodes nondeterministic_output", "[count]", "2.2.12", "Returns no entries", slowlogGet),
+				sub("len", 2, logging, "request_policy:all_nodes response_policy:agg_sum nondeterministic_output", "", "2.2.12", "Returns 0", fixed(resp.Zero)),
 				sub("reset", 2, logging, nodes+" response_policy:all_succeeded", "", "2.2.12", "Accepted", fixed(resp.OK)),
-				help("6.2.0", "", "SLOWLOG", "GET [<count>]", "    Answer no entries.", "LEN", "    Answer 0.", "RESET", "    Accepted."),
+				help("6.2.0", "", "SLOWLOG", "GET [<count>]", "    Return no entries.", "LEN", "    Return 0.", "RESET", "    Accepted."),
 			}},
-		{Name: "latency", Arity: -2, Group: "server", Since: "2.8.13", Summary: "Answers that no latency was recorded", Complexity: "O(1)",
+		{Name: "latency", Arity: -2, Group: "server", Since: "2.8.13", Summary: "Returns that no latency was recorded", Complexity: "O(1)",
 			Note: "Latencies are in /metrics.",
 			Sub: []*Command{
-				sub("latest", 2, admin, special, "", "2.8.13", "Answers no events", fixed(resp.EmptyArray)),
-				sub("history", 3, admin, special, "event", "2.8.13", "Answers no samples", fixed(resp.EmptyArray)),
-				sub("histogram", -2, admin, special, "[command [command ...]]", "7.0.0", "Answers no histograms", emptyMap),
-				sub("reset", -2, admin, nodes+" response_policy:all_succeeded", "[event [event ...]]", "2.8.13", "Answers 0", fixed(resp.Zero)),
-				sub("doctor", 2, admin, special, "", "2.8.13", "Answers a hint", text("Latencies are recorded in /metrics and by PostgreSQL.\n")),
-				help("2.8.13", "", "LATENCY", "DOCTOR", "    Answer a hint.", "HISTOGRAM [COMMAND ...]", "    Answer no histograms.",
-					"HISTORY <event>", "    Answer no samples.", "LATEST", "    Answer no events.", "RESET [<event> ...]", "    Answer 0."),
+				sub("latest", 2, admin, special, "", "2.8.13", "Returns no events", fixed(resp.EmptyArray)),
+				sub("history", 3, admin, special, "event", "2.8.13", "Returns no samples", fixed(resp.EmptyArray)),
+				sub("histogram", -2, admin, special, "[command [command ...]]", "7.0.0", "Returns no histograms", emptyMap),
+				sub("reset", -2, admin, nodes+" response_policy:all_succeeded", "[event [event ...]]", "2.8.13", "Returns 0", fixed(resp.Zero)),
+				sub("doctor", 2, admin, special, "", "2.8.13", "Returns a hint", text("Latencies are recorded in /metrics and by PostgreSQL.\n")),
+				help("2.8.13", "", "LATENCY", "DOCTOR", "    Return a hint.", "HISTOGRAM [COMMAND ...]", "    Return no histograms.",
+					"HISTORY <event>", "    Return no samples.", "LATEST", "    Return no events.", "RESET [<event> ...]", "    Return 0."),
 			}},
-		{Name: "memory", Arity: -2, Group: "server", Since: "4.0.0", Summary: "Answers about memory", Complexity: "Depends on the subcommand",
+		{Name: "memory", Arity: -2, Group: "server", Since: "4.0.0", Summary: "Returns about memory", Complexity: "Depends on the subcommand",
 			Sub: []*Command{
 				usage,
-				sub("doctor", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Answers a hint", text("The data is in PostgreSQL; run howdah doctor.\n")),
+				sub("doctor", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Returns a hint", text("The data is in PostgreSQL; run howdah doctor.\n")),
 				sub("purge", 2, "", "request_policy:all_shards response_policy:all_succeeded", "", "4.0.0", "Accepted", fixed(resp.OK)),
-				sub("stats", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Answers the memory of this process", memoryStats),
-				sub("malloc-stats", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Answers a hint", text("The allocator is that of the Go runtime; see /metrics.\n")),
-				help("4.0.0", "", "MEMORY", "DOCTOR", "    Answer a hint.", "MALLOC-STATS", "    Answer a hint.", "PURGE", "    Accepted.",
-					"STATS", "    Answer the memory of this process.", "USAGE <key> [SAMPLES <count>]", "    Answer about how many bytes a key takes."),
+				sub("stats", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Returns the memory of this process", memoryStats),
+				sub("malloc-stats", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Returns a hint", text("The allocator is that of the Go runtime; see /metrics.\n")),
+				help("4.0.0", "", "MEMORY", "DOCTOR", "    Return a hint.", "MALLOC-STATS", "    Return a hint.", "PURGE", "    Accepted.",
+					"STATS", "    Return the memory of this process.", "USAGE <key> [SAMPLES <count>]", "    Return about how many bytes a key takes."),
 			}},
 	}
 }

@@ -8,21 +8,21 @@ import (
 func stringReads() []*Command {
 	return []*Command{
 		{Name: "get", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO access"), Group: "string", Since: "1.0.0",
-			Summary: "Answers the value of a key", Complexity: "O(1)", Syntax: "key", call: get},
+			Summary: "Returns the value of a key", Complexity: "O(1)", Syntax: "key", call: get},
 		{Name: "mget", Arity: -2, Flags: "readonly fast", Keys: allKeys("RO access"), Group: "string", Since: "1.0.0",
 			Tips:    "request_policy:multi_shard",
-			Summary: "Answers the values of several keys, as of one moment", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: mget},
+			Summary: "Returns the values of several keys, as of one moment", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: mget},
 		{Name: "strlen", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO"), Group: "string", Since: "2.2.0",
-			Summary: "Answers the length of a value in bytes", Complexity: "O(1)", Syntax: "key", call: strlen},
+			Summary: "Returns the length of a value in bytes", Complexity: "O(1)", Syntax: "key", call: strlen},
 		{Name: "getrange", Arity: 4, Flags: "readonly", Keys: oneKey("RO access"), Group: "string", Since: "2.4.0",
-			Summary: "Answers a part of a value", Complexity: "O(N) where N is the length of the value", Syntax: "key start end", call: getRange},
+			Summary: "Returns a part of a value", Complexity: "O(N) where N is the length of the value", Syntax: "key start end", call: getRange},
 		{Name: "substr", Arity: 4, Flags: "readonly", Keys: oneKey("RO access"), Group: "string", Since: "1.0.0",
 			Summary: "The old name of GETRANGE", Complexity: "O(N) where N is the length of the value", Syntax: "key start end", call: getRange},
 		{Name: "getdel", Arity: 2, Flags: "write fast", Keys: oneKey("RW access delete"), Group: "string", Since: "6.2.0",
-			Summary: "Answers the value of a key and removes it", Complexity: "O(1)", Syntax: "key", call: getDelete},
+			Summary: "Returns the value of a key and removes it", Complexity: "O(1)", Syntax: "key", call: getDelete},
 		{Name: "getex", Arity: -2, Flags: "write fast", Group: "string", Since: "6.2.0",
 			Keys:    []KeySpec{{Index: 1, Step: 1, Flags: "RW access update", Notes: "RW and UPDATE because it changes the TTL"}},
-			Summary: "Answers the value of a key and sets when it expires", Complexity: "O(1)",
+			Summary: "Returns the value of a key and sets when it expires", Complexity: "O(1)",
 			Syntax: "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]", call: getExpire},
 	}
 }
@@ -41,8 +41,16 @@ func replyValue(dst []byte, r *request) []byte {
 }
 
 func mget(r *request, args [][]byte) error {
+	if len(args) == 2 { // shares its row with other reads of the key
+		r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[1]), replyOneValue
+		return nil
+	}
 	r.call.Verb, r.call.Keys, r.reply = howdah.VerbGetMany, r.ownKeys(args[1:]), replyValues
 	return nil
+}
+
+func replyOneValue(dst []byte, r *request) []byte {
+	return replyValue(resp.AppendArray(dst, 1), r)
 }
 
 func replyValues(dst []byte, r *request) []byte {

@@ -89,13 +89,18 @@ func watch(t *task, args [][]byte) error {
 	if c.multi {
 		return refusal("ERR WATCH inside MULTI is not allowed")
 	}
-	call := howdah.Call{Verb: howdah.VerbStatMany, Keys: args[1:]}
-	if err := t.call(c.database, &call); err != nil {
+	versions := make([]howdah.Call, len(args)-1)
+	calls := make([]*howdah.Call, len(versions))
+	for i, key := range args[1:] {
+		versions[i] = howdah.Call{Verb: howdah.VerbStat, Key: key}
+		calls[i] = &versions[i]
+	}
+	if err := t.cache(c.database).Do(t.ctx, calls...); err != nil {
 		return err
 	}
 	c.set(func(s *session) {
-		for i, entry := range call.Entries {
-			s.watch(watchedKey{s.database, string(args[1+i]), entry.Version})
+		for _, call := range calls {
+			s.watch(watchedKey{s.database, string(call.Key), call.Result.Version})
 		}
 	})
 	t.out = append(t.out, resp.OK...)
