@@ -26,7 +26,6 @@ type state struct {
 
 	owner     string // of the schema howdah; "": there is none
 	mayOwn    bool   // the role may act as the owner
-	mayAdd    bool   // the role may create objects in the schema
 	foreign   bool   // the schema holds something, but nothing of ours
 	version   int    // the newest migration; 0: none
 	breaking  int    // the newest migration that is breaking and newer than ours; 0: none
@@ -46,7 +45,6 @@ func inspect(ctx context.Context, q Querier) (state, error) {
 		       pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'),
 		       coalesce(pg_catalog.pg_get_userbyid(n.nspowner)::text, ''),
 		       coalesce(pg_catalog.pg_has_role(n.nspowner, 'USAGE'), false),
-		       coalesce(pg_catalog.has_schema_privilege(n.oid, 'CREATE'), false),
 		       (SELECT count(*) = 2 FROM pg_catalog.pg_class AS c
 		        WHERE c.relnamespace = n.oid AND c.relkind = 'r' AND c.relname IN ('migration', 'meta')),
 		       NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid)
@@ -55,7 +53,7 @@ func inspect(ctx context.Context, q Querier) (state, error) {
 		FROM (VALUES ('howdah')) AS v (name)
 		LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = v.name`).
 		Scan(&s.role, &s.database, &s.server, &s.standby, &s.mayCreate,
-			&s.owner, &s.mayOwn, &s.mayAdd, &ours, &empty)
+			&s.owner, &s.mayOwn, &ours, &empty)
 	if err != nil {
 		return state{}, err
 	}
@@ -66,8 +64,8 @@ func inspect(ctx context.Context, q Querier) (state, error) {
 	err = readVersions(ctx, q, &s)
 	if sqlState(err) == "42501" {
 		return state{}, fail(ErrPermission,
-			"role %q may not read the schema howdah of database %q: connect as its owner %q, or run \"howdah migrate --runtime-role %s\" as the owner",
-			s.role, s.database, s.owner, s.role)
+			"role %q may not read the schema howdah of database %q: connect as its owner %q, or run \"howdah migrate --runtime-role NAME\" as the owner",
+			s.role, s.database, s.owner)
 	}
 	if err != nil {
 		// A schema of that name with other tables migration and meta.
