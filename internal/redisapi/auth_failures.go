@@ -46,7 +46,7 @@ func (c *Conn) wrongPassword(reply []byte) []byte {
 	if wait == 0 || c.task != nil { // a task is EXEC, of a client that knows the password
 		return resp.AppendError(reply, string(errWrongPassword))
 	}
-	c.block(func(t *task) {
+	c.block(c.ctx, func(t *task) {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {

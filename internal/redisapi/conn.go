@@ -15,9 +15,11 @@ type Conn struct {
 	info   Info
 	wake   func()
 	since  int64           // engine clock
-	ctx    context.Context // of tasks; ends with Close
+	ctx    context.Context // of tasks that write nothing; ends with Close
 	cancel context.CancelFunc
 	parser *resp.Parser
+
+	scratch []byte // the reply being made by the goroutine that feeds
 
 	// What the client has set. Written under mu by the goroutine that feeds
 	// or, while there is one, by the task; these read it without.
@@ -39,6 +41,9 @@ type Conn struct {
 	lastSeen   int64 // engine clock, for CLIENT LIST
 	lastCmd    *Command
 }
+
+// keepReplies is the memory for replies that an idle connection keeps.
+const keepReplies = 4 << 10
 
 func newConn(e *Engine, info Info, wake func()) *Conn {
 	c := &Conn{
@@ -221,7 +226,7 @@ func (c *Conn) Output(dst []byte) (out []byte, closing bool) {
 	c.told = false
 	dst = append(dst, c.ready...)
 	c.held -= len(c.ready)
-	c.ready = shrink(c.ready, keepArguments)
+	c.ready = shrink(c.ready, keepReplies)
 	// Take the ready ones off the queue; they are encoded without the lock,
 	// from the library's memory straight into dst.
 	first := c.head
@@ -258,8 +263,8 @@ func (c *Conn) Output(dst []byte) (out []byte, closing bool) {
 	return dst, closing
 }
 
-// Close forgets the connection: its tasks are cancelled, what it has started
-// goes on, without an answer. It may be called twice.
+// Close forgets the connection. What it has started goes on without an answer;
+// only tasks that write nothing are cancelled. It may be called twice.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	if c.closed {

@@ -64,10 +64,16 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 		}
 		c.start(r)
 	case cmd.now != nil:
-		c.answer(cmd, cmd.now(c, args, nil))
+		c.scratch = shrink(c.scratch, keepReplies)
+		c.scratch = cmd.now(c, args, c.scratch)
+		c.answer(cmd, c.scratch)
 	default:
 		owned := ownArgs(args)
-		c.block(func(t *task) {
+		ctx := c.ctx
+		if cmd.writes {
+			ctx = c.engine.ctx // as in Redis it goes on when the client leaves
+		}
+		c.block(ctx, func(t *task) {
 			start := c.engine.clock()
 			t.run(cmd, owned) // without a transaction: the error is in the reply
 			cmd.stats.add(c.engine.clock()-start, isError(t.out))

@@ -80,8 +80,9 @@ func globClass(p []byte, c byte) (in bool, rest []byte) {
 		case p[0] == ']':
 			return in != not, p
 		case len(p) >= 3 && p[1] == '-':
-			low, high := min(p[0], p[2]), max(p[0], p[2])
-			in = in || (low <= c && c <= high)
+			// Ranges compare as C's char does on x86: signed.
+			low, high := min(int8(p[0]), int8(p[2])), max(int8(p[0]), int8(p[2]))
+			in = in || low <= int8(c) && int8(c) <= high
 			p = p[2:]
 		default:
 			in = in || p[0] == c

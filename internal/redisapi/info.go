@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"strconv"
 	"strings"
 	"time"
 
@@ -158,7 +159,7 @@ func human(n int64) string {
 		f, unit = f/1024, unit+1
 	}
 	if unit == 0 {
-		return itoa(n) + "B"
+		return strconv.FormatInt(n, 10) + "B"
 	}
 	return fmt.Sprintf("%.2f%c", f, units[unit])
 }
@@ -180,13 +181,7 @@ func infoPersistence(w *infoWriter, t *task) {
 func infoStats(w *infoWriter, t *task) {
 	e := t.conn.engine
 	stats := e.Stats()
-	var hits, misses uint64
-	for _, cache := range e.options.DB.Stats().Caches {
-		for _, verb := range cache.Verbs {
-			hits += verb.Hits
-			misses += verb.Misses
-		}
-	}
+	hits, misses := e.lookups()
 	seconds := max(time.Since(time.Unix(0, e.stats.since.Load())).Seconds(), 1)
 	w.field("total_connections_received", stats.Connections)
 	w.field("total_commands_processed", stats.Commands)
@@ -206,6 +201,27 @@ func infoStats(w *infoWriter, t *task) {
 	w.field("unexpected_error_replies", 0)
 	w.field("total_error_replies", stats.errors())
 	w.zeros("dump_payload_sanitizations total_reads_processed total_writes_processed io_threaded_reads_processed io_threaded_writes_processed")
+}
+
+// lookups counts keys that reads found and missed, through any door of this
+// process.
+func (e *Engine) lookups() (hits, misses uint64) {
+	reads := make(map[string]bool)
+	for _, verb := range []howdah.Verb{
+		howdah.VerbGet, howdah.VerbGetEntry, howdah.VerbStat, howdah.VerbGetMany, howdah.VerbStatMany,
+		howdah.VerbGetDelete, howdah.VerbGetExpire,
+	} {
+		reads[verb.String()] = true
+	}
+	for _, cache := range e.options.DB.Stats().Caches {
+		for _, verb := range cache.Verbs {
+			if reads[verb.Verb] {
+				hits += verb.Hits
+				misses += verb.Misses
+			}
+		}
+	}
+	return hits, misses
 }
 
 func (s *Stats) errors() uint64 {

@@ -2,7 +2,6 @@ package redisapi
 
 import (
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
@@ -160,5 +159,3 @@ func clusterCommands() []*Command {
 		{Name: "asking", Arity: 1, Flags: "fast", Group: "cluster", ACL: "connection", Since: "3.0.0", Summary: "Refused: there is no Redis cluster", Complexity: "O(1)", now: disabled},
 	}
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -17,15 +17,15 @@ type task struct {
 	do   func(t *task) // appends its reply to out
 	mute bool
 
-	ctx context.Context
-	tx  pgx.Tx // EXEC: the transaction around it
+	ctx context.Context // without a deadline: the library bounds each of its calls
+	tx  pgx.Tx          // EXEC: the transaction around it
 	out []byte
 }
 
 // block gives the connection to a task, at once or when the calls in flight
 // are done. Feed starts nothing before it ends.
-func (c *Conn) block(do func(t *task)) {
-	t := &task{conn: c, do: do, mute: c.muted}
+func (c *Conn) block(ctx context.Context, do func(t *task)) {
+	t := &task{conn: c, do: do, mute: c.muted, ctx: ctx}
 	c.mu.Lock()
 	c.task = t
 	begin := c.inFlight == 0 && !c.closed
@@ -42,8 +42,6 @@ func (t *task) start() {
 	}
 	go func() {
 		defer t.conn.engine.tasks.Done()
-		// The library bounds each of its calls; what is longer says so.
-		t.ctx = t.conn.ctx
 		t.do(t)
 		t.end()
 	}()

@@ -1,0 +1,43 @@
+//go:build peers
+
+package redisapi
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestGlobOfRedis holds matchGlob against redis-server: random keys and
+// patterns of the bytes that matter.
+func TestGlobOfRedis(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	text := func(alphabet string, longest int) string {
+		b := make([]byte, 1+random.IntN(longest))
+		for i := range b {
+			b[i] = alphabet[random.IntN(len(alphabet))]
+		}
+		return string(b)
+	}
+	redis := dial(t, startRedis(t))
+	keys := make(map[string]bool)
+	for range 300 {
+		key := text("aabbc]-^*\\[\xff", 6)
+		keys[key] = true
+		redis.do("SET", key, "")
+	}
+	for range 3000 {
+		pattern := text("aabc[[]]-^*?\\\xff", 8)
+		found := make(map[string]bool)
+		for _, key := range elements(redis.do("KEYS", pattern)) {
+			found[key] = true
+		}
+		for key := range keys {
+			if got := pattern == "*" || matchGlob([]byte(pattern), []byte(key)); got != found[bulk(key)] {
+				t.Fatalf("pattern %q, key %q: %v, Redis says %v", pattern, key, got, found[bulk(key)])
+			}
+		}
+	}
+}
