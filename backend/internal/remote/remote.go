@@ -85,7 +85,7 @@ func Failure(store string, direction Direction, err error) error {
 	case direction == Write:
 		return fmt.Errorf("%w: %s: %w", howdah.ErrUnknownOutcome, store, err)
 	case isNet && netErr.Timeout():
-		return fmt.Errorf("%w: %s: %w", howdah.ErrTimeout, store, err)
+		return fmt.Errorf("%w: %s: %w: %w", howdah.ErrTimeout, store, context.DeadlineExceeded, err)
 	default:
 		return fmt.Errorf("%w: %s: %w", howdah.ErrUnavailable, store, err)
 	}
