@@ -141,6 +141,14 @@ func openDirect(ctx context.Context, databaseURL, cache string) (*direct, error)
 	if err != nil {
 		return nil, err
 	}
+	// Any read tells whether the cache exists.
+	if _, err := db.Cache(cache).Stat(ctx, ""); err != nil && !errors.Is(err, howdah.ErrMiss) {
+		_ = db.Close()
+		if errors.Is(err, howdah.ErrCacheNotFound) {
+			err = fmt.Errorf("there is no cache %q in this database: make it with SELECT howdah.create_cache('%s')", cache, cache)
+		}
+		return nil, err
+	}
 	engine, err := redisapi.New(redisapi.Options{DB: db, Database: func(int) string { return cache }})
 	if err != nil {
 		_ = db.Close()

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// The small commands behave alike against a server and against a database.
+func TestCommands(t *testing.T) {
+	url := pgtest.New(t)
+	p := serve(t, nil, "--database-url", url)
+	for name, target := range map[string]string{
+		"server":   "HOWDAH_SERVER=redis://" + p.redis,
+		"database": "HOWDAH_DATABASE_URL=" + url,
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := []string{target}
+			do := func(stdin string, args ...string) result { return execute(t, stdin, env, args...) }
+			ok := func(stdin string, args ...string) string {
+				t.Helper()
+				r := do(stdin, args...)
+				require.Equal(t, 0, r.code, r.err)
+				require.Empty(t, r.err)
+				return r.out
+			}
+			require.Empty(t, ok("", "set", "page:1", "one"))
+			require.Empty(t, ok("bytes \x00\xff\n", "set", "page:2", "-", "--ttl", "2h"))
+			require.Empty(t, ok("", "set", "other", "x", "--ttl", "90"))
+			require.Equal(t, "one", ok("", "get", "page:1"))
+			require.Equal(t, "bytes \x00\xff\n", ok("", "get", "page:2"))
+
+			require.Equal(t, "none\n", ok("", "ttl", "page:1"))
+			require.Regexp(t, `^(2h0m0s|1h59m)`, ok("", "ttl", "page:2"))
+			require.Regexp(t, `^1m(30s|29)`, ok("", "ttl", "other"))
+
+			require.ElementsMatch(t, []string{"page:1", "page:2"}, lines(ok("", "keys", "page:*")))
+			require.ElementsMatch(t, []string{"page:1", "page:2", "other"}, lines(ok("", "keys")))
+			require.Regexp(t, `(?m)^ *db0 .*\b3\b`, ok("", "stat"))
+
+			require.Equal(t, "2\n", ok("", "del", "page:1", "page:2", "absent"))
+			for _, command := range []string{"get", "ttl"} {
+				r := do("", command, "page:1")
+				require.Equal(t, 1, r.code)
+				require.Empty(t, r.out)
+				require.Equal(t, "howdah: no key \"page:1\"\n", r.err)
+			}
+			require.Equal(t, "1\n", ok("", "del", "other"))
+		})
+	}
+	t.Run("another cache", func(t *testing.T) {
+		query(t, url, "SELECT howdah.create_cache('pages')")
+		env := []string{"HOWDAH_DATABASE_URL=" + url, "HOWDAH_CACHE=pages"}
+		require.Equal(t, 0, execute(t, "", env, "set", "k", "v").code)
+		require.Equal(t, "v", execute(t, "", env, "get", "k").out)
+		require.Equal(t, 1, execute(t, "", env, "get", "k", "--cache", "db0").code, "flags beat the environment")
+	})
+}
+
+func TestServerPassword(t *testing.T) {
+	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t))
+	server := func(password string) string { return "redis://:" + password + "@" + p.redis }
+	require.Equal(t, 0, execute(t, "", nil, "set", "k", "v", "--server", server("hunter2")).code)
+	r := execute(t, "", nil, "get", "k", "--server", "redis://"+p.redis)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "asks for a password")
+	r = execute(t, "", nil, "get", "k", "--server", server("wrong"))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "refused the password")
+}
+
+func TestMigrateCommand(t *testing.T) {
+	url := pgtest.Empty(t)
+	env := []string{"HOWDAH_DATABASE_URL=" + url}
+	run := func(stdin string, args ...string) result {
+		return execute(t, stdin, env, append([]string{"migrate"}, args...)...)
+	}
+	require.Contains(t, run("", "--status").out, "not installed")
+	require.Contains(t, run("", "--print").out, "CREATE SCHEMA howdah")
+	require.Contains(t, run("", "--status").out, "not installed", "--print changes nothing")
+	require.Contains(t, run("").out, "installed schema version")
+	require.Contains(t, run("").out, "nothing to do")
+	status := run("", "--status").out
+	require.Contains(t, status, "to do:      nothing")
+	require.Contains(t, status, "db0")
+	require.Contains(t, execute(t, "", nil, "migrate", "--print").out, "CREATE SCHEMA howdah")
+
+	r := run("another name\n", "--uninstall")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.out, "table howdah.cache_db0")
+	require.Contains(t, r.err, "nothing was removed")
+	r = run("", "--uninstall")
+	require.Equal(t, 1, r.code, "no answer is no consent")
+	require.Contains(t, run("", "--status").out, "db0")
+
+	config, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	require.Equal(t, 0, run(config.Database+"\n", "--uninstall").code)
+	require.Contains(t, run("", "--status").out, "not installed")
+	require.Equal(t, 0, run("").code)
+	require.Equal(t, 0, run("", "--uninstall", "--yes").code)
+	require.Contains(t, run("", "--status").out, "not installed")
+}
+
+// A role with nothing but what --runtime-role gives serves; it cannot change
+// the schema.
+func TestRuntimeRole(t *testing.T) {
+	url := pgtest.New(t)
+	super := pgtest.SuperURL(url)
+	query(t, super, "DROP ROLE IF EXISTS howdah_test_runtime")
+	query(t, super, "CREATE ROLE howdah_test_runtime LOGIN PASSWORD 'runtime'")
+	t.Cleanup(func() {
+		conn, err := pgx.Connect(context.Background(), super)
+		require.NoError(t, err)
+		defer conn.Close(context.Background())
+		_, err = conn.Exec(context.Background(), "DROP OWNED BY howdah_test_runtime; DROP ROLE howdah_test_runtime")
+		require.NoError(t, err)
+	})
+	config, err := pgx.ParseConfig(pgtest.TCP(url))
+	require.NoError(t, err)
+	runtime := "postgres://howdah_test_runtime:runtime@" + addr(config) + "/" + config.Database + "?sslmode=disable"
+
+	r := execute(t, "", nil, "get", "k", "--database-url", runtime)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "--runtime-role")
+	r = execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_runtime")
+	require.Equal(t, 0, r.code, r.err)
+	p := serve(t, nil, "--database-url", runtime)
+	r = execute(t, "", nil, "set", "k", "v", "--server", "redis://"+p.redis)
+	require.Equal(t, 0, r.code, r.err)
+	r = execute(t, "", nil, "migrate", "--database-url", runtime, "--uninstall", "--yes")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "v", execute(t, "", nil, "get", "k", "--server", "redis://"+p.redis).out)
+}
+
+func addr(config *pgx.ConnConfig) string {
+	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+}
+
+func lines(text string) []string { return strings.Fields(text) }

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// binary is the program, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "howdah-cmd-")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "howdah")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	// pgtest.Main exits; what is left in the temporary folder is one file.
+	pgtest.Main(m)
+}
+
+// result is how a command ended.
+type result struct {
+	out, err string
+	code     int
+}
+
+// execute runs a command to its end.
+func execute(t *testing.T, stdin string, env []string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Env = append(cleanEnvironment(), env...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	_ = cmd.Run()
+	require.NoError(t, ctx.Err(), "the command did not end: %v", args)
+	return result{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
+}
+
+// cleanEnvironment is ours without what would be taken for flags.
+func cleanEnvironment() []string {
+	var env []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "HOWDAH_") {
+			env = append(env, variable)
+		}
+	}
+	return env
+}
+
+// process is a running "howdah serve".
+type process struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	redis string // host:port
+	http  string
+	log   bytes.Buffer // read it only after wait
+	read  chan struct{}
+}
+
+var readyLine = regexp.MustCompile(`msg="ready for (Redis|HTTP) clients" addr=(\S+)`)
+
+// serve starts a server on free ports and waits until it is ready.
+func serve(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, read: make(chan struct{})}
+	p.cmd = exec.Command(binary, append([]string{"serve", "--redis-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"}, args...)...)
+	p.cmd.Env = append(cleanEnvironment(), env...)
+	stderr, err := p.cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	ready := make(chan string, 2)
+	go func() {
+		defer close(p.read)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			fmt.Fprintln(&p.log, lines.Text())
+			if m := readyLine.FindStringSubmatch(lines.Text()); m != nil {
+				ready <- m[2]
+			}
+		}
+	}()
+	for _, addr := range []*string{&p.redis, &p.http} {
+		select {
+		case *addr = <-ready:
+		case <-p.read:
+			t.Fatalf("the server ended:\n%s", p.log.String())
+		case <-time.After(time.Minute):
+			t.Fatal("the server was not ready within a minute")
+		}
+	}
+	return p
+}
+
+// wait returns the exit code.
+func (p *process) wait() int {
+	p.t.Helper()
+	<-p.read
+	_ = p.cmd.Wait()
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Every mistake gets one sentence that says what to do, and exit code 1 or 2.
+func TestMistakes(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	url := pgtest.New(t)
+	newer := pgtest.New(t)
+	query(t, newer, "INSERT INTO howdah.migration (version, name, breaking) VALUES (9999, 'future', true)")
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	free := []string{"--redis-addr", "127.0.0.1:0", "--http-addr", "off"}
+	serve := func(args ...string) []string { return append(append([]string{"serve"}, free...), args...) }
+
+	for name, test := range map[string]struct {
+		args []string
+		env  []string
+		code int
+		want string
+	}{
+		"unknown command":          {[]string{"sevre"}, nil, 2, "howdah help"},
+		"unknown flag":             {[]string{"serve", "--prot", "1"}, nil, 2, "howdah serve --help"},
+		"argument":                 {[]string{"serve", "now"}, nil, 2, "usage: howdah serve"},
+		"bad number":               {serve("--max-clients", "many"), nil, 2, "--max-clients must be a whole number"},
+		"bad duration":             {serve("--timeout", "soon"), nil, 2, "--timeout must be a duration"},
+		"bad environment":          {serve(), []string{"HOWDAH_TIMEOUT=soon"}, 2, "HOWDAH_TIMEOUT must be a duration"},
+		"bad size":                 {serve("--max-request-bytes", "1 GB"), nil, 2, "--max-request-bytes must be"},
+		"bad log level":            {serve("--log-level", "loud"), nil, 2, "debug, info, warn or error"},
+		"bad log format":           {serve("--log-format", "xml"), nil, 2, "text or json"},
+		"two passwords":            {serve("--password", "hunter2", "--password-file", file), nil, 2, "not both"},
+		"empty password file":      {serve("--password-file", file), nil, 2, "is empty"},
+		"no password file":         {serve("--password-file", "/nowhere"), nil, 2, "--password-file"},
+		"not PostgreSQL":           {serve("--database-url", "mysql://u:hunter2@h/d"), nil, 1, "postgres://"},
+		"bad URL":                  {serve("--database-url", "postgres://u:hunter2@h:port/d"), nil, 1, "postgres://"},
+		"no server":                {serve("--database-url", "postgres://u:hunter2@127.0.0.1:1/d"), nil, 1, "127.0.0.1"},
+		"wrong database password":  {serve("--database-url", wrongPassword(url)), nil, 1, "password authentication failed"},
+		"not migrated":             {serve("--database-url", pgtest.Empty(t)), nil, 1, "howdah migrate --database-url"},
+		"schema too new":           {serve("--database-url", newer), nil, 1, "upgrade the program"},
+		"migrate, schema too new":  {[]string{"migrate", "--database-url", newer}, nil, 1, "upgrade the program"},
+		"open without a password":  {[]string{"serve", "--database-url", url, "--redis-addr", "0.0.0.0:0", "--http-addr", "off"}, nil, 1, "--password-file"},
+		"open without a token":     {[]string{"serve", "--database-url", url, "--redis-addr", "off", "--http-addr", "0.0.0.0:0"}, nil, 1, "--token-file"},
+		"port in use":              {[]string{"serve", "--database-url", url, "--redis-addr", taken.Addr().String(), "--http-addr", "off"}, nil, 1, "--redis-addr"},
+		"nothing to serve":         {[]string{"serve", "--redis-addr", "off", "--http-addr", "off"}, nil, 1, "nothing to serve"},
+		"data folder is a file":    {serve("--data-dir", file), nil, 1, file},
+		"data folder is read-only": {serve("--data-dir", "/proc/howdah"), nil, 1, "/proc/howdah"},
+		"migrate what":             {[]string{"migrate"}, nil, 2, "--database-url"},
+		"migrate two things":       {[]string{"migrate", "--status", "--print"}, nil, 2, "one of"},
+		"migrate, no such role":    {[]string{"migrate", "--database-url", url, "--runtime-role", "nobody_there"}, nil, 1, "CREATE ROLE"},
+		"get what":                 {[]string{"get"}, nil, 2, "usage: howdah get KEY"},
+		"get, bad server":          {[]string{"get", "k", "--server", "http://localhost"}, nil, 2, "redis://"},
+		"get, no server":           {[]string{"get", "k", "--server", "redis://:hunter2@127.0.0.1:1"}, nil, 1, "howdah serve"},
+		"get, cache of no server":  {[]string{"get", "k", "--cache", "pages"}, nil, 2, "--database-url"},
+		"get, no such cache":       {[]string{"get", "k", "--cache", "pages", "--database-url", url}, nil, 1, "pages"},
+		"get, invalid cache name":  {[]string{"get", "k", "--cache", "Pages!", "--database-url", url}, nil, 1, "name"},
+		"set, bad ttl":             {[]string{"set", "k", "v", "--ttl", "-1s"}, nil, 2, "--ttl must not be negative"},
+		"set, no ttl":              {[]string{"set", "k", "v", "--ttl", "0"}, nil, 2, "--ttl"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := execute(t, "", test.env, test.args...)
+			require.Equal(t, test.code, r.code, r.err)
+			lines := strings.Split(strings.TrimSpace(r.err), "\n")
+			last := lines[len(lines)-1]
+			require.True(t, strings.HasPrefix(last, "howdah: "), r.err)
+			require.Contains(t, last, test.want)
+			require.Less(t, len(last), 400, "too long for a sentence")
+			require.NotContains(t, r.err, "hunter2")
+			for _, line := range lines[:len(lines)-1] { // nothing else but log lines
+				require.True(t, strings.HasPrefix(line, "time="), r.err)
+			}
+			require.Empty(t, r.out)
+		})
+	}
+}
+
+// wrongPassword is the URL with a password that is not right, by TCP, where
+// one is asked for.
+func wrongPassword(url string) string {
+	config, err := pgx.ParseConfig(pgtest.TCP(url))
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("postgres://%s:hunter2@%s:%d/%s?sslmode=disable", config.User, config.Host, config.Port, config.Database)
+}
+
+func query(t *testing.T, url, sql string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	_, err = conn.Exec(t.Context(), sql)
+	require.NoError(t, err)
+}
+
+func TestServeAndStop(t *testing.T) {
+	p := serve(t, []string{"HOWDAH_DATABASE_URL=" + pgtest.New(t), "HOWDAH_PASSWORD=hunter2"}, "--max-clients", "100")
+	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.cmd.Process.Pid))
+	if err == nil {
+		require.NotContains(t, string(title), "hunter2")
+	}
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 0, p.wait(), p.log.String())
+	require.NotContains(t, p.log.String(), "hunter2")
+}
+
+// Secrets on the command line are gone from the process list.
+func TestProcessTitle(t *testing.T) {
+	url := pgtest.New(t)
+	p := serve(t, nil, "--database-url", url, "--password", "hunter2", "--token=hunter3")
+	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.cmd.Process.Pid))
+	if os.IsNotExist(err) {
+		t.Skip("no /proc on this system")
+	}
+	require.NoError(t, err)
+	require.Contains(t, string(title), "--password")
+	require.NotContains(t, string(title), "hunter")
+	require.NotContains(t, string(title), "postgres://")
+	// They still work.
+	require.Contains(t, execute(t, "", nil, "get", "k", "--server", "redis://:hunter2@"+p.redis).err, `no key "k"`)
+	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+	require.Equal(t, 0, p.wait(), p.log.String())
+}
+
+// A second signal does not wait for the first one's orderly end.
+func TestSecondSignal(t *testing.T) {
+	p := serve(t, nil, "--database-url", pgtest.New(t), "--shutdown-timeout", "1m")
+	conn, err := net.Dial("tcp", p.redis)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8388608\r\n%s\r\n", strings.Repeat("v", 8<<20))
+	require.NoError(t, err)
+	_, err = io.ReadFull(conn, make([]byte, len("+OK\r\n")))
+	require.NoError(t, err)
+	for range 8 { // replies that nobody reads keep the first signal busy
+		_, err = io.WriteString(conn, "GET k\r\n")
+		require.NoError(t, err)
+	}
+	_, err = io.ReadFull(conn, make([]byte, 1))
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-p.read:
+		t.Fatal("the server ended before its replies were read")
+	case <-time.After(300 * time.Millisecond):
+	}
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	began := time.Now()
+	require.Equal(t, 1, p.wait())
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.Contains(t, p.log.String(), "second signal")
+}
+
+func TestVersion(t *testing.T) {
+	r := execute(t, "", nil, "version")
+	require.Equal(t, 0, r.code)
+	require.Regexp(t, `^howdah \S+ \w+/\w+ go`, r.out)
+}
+
+func TestHelp(t *testing.T) {
+	r := execute(t, "", nil, "help")
+	require.Equal(t, 0, r.code)
+	for _, command := range []string{"serve", "migrate", "get", "set", "del", "ttl", "keys", "stat", "version"} {
+		require.Regexp(t, `(?m)^  `+command+` `, r.out)
+	}
+	require.Contains(t, execute(t, "", nil, "serve", "--help").out, "HOWDAH_SHUTDOWN_TIMEOUT")
+}
