@@ -102,10 +102,12 @@ func (db *DB) Ping(ctx context.Context) error {
 		return nil
 	case errors.Is(err, migrate.ErrTooNew):
 		return fmt.Errorf("%w: %w", ErrSchemaTooNew, err)
-	case errors.Is(err, migrate.ErrMissing):
+	case errors.Is(err, migrate.ErrMissing), errors.Is(err, migrate.ErrForeign):
 		return fmt.Errorf("%w: %w", ErrSchemaMissing, err)
 	case errors.Is(err, migrate.ErrPermission):
 		return fmt.Errorf("%w: %w", ErrPermission, err)
+	case errors.Is(err, migrate.ErrUnsupported):
+		return fmt.Errorf("howdah: %w", err)
 	default:
 		return failure(err, false, false)
 	}
