@@ -1,0 +1,53 @@
+// Howdah-bench measures Howdah beside Redis, Memcached and plain PostgreSQL,
+// and runs again what others have published about PostgreSQL as a cache.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+const usage = `howdah-bench measures Howdah beside Redis and plain PostgreSQL.
+
+  howdah-bench list                    what there is to run
+  howdah-bench run NAME... [flags]     run experiments ("all" for all of them)
+  howdah-bench report [flags]          write the results into docs/benchmarks.md
+
+Give -h after run or report for their flags.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	default:
+		fmt.Fprintln(os.Stderr, "howdah-bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		fmt.Print(usage)
+		return nil
+	}
+	switch args[0] {
+	case "list":
+		return list(args[1:])
+	case "run":
+		return runExperiments(ctx, args[1:])
+	case "report":
+		return writeReport(args[1:])
+	case "-h", "--help", "help":
+		fmt.Print(usage)
+		return nil
+	}
+	return fmt.Errorf("there is no command %q: use list, run or report", args[0])
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+
+	"github.com/howdah/howdah/bench/internal/report"
+	"github.com/howdah/howdah/bench/internal/result"
+)
+
+func writeReport(args []string) error {
+	set := flag.NewFlagSet("report", flag.ContinueOnError)
+	in := set.String("in", "results", "folder with the results; the newest of each experiment is used")
+	document := set.String("document", "../docs/benchmarks.md", "document that receives the numbers")
+	images := set.String("images", "../docs/img", "folder for the charts")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("report takes no arguments, but got %q", set.Args())
+	}
+	results, err := result.Latest(*in)
+	if err != nil {
+		return err
+	}
+	if len(results) == 0 {
+		return fmt.Errorf("there are no results in %s: run experiments first, or give --in", *in)
+	}
+	if err := report.Update(*document, *images, results); err != nil {
+		return err
+	}
+	fmt.Printf("%s holds the results of %d experiments\n", *document, len(results))
+	return nil
+}

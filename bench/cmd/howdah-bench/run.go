@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/bench/internal/experiment"
+	"github.com/howdah/howdah/bench/internal/machine"
+	"github.com/howdah/howdah/bench/internal/result"
+)
+
+// runFlags are those of "run" that are not options of an experiment.
+type runFlags struct {
+	names   []string
+	out     string
+	profile string
+	options experiment.Options
+}
+
+func parseRun(args []string) (runFlags, error) {
+	var f runFlags
+	var goroutines string
+	o := &f.options
+	set := flag.NewFlagSet("run", flag.ContinueOnError)
+	set.Usage = func() {
+		fmt.Fprintln(set.Output(), "howdah-bench run NAME... [flags]")
+		set.PrintDefaults()
+	}
+	set.BoolVar(&o.Quick, "quick", false, "short runs, which show that everything works")
+	set.BoolVar(&o.Force, "force", false, "run although the machine is not quiet")
+	set.StringVar(&f.out, "out", "results", "folder for the results")
+	set.StringVar(&o.DatabaseURL, "database-url", "", "PostgreSQL to use instead of starting one; as the owner of its database, which gets tables")
+	set.StringVar(&o.RedisURL, "redis-url", "", "Redis to use instead of starting one; its keys key:* are overwritten")
+	set.StringVar(&o.Howdah, "howdah", "", "path of the program howdah (default: it is built from the source)")
+	set.IntVar(&o.Rounds, "rounds", 0, "rounds of each measurement (default 5, quick 2)")
+	set.DurationVar(&o.Duration, "duration", 0, "of one measurement (default 2s, quick 300ms)")
+	set.StringVar(&goroutines, "goroutines", "", "comma-separated (default 1,16,64,256,1024)")
+	set.IntVar(&o.Workload.Keys, "keys", 0, "how many (default 100000)")
+	set.IntVar(&o.Workload.ValueSize, "value-size", 0, "bytes (default 250)")
+	set.Float64Var(&o.Workload.Zipf, "zipf", 0, "exponent above 1 for keys of unequal popularity (default: uniform)")
+	set.Float64Var(&o.Rate, "rate", 0, "requests a second of open loops (default 5000)")
+	set.StringVar(&f.profile, "cpu-profile", "", "write a CPU profile of this process")
+	// Names may stand before the flags and after them.
+	for len(args) > 0 {
+		if !strings.HasPrefix(args[0], "-") {
+			f.names, args = append(f.names, args[0]), args[1:]
+			continue
+		}
+		if err := set.Parse(args); err != nil {
+			return f, err
+		}
+		args = set.Args()
+	}
+	if len(f.names) == 0 {
+		return f, errors.New(`run what? Give names from "howdah-bench list", or all`)
+	}
+	for text := range strings.SplitSeq(goroutines, ",") {
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return f, fmt.Errorf("--goroutines %q: give numbers, such as 1,16,64", goroutines)
+		}
+		o.Goroutines = append(o.Goroutines, n)
+	}
+	return f, o.Complete()
+}
+
+// watch is how long we look at the machine before we trust it.
+const watch = 2 * time.Second
+
+func runExperiments(ctx context.Context, args []string) error {
+	f, err := parseRun(args)
+	if err != nil {
+		return err
+	}
+	chosen, err := experiment.Choose(f.names)
+	if err != nil {
+		return err
+	}
+	f.options.Command = commandLine(args)
+	if err := checkQuiet(&f.options); err != nil {
+		return err
+	}
+	if f.profile != "" {
+		file, err := os.Create(f.profile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	var failures []error
+	for _, e := range chosen {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := e.Missing(f.options); err != nil {
+			fmt.Printf("%s is left out: %v\n", e.Name, err)
+			failures = append(failures, fmt.Errorf("%s: %w", e.Name, err))
+			continue
+		}
+		if err := runOne(ctx, e, f); err != nil {
+			fmt.Println(err)
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+func runOne(ctx context.Context, e experiment.Experiment, f runFlags) error {
+	fmt.Printf("%s: %s\n", e.Name, e.Title)
+	f.options.Progress = func(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }
+	r, err := e.Do(ctx, f.options)
+	if err != nil {
+		return err
+	}
+	path, err := result.Save(f.out, r)
+	if err != nil {
+		return err
+	}
+	printRatios(r)
+	for _, v := range r.Verdicts {
+		fmt.Printf("  %q (%s): %s. Here: %s\n", v.Claim, v.Source, v.Word, v.Ours)
+	}
+	fmt.Printf("  %s\n", path)
+	return nil
+}
+
+// printRatios shows at once what the report will.
+func printRatios(r *result.Result) {
+	for _, x := range r.Ratios {
+		note := ""
+		if x.Target != 0 {
+			note = map[bool]string{true: "reached", false: "missed"}[x.Met()]
+			note = fmt.Sprintf("  target %g %s", x.Target, note)
+		}
+		fmt.Printf("  %-20s %-6s %s / %s: %.2f ± %.0f %%%s\n", x.Group, x.Case, x.Of, x.To, x.Median(), 100*result.Spread(x.Rounds), note)
+	}
+}
+
+// checkQuiet refuses a busy machine, or notes that it was told not to.
+func checkQuiet(o *experiment.Options) error {
+	err := machine.CheckQuiet(watch)
+	var busy *machine.BusyError
+	switch {
+	case err == nil:
+		o.Force = false // nothing had to be forced
+		return nil
+	case errors.As(err, &busy) && o.Force:
+		fmt.Printf("other programs use %.0f %% of this machine: the results will say so\n", 100*busy.Share)
+		return nil
+	}
+	return err
+}
+
+// commandLine is what a reader types to run this again, without passwords.
+func commandLine(args []string) string {
+	var kept []string
+	for _, a := range args {
+		if i := strings.Index(a, "://"); i >= 0 {
+			a = a[:i] + "://..."
+		}
+		kept = append(kept, a)
+	}
+	return "howdah-bench run " + strings.Join(kept, " ")
+}

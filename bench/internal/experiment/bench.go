@@ -1,0 +1,216 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/howdah/howdah/bench/internal/result"
+	"github.com/howdah/howdah/bench/internal/service"
+	"github.com/howdah/howdah/bench/internal/workload"
+)
+
+// Options are what the command line gives to every experiment.
+type Options struct {
+	Quick   bool // short: shows that everything works, not how fast it is
+	Force   bool // the machine is not quiet, and we were told to go on
+	Command string
+
+	DatabaseURL string // "": start a PostgreSQL
+	RedisURL    string // "": start a Redis
+	Howdah      string // path of the program; "": build it
+
+	Rounds     int           // 0: 5, quick 2
+	Duration   time.Duration // of one measurement; 0: 2 s, quick 300 ms
+	Goroutines []int         // nil: 1, 16, 64, 256, 1024
+	Workload   workload.Spec // zero fields have defaults
+	Rate       float64       // of open loops, requests/s; 0: 5000
+
+	// Progress hears a line now and then.
+	Progress func(format string, args ...any)
+}
+
+// Complete fills in the defaults and says what is wrong.
+func (o *Options) Complete() error {
+	pick := func(quick, full int) int {
+		if o.Quick {
+			return quick
+		}
+		return full
+	}
+	defaultTo(&o.Rounds, pick(2, 5))
+	defaultTo(&o.Duration, time.Duration(pick(300, 2000))*time.Millisecond)
+	defaultTo(&o.Workload.Keys, 100_000)
+	defaultTo(&o.Workload.ValueSize, 250)
+	defaultTo(&o.Rate, 5000)
+	if o.Goroutines == nil {
+		o.Goroutines = []int{1, 16, 64, 256, 1024}
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, ...any) {}
+	}
+	if o.Rounds < 1 || o.Duration < 0 || o.Rate < 0 {
+		return fmt.Errorf("%d rounds of %v at %g/s: none may be negative", o.Rounds, o.Duration, o.Rate)
+	}
+	for _, g := range o.Goroutines {
+		if g < 1 {
+			return fmt.Errorf("%d goroutines: there must be at least one", g)
+		}
+	}
+	return o.Workload.Validate()
+}
+
+func defaultTo[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// warmup precedes every measurement.
+func (o Options) warmup() time.Duration { return o.Duration / 4 }
+
+// scale is how much of a full experiment a quick one does.
+func (o Options) scale(full, quick int) int {
+	if o.Quick {
+		return quick
+	}
+	return full
+}
+
+// Bench is what an experiment runs on. Servers are started when they are
+// first asked for, and stopped with the experiment.
+type Bench struct {
+	Options
+	dir      string
+	postgres *service.PostgresServer
+	redis    *service.Server
+	howdah   string
+	stops    []func() error
+	versions map[string]string
+}
+
+func newBench(o Options) (*Bench, error) {
+	dir, err := os.MkdirTemp("", "howdah-bench-")
+	if err != nil {
+		return nil, err
+	}
+	// PostgreSQL runs as another user if we are root, and must pass through.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return &Bench{Options: o, dir: dir, versions: map[string]string{}}, nil
+}
+
+func (b *Bench) close() {
+	for i := len(b.stops) - 1; i >= 0; i-- {
+		if err := b.stops[i](); err != nil {
+			b.Progress("stopping: %v", err)
+		}
+	}
+	os.RemoveAll(b.dir)
+}
+
+// later runs at the end of the experiment, last first.
+func (b *Bench) later(stop func() error) { b.stops = append(b.stops, stop) }
+
+// Postgres is the server of this experiment.
+func (b *Bench) Postgres(ctx context.Context) (*service.PostgresServer, error) {
+	if b.postgres != nil {
+		return b.postgres, nil
+	}
+	var err error
+	if b.DatabaseURL != "" {
+		b.postgres, err = service.UsePostgres(ctx, b.DatabaseURL)
+	} else {
+		b.Progress("starting PostgreSQL")
+		b.postgres, err = service.StartPostgres(ctx, b.dir, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.versions["PostgreSQL"] = b.postgres.Version
+	b.later(b.postgres.Stop)
+	return b.postgres, nil
+}
+
+// Redis is the server of this experiment, without persistence.
+func (b *Bench) Redis(ctx context.Context) (*service.Server, error) {
+	if b.redis != nil {
+		return b.redis, nil
+	}
+	var err error
+	if b.RedisURL != "" {
+		b.redis, err = service.UseRedis(b.RedisURL)
+	} else {
+		b.redis, err = b.redisWith(ctx, "redis")
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.versions["Redis"] = b.redis.Version
+	return b.redis, nil
+}
+
+// redisWith starts a Redis with settings of its own.
+func (b *Bench) redisWith(ctx context.Context, name string, args ...string) (*service.Server, error) {
+	dir := filepath.Join(b.dir, name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	s, err := service.StartRedis(ctx, dir, args...)
+	if err != nil {
+		return nil, err
+	}
+	b.later(s.Stop)
+	b.versions["Redis"] = s.Version
+	return s, nil
+}
+
+// Serve runs "howdah serve" on the PostgreSQL of this experiment, which it
+// reaches by the Unix socket, as it does its private one.
+func (b *Bench) Serve(ctx context.Context) (*service.Server, error) {
+	pg, err := b.Postgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	program := b.Howdah
+	if program == "" {
+		b.Progress("building howdah")
+		if program, err = service.BuildHowdah(ctx, b.dir); err != nil {
+			return nil, err
+		}
+	}
+	s, err := service.StartHowdah(ctx, program, pg.SocketURL)
+	if err != nil {
+		return nil, err
+	}
+	b.versions["howdah"] = s.Version
+	b.later(s.Stop)
+	return s, nil
+}
+
+// describe notes what was used.
+func (b *Bench) describe(r *result.Result) {
+	for name, version := range b.versions {
+		r.Versions[name] = version
+	}
+	if b.postgres != nil {
+		r.Set("PostgreSQL settings", b.postgres.Settings)
+	}
+}
+
+// turns lets contestants 0 to n-1 each have a turn in every round. Who begins
+// changes from round to round, so that nobody always follows the same one.
+func (b *Bench) turns(n int, turn func(contestant int) error) error {
+	for round := range b.Rounds {
+		for i := range n {
+			if err := turn((i + round) % n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+// Package experiment holds the experiments, a file each.
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/bench/internal/machine"
+	"github.com/howdah/howdah/bench/internal/result"
+	"github.com/howdah/howdah/bench/internal/service"
+)
+
+// Experiment is one question with a way to answer it.
+type Experiment struct {
+	Name  string
+	Title string
+	Needs []service.Program
+	Run   func(ctx context.Context, b *Bench, r *result.Result) error
+}
+
+// All are the experiments in the order in which they are listed and run.
+func All() []Experiment {
+	return []Experiment{
+		library(), redisBenchmark(), lockedRow(),
+		insertLatency(), keepalive(), fillfactor(), expiryIndex(), indexKind(),
+		columnTypes(), reapChunks(), durabilityParity(), bulkLoad(),
+	}
+}
+
+// Choose finds experiments by name; "all" is all of them.
+func Choose(names []string) ([]Experiment, error) {
+	all := All()
+	if len(names) == 1 && names[0] == "all" {
+		return all, nil
+	}
+	var chosen []Experiment
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(e Experiment) bool { return e.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no experiment %q: choose from %s, or all", name, strings.Join(namesOf(all), ", "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+func namesOf(all []Experiment) []string {
+	var names []string
+	for _, e := range all {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Missing returns an error that names the packages to install, if programs
+// are missing that an experiment needs and that no URL replaces.
+func (e Experiment) Missing(o Options) error {
+	for _, p := range e.Needs {
+		if p == service.Postgres && o.DatabaseURL != "" || p == service.Redis && o.RedisURL != "" {
+			continue
+		}
+		if _, err := p.Find(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Do runs an experiment on servers of its own and returns what it found.
+func (e Experiment) Do(ctx context.Context, o Options) (*result.Result, error) {
+	b, err := newBench(o)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	r := &result.Result{
+		Experiment: e.Name, Title: e.Title, Date: time.Now().UTC().Truncate(time.Second),
+		Quick: o.Quick, Forced: o.Force, Command: o.Command, Machine: machine.Describe(), Versions: map[string]string{},
+	}
+	if err := e.Run(ctx, b, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	r.Seconds = time.Since(r.Date).Round(time.Second).Seconds()
+	b.describe(r)
+	return r, nil
+}

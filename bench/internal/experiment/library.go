@@ -1,0 +1,244 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/howdah/howdah/bench/internal/measure"
+	"github.com/howdah/howdah/bench/internal/result"
+	"github.com/howdah/howdah/bench/internal/rival"
+	"github.com/howdah/howdah/bench/internal/service"
+	"github.com/howdah/howdah/bench/internal/workload"
+)
+
+// library compares client libraries in one Go process.
+func library() Experiment {
+	return Experiment{
+		Name:  "library",
+		Title: "Libraries in one Go process: Howdah, plain pgx, go-redis, rueidis",
+		Needs: []service.Program{service.Postgres, service.Redis},
+		Run:   runLibrary,
+	}
+}
+
+// mix is a kind of load: a share of reads.
+type mix struct {
+	name  string
+	reads float64
+}
+
+var mixes = []mix{{"GET", 1}, {"SET", 0}, {"80 % GET, 20 % SET", 0.8}}
+
+// contestant is a rival with the processes that work for it.
+type contestant struct {
+	rival.Rival
+	parts []part
+}
+
+// poolSizes are those of which plain pgx gets the best, for each load.
+var poolSizes = []int{4, 16, 50}
+
+// arena holds the contestants of the experiment.
+type arena struct {
+	*Bench
+	result *result.Result
+	howdah *rival.Howdah
+	fixed  []contestant // Howdah, go-redis, rueidis
+	pgx    []contestant // one for each of poolSizes
+}
+
+func runLibrary(ctx context.Context, b *Bench, r *result.Result) error {
+	a := &arena{Bench: b, result: r}
+	if err := a.enter(ctx); err != nil {
+		return err
+	}
+	r.Set("workload", b.Workload.String())
+	r.Set("measurement", fmt.Sprintf("%d rounds of %v each after %v of warming up, in turns, closed loop", b.Rounds, b.Duration, b.warmup()))
+	r.Set("connections", "everybody by TCP on loopback")
+	for _, mix := range mixes {
+		for _, g := range b.Goroutines {
+			if err := a.compete(ctx, mix, g); err != nil {
+				return err
+			}
+		}
+		r.Charts = append(r.Charts, result.Chart{Kind: result.Lines, Title: mix.name + "/s by number of goroutines", Group: mix.name, Metric: throughput})
+	}
+	if err := a.latencies(ctx); err != nil {
+		return err
+	}
+	a.memory()
+	libraryRatios(r, b.Goroutines)
+	return nil
+}
+
+// enter starts the servers, makes the clients and loads every key.
+func (a *arena) enter(ctx context.Context) error {
+	pg, err := a.Postgres(ctx)
+	if err != nil {
+		return err
+	}
+	redis, err := a.Redis(ctx)
+	if err != nil {
+		return err
+	}
+	if a.howdah, err = rival.NewHowdahClass(ctx, pg.URL, "unlogged"); err != nil {
+		return err
+	}
+	rueidis, err := rival.NewRueidis(redis.Addr)
+	if err != nil {
+		return err
+	}
+	ofRedis, ofPostgres := []part{client(), server(redis.Process)}, []part{client(), database(pg.Process)}
+	goRedis := rival.NewGoRedis(redis.Addr, 0)
+	a.fixed = []contestant{{a.howdah, ofPostgres}, {goRedis, ofRedis}, {rueidis, ofRedis}}
+	if err := rival.CreatePgxTable(ctx, pg.URL); err != nil {
+		return err
+	}
+	for _, size := range poolSizes {
+		p, err := rival.NewPgx(ctx, pg.URL, size)
+		if err != nil {
+			return err
+		}
+		a.pgx = append(a.pgx, contestant{p, ofPostgres})
+	}
+	if sized, ok := goRedis.(interface{ PoolSize() int }); ok {
+		a.result.Set("go-redis", fmt.Sprintf("pool of %d connections (its default here)", sized.PoolSize()))
+	}
+	a.result.Set("rueidis", "auto-pipelining, client-side cache off")
+	a.result.Set("pgx", fmt.Sprintf("the best of pools of %s connections for each load", strings.Trim(fmt.Sprint(poolSizes), "[]")))
+	a.result.Set("Howdah", "the library's defaults, UNLOGGED cache")
+	for _, c := range append(a.fixed[:2:2], a.pgx[0]) { // rueidis shares go-redis's server, the pools a table
+		a.Progress("loading %d keys: %s", a.Workload.Keys, c.Name())
+		if err := rival.Load(ctx, c, a.Workload); err != nil {
+			return err
+		}
+	}
+	for _, c := range append(a.fixed, a.pgx...) {
+		a.later(c.Close)
+	}
+	return a.settle(ctx, pg.URL)
+}
+
+// settle vacuums what was loaded, so that no autovacuum begins while we
+// measure.
+func (a *arena) settle(ctx context.Context, url string) error {
+	db, err := connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer db.Close(ctx)
+	return db.run(ctx, "VACUUM ANALYZE", "CHECKPOINT")
+}
+
+// compete measures all contestants under one load.
+func (a *arena) compete(ctx context.Context, mix mix, goroutines int) error {
+	plain, err := a.bestPool(ctx, mix, goroutines)
+	if err != nil {
+		return err
+	}
+	all := append(a.fixed[:len(a.fixed):len(a.fixed)], plain)
+	return a.turns(len(all), func(i int) error {
+		c := all[i]
+		name, _, _ := strings.Cut(c.Name(), ", pool")
+		m := newMeter(c.parts...)
+		before := a.howdah.Counts()
+		s, err := measure.Closed(ctx, m.attach(a.load(c, mix, goroutines)))
+		if err != nil {
+			return err
+		}
+		which := strconv.Itoa(goroutines)
+		addClosed(a.result, mix.name, which, name, s)
+		m.add(a.result, mix.name, which, name, s.Requests)
+		a.Progress("%-20s %5d goroutines  %-28s %9.0f/s", mix.name, goroutines, c.Name(), s.Rate())
+		if c.Rival != rival.Rival(a.howdah) {
+			return nil
+		}
+		return a.checkHowdah(mix, which, goroutines, a.howdah.Counts().Since(before))
+	})
+}
+
+// checkHowdah holds the library's own counters against what is claimed: that
+// reads were hits, and that callers shared statements.
+func (a *arena) checkHowdah(mix mix, which string, goroutines int, n rival.Counts) error {
+	a.result.Add(mix.name, which, rival.HowdahName, batchSize, "keys", n.BatchSize())
+	if err := n.CheckAllHits(); err != nil {
+		return err
+	}
+	if goroutines >= 64 && n.BatchSize() < 2 {
+		return fmt.Errorf("%d goroutines made statements of %.1f keys: they did not share", goroutines, n.BatchSize())
+	}
+	return nil
+}
+
+func (a *arena) load(r rival.Rival, mix mix, goroutines int) measure.Load {
+	sources := make([]*workload.Source, goroutines)
+	for w := range sources {
+		sources[w] = workload.NewSource(a.Workload, w)
+	}
+	return measure.Load{
+		Workers: goroutines, Warmup: a.warmup(), Duration: a.Duration,
+		Do: func(ctx context.Context, w int) error {
+			return rival.Do(ctx, r, a.Workload, sources[w], mix.reads)
+		},
+	}
+}
+
+// bestPool tries plain pgx with each size of pool and returns the fastest.
+func (a *arena) bestPool(ctx context.Context, mix mix, goroutines int) (best contestant, err error) {
+	var most float64
+	for i, c := range a.pgx {
+		if i > 0 && goroutines <= poolSizes[i-1] {
+			break // a larger pool would not be filled
+		}
+		l := a.load(c, mix, goroutines)
+		l.Duration /= 2
+		s, err := measure.Closed(ctx, l)
+		if err != nil {
+			return best, err
+		}
+		if s.Rate() > most {
+			best, most = c, s.Rate()
+		}
+	}
+	return best, nil
+}
+
+// latencies offers everybody the same modest rate, which no closed loop does.
+func (a *arena) latencies(ctx context.Context) error {
+	const workers = 256
+	which := strconv.FormatFloat(a.Rate, 'f', -1, 64) + "/s"
+	all := append(a.fixed[:len(a.fixed):len(a.fixed)], a.pgx[1])
+	for _, mix := range mixes[:2] {
+		group := mix.name + " latency, open loop"
+		err := a.turns(len(all), func(i int) error {
+			name, _, _ := strings.Cut(all[i].Name(), ", pool")
+			m := newMeter(all[i].parts...)
+			s, err := measure.Open(ctx, m.attach(a.load(all[i], mix, workers)), a.Rate)
+			if err != nil {
+				return fmt.Errorf("%s: %w (choose a lower --rate)", all[i].Name(), err)
+			}
+			addOpen(a.result, group, which, name, s)
+			m.add(a.result, group, which, name, s.Requests)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memory notes what the servers hold for the same keys.
+func (a *arena) memory() {
+	which := fmt.Sprintf("%d keys", a.Workload.Keys)
+	for _, c := range a.fixed[:2] {
+		p := c.parts[1]
+		if !p.known() {
+			continue
+		}
+		name := map[string]string{rival.HowdahName: "PostgreSQL, both tables", rival.GoRedisName: "Redis"}[c.Name()]
+		a.result.Add("Memory of the server", which, name, "memory", "MB", p.process.MemoryMB())
+	}
+}

@@ -1,0 +1,99 @@
+package experiment
+
+import (
+	"github.com/howdah/howdah/bench/internal/machine"
+	"github.com/howdah/howdah/bench/internal/measure"
+	"github.com/howdah/howdah/bench/internal/result"
+)
+
+// Names of metrics that several experiments have.
+const (
+	throughput = "throughput"
+	p50        = "p50"
+	p99        = "p99"
+	p999       = "p99.9"
+	highest    = "max"
+	batchSize  = "keys a statement"
+	perSecond  = "/s"
+	ms         = "ms"
+)
+
+// part is a process whose CPU is reported apart.
+type part struct {
+	name    string // client, server or database
+	process machine.Process
+}
+
+func client() part                    { return part{"client", machine.Self()} }
+func server(p machine.Process) part   { return part{"server", p} }
+func database(p machine.Process) part { return part{"database", p} }
+func (p part) seconds() float64       { return p.process.CPUSeconds() }
+func (p part) known() bool            { return p.process.PID > 0 }
+
+// meter takes CPU seconds between the beginning and the end of a measurement.
+type meter struct {
+	parts         []part
+	before, after []float64
+	start, end    machine.Times
+}
+
+func newMeter(parts ...part) *meter {
+	m := &meter{}
+	for _, p := range parts {
+		if p.known() {
+			m.parts = append(m.parts, p)
+		}
+	}
+	return m
+}
+
+func (m *meter) begin() {
+	m.before = m.read()
+	m.start, _ = machine.ReadTimes()
+}
+
+func (m *meter) finish() {
+	m.end, _ = machine.ReadTimes()
+	m.after = m.read()
+}
+
+func (m *meter) read() []float64 {
+	out := make([]float64, len(m.parts))
+	for i, p := range m.parts {
+		out[i] = p.seconds()
+	}
+	return out
+}
+
+// add notes CPU seconds per million requests for each part, and how much of
+// the machine others used meanwhile.
+func (m *meter) add(r *result.Result, group, which, series string, requests int64) {
+	var ours float64
+	for i, p := range m.parts {
+		used := m.after[i] - m.before[i]
+		ours += used
+		r.Add(group, which, series, p.name+" CPU", "s per million", used/float64(requests)*1e6)
+	}
+	r.Add(group, which, series, "others' CPU", "% of the machine", 100*machine.Busy(m.start, m.end, ours))
+}
+
+// attach lets the meter run while a load is measured.
+func (m *meter) attach(l measure.Load) measure.Load {
+	l.Begin, l.End = m.begin, m.finish
+	return l
+}
+
+// addClosed notes throughput and latencies of a closed loop.
+func addClosed(r *result.Result, group, which, series string, s measure.Sample) {
+	r.Add(group, which, series, throughput, perSecond, s.Rate())
+	r.Add(group, which, series, p50, ms, s.Milliseconds(50))
+	r.Add(group, which, series, p99, ms, s.Milliseconds(99))
+}
+
+// addOpen notes the latencies of an open loop.
+func addOpen(r *result.Result, group, which, series string, s measure.Sample) {
+	r.Add(group, which, series, p99, ms, s.Milliseconds(99))
+	r.Add(group, which, series, p50, ms, s.Milliseconds(50))
+	r.Add(group, which, series, p999, ms, s.Milliseconds(99.9))
+	r.Add(group, which, series, highest, ms, float64(s.Latency.Max())/1e6)
+}

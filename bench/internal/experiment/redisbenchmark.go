@@ -1,0 +1,214 @@
+package experiment
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/howdah/howdah/bench/internal/result"
+	"github.com/howdah/howdah/bench/internal/rival"
+	"github.com/howdah/howdah/bench/internal/service"
+	"github.com/howdah/howdah/bench/internal/workload"
+)
+
+// redisBenchmark runs Redis's own benchmark against both servers.
+func redisBenchmark() Experiment {
+	return Experiment{
+		Name:  "redis-benchmark",
+		Title: "redis-benchmark against howdah serve and redis-server",
+		Needs: []service.Program{service.Postgres, service.Redis, service.RedisBenchmark},
+		Run:   runRedisBenchmark,
+	}
+}
+
+// pipeline is a way in which redis-benchmark sends.
+type pipeline struct {
+	name     string
+	depth    int
+	requests int
+	targets  map[string]float64
+}
+
+// target99 is how much longer than Redis's the 99th percentile may be where
+// nothing is pipelined.
+const target99 = 2.5
+
+const servedHowdah, servedRedis = "howdah serve", "redis-server"
+
+func runRedisBenchmark(ctx context.Context, b *Bench, r *result.Result) error {
+	redisServer, err := b.Redis(ctx)
+	if err != nil {
+		return err
+	}
+	howdahServer, err := b.Serve(ctx)
+	if err != nil {
+		return err
+	}
+	servers := []struct {
+		name  string
+		addr  string
+		parts []part
+	}{
+		{servedHowdah, howdahServer.Addr, []part{server(howdahServer.Process), database(b.postgres.Process)}},
+		{servedRedis, redisServer.Addr, []part{server(redisServer.Process)}},
+	}
+	for _, s := range servers {
+		if err := loadOver(ctx, s.addr, b.Workload); err != nil {
+			return fmt.Errorf("loading %s: %w", s.name, err)
+		}
+	}
+	r.Set("redis-benchmark", fmt.Sprintf("-c 50 -d %d -r %d, every key loaded before", b.Workload.ValueSize, b.Workload.Keys))
+	r.Set("howdah serve", "its defaults, UNLOGGED cache, PostgreSQL by Unix socket")
+	for _, p := range []pipeline{
+		{"plain", 1, b.scale(200_000, 20_000), map[string]float64{"GET": 0.6, "SET": 0.55}},
+		{"-P 16", 16, b.scale(1_000_000, 100_000), map[string]float64{"GET": 0.35, "SET": 0.2}},
+	} {
+		for _, verb := range []string{"GET", "SET"} {
+			err := b.turns(len(servers), func(i int) error {
+				s := servers[i]
+				return b.benchmark(ctx, r, s.name, s.addr, s.parts, verb, p)
+			})
+			if err != nil {
+				return err
+			}
+			r.Compare(verb, p.name, throughput, servedHowdah, servedRedis, p.targets[verb], false)
+			if p.depth == 1 {
+				r.Compare(verb, p.name, p99, servedHowdah, servedRedis, target99, true)
+				if n := len(r.Ratios) - 1; n >= 0 && r.Ratios[n].AtMost {
+					r.Ratios[n].Group += " p99"
+				}
+			}
+		}
+	}
+	for _, verb := range []string{"GET", "SET"} {
+		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: verb + "/s with 50 connections", Group: verb, Metric: throughput})
+	}
+	fair := r.Value("GET", "-P 16", servedRedis, throughput) / r.Value("GET", "-P 16", servedHowdah, throughput)
+	r.Verdicts = append(r.Verdicts, result.Verdict{
+		Claim:    "Redis as a cache answers 56 times as many requests as PostgreSQL",
+		Source:   "892,857/s (pipelined) against 15,946/s",
+		Ours:     fmt.Sprintf("%.1f times pipelined, %.1f times not", fair, r.Value("GET", "plain", servedRedis, throughput)/r.Value("GET", "plain", servedHowdah, throughput)),
+		Word:     map[bool]string{true: result.Refuted, false: result.Confirmed}[fair < 28],
+		Sentence: "The source compared pipelined requests with single ones; asked alike, by the same program, the gap is what stands here.",
+	})
+	return nil
+}
+
+// benchmark is one run of redis-benchmark.
+func (b *Bench) benchmark(ctx context.Context, r *result.Result, name, addr string, parts []part, verb string, p pipeline) error {
+	program, err := service.RedisBenchmark.Find()
+	if err != nil {
+		return err
+	}
+	before, err := missesOf(ctx, addr)
+	if err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(addr)
+	limit := 2 * time.Minute
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "-h", host, "-p", port, "-t", strings.ToLower(verb), "-c", "50",
+		"-d", strconv.Itoa(b.Workload.ValueSize), "-r", strconv.Itoa(b.Workload.Keys),
+		"-n", strconv.Itoa(p.requests), "-P", strconv.Itoa(p.depth), "--csv")
+	m := newMeter(parts...)
+	m.begin()
+	out, err := cmd.Output()
+	m.finish()
+	if err != nil {
+		return fmt.Errorf("redis-benchmark on %s: %w: %s", name, err, out)
+	}
+	row, err := parseBenchmark(string(out), verb)
+	if err != nil {
+		return err
+	}
+	b.Progress("%s %-6s %-14s %9.0f/s  p99 %.2f ms", verb, p.name, name, row.rate, row.p99)
+	r.Add(verb, p.name, name, throughput, perSecond, row.rate)
+	r.Add(verb, p.name, name, p50, ms, row.p50)
+	r.Add(verb, p.name, name, p99, ms, row.p99)
+	r.Add(verb, p.name, name, highest, ms, row.max)
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	r.Add(verb, p.name, name, "client CPU", "s per million", used.Seconds()/float64(p.requests)*1e6)
+	for i, part := range m.parts {
+		r.Add(verb, p.name, name, part.name+" CPU", "s per million", (m.after[i]-m.before[i])/float64(p.requests)*1e6)
+	}
+	after, err := missesOf(ctx, addr)
+	if err == nil && after != before {
+		err = fmt.Errorf("%s counted %d misses: the keys were not all there", name, after-before)
+	}
+	return err
+}
+
+// benchmarkRow is a line of redis-benchmark --csv; times in milliseconds.
+type benchmarkRow struct{ rate, p50, p99, max float64 }
+
+func parseBenchmark(out, verb string) (row benchmarkRow, err error) {
+	lines := csv.NewReader(strings.NewReader(out))
+	lines.FieldsPerRecord = -1
+	records, err := lines.ReadAll()
+	if err != nil || len(records) == 0 {
+		return row, fmt.Errorf("redis-benchmark did not print CSV: %q", out)
+	}
+	column := map[string]int{}
+	for i, name := range records[0] {
+		column[name] = i
+	}
+	for _, record := range records[1:] {
+		if record[0] != verb {
+			continue
+		}
+		for name, field := range map[string]*float64{
+			"rps": &row.rate, "p50_latency_ms": &row.p50, "p99_latency_ms": &row.p99, "max_latency_ms": &row.max,
+		} {
+			i, ok := column[name]
+			if !ok || i >= len(record) {
+				return row, fmt.Errorf("redis-benchmark printed no %s: version 7.0 or newer is needed", name)
+			}
+			if *field, err = strconv.ParseFloat(record[i], 64); err != nil {
+				return row, fmt.Errorf("redis-benchmark, %s: %w", name, err)
+			}
+		}
+		return row, nil
+	}
+	return row, fmt.Errorf("redis-benchmark printed no line for %s: %q", verb, out)
+}
+
+// loadOver stores every key that redis-benchmark will ask for.
+func loadOver(ctx context.Context, addr string, spec workload.Spec) error {
+	r := rival.NewGoRedis(addr, 64)
+	defer r.Close()
+	if err := rival.Load(ctx, r, spec); err != nil {
+		return err
+	}
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	// Keys of the workload are named as redis-benchmark names its own.
+	n, err := c.DBSize(ctx).Result()
+	if err == nil && n < int64(spec.Keys) {
+		err = fmt.Errorf("%d keys were loaded, %d are there", spec.Keys, n)
+	}
+	return err
+}
+
+// missesOf reads keyspace_misses of INFO.
+func missesOf(ctx context.Context, addr string) (int64, error) {
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	info, err := c.Info(ctx, "stats").Result()
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "keyspace_misses:"); ok {
+			return strconv.ParseInt(value, 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s does not tell keyspace_misses", addr)
+}

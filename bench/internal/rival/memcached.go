@@ -1,0 +1,35 @@
+package rival
+
+import (
+	"context"
+
+	"github.com/bradfitz/gomemcache/memcache"
+)
+
+// MemcachedName is gomemcache in the report.
+const MemcachedName = "gomemcache"
+
+type memcached struct{ client *memcache.Client }
+
+// NewMemcached uses gomemcache with as many idle connections as callers.
+func NewMemcached(addr string, idle int) Rival {
+	client := memcache.New(addr)
+	client.MaxIdleConns = idle
+	return &memcached{client}
+}
+
+func (r *memcached) Name() string { return MemcachedName }
+
+func (r *memcached) Get(_ context.Context, key string) ([]byte, error) {
+	item, err := r.client.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	return item.Value, nil
+}
+
+func (r *memcached) Set(_ context.Context, key string, value []byte) error {
+	return r.client.Set(&memcache.Item{Key: key, Value: value})
+}
+
+func (r *memcached) Close() error { return r.client.Close() }

@@ -1,0 +1,66 @@
+package rival
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// PgxName is plain PostgreSQL in the report.
+const PgxName = "pgx, one statement a call"
+
+type plainPgx struct {
+	pool *pgxpool.Pool
+	size int
+}
+
+// CreatePgxTable makes the table that plain PostgreSQL is measured with: what
+// an application would write for itself.
+func CreatePgxTable(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, `
+		DROP TABLE IF EXISTS plain_cache;
+		CREATE UNLOGGED TABLE plain_cache (
+			key        text        PRIMARY KEY,
+			value      bytea       NOT NULL,
+			expires_at timestamptz NOT NULL DEFAULT 'infinity'
+		)`)
+	return err
+}
+
+// NewPgx uses a pool of connections and one prepared statement a call, on the
+// table of CreatePgxTable.
+func NewPgx(ctx context.Context, url string, size int) (Rival, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = int32(size)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return &plainPgx{pool, size}, nil
+}
+
+func (r *plainPgx) Name() string { return fmt.Sprintf("%s, pool of %d", PgxName, r.size) }
+
+func (r *plainPgx) Get(ctx context.Context, key string) (value []byte, err error) {
+	err = r.pool.QueryRow(ctx, `SELECT value FROM plain_cache WHERE key = $1 AND expires_at > now()`, key).Scan(&value)
+	return value, err
+}
+
+func (r *plainPgx) Set(ctx context.Context, key string, value []byte) error {
+	_, err := r.pool.Exec(ctx, `
+		INSERT INTO plain_cache (key, value) VALUES ($1, $2)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`, key, value)
+	return err
+}
+
+func (r *plainPgx) Close() error { r.pool.Close(); return nil }

@@ -1,0 +1,126 @@
+// Package service starts what an experiment measures, on loopback, from the
+// programs that are installed: PostgreSQL, Redis, Memcached and howdah itself.
+package service
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Program is one that must be installed.
+type Program struct {
+	Name    string
+	Package string // of Debian and Ubuntu; other systems name it alike
+}
+
+// The programs that experiments use.
+var (
+	Postgres       = Program{"postgres", "postgresql"}
+	PgBench        = Program{"pgbench", "postgresql-contrib"}
+	Redis          = Program{"redis-server", "redis-server"}
+	RedisBenchmark = Program{"redis-benchmark", "redis-tools"}
+	Memcached      = Program{"memcached", "memcached"}
+)
+
+// MissingError says which package to install.
+type MissingError struct{ Program Program }
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is not installed: install the package %s (apt-get install %s)", e.Program.Name, e.Program.Package, e.Program.Package)
+}
+
+// Find returns the path of a program: in PATH, or where Debian keeps
+// PostgreSQL's, the newest first.
+func (p Program) Find() (string, error) {
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	slices.SortFunc(dirs, func(a, b string) int { return major(b) - major(a) })
+	for _, dir := range dirs {
+		path := filepath.Join(dir, p.Name)
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	if path, err := exec.LookPath(p.Name); err == nil {
+		return path, nil
+	}
+	return "", &MissingError{p}
+}
+
+// Version is the first line that the program prints about itself.
+func (p Program) Version() string {
+	path, err := p.Find()
+	if err != nil {
+		return ""
+	}
+	out, _ := exec.Command(path, "--version").Output()
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return line
+}
+
+func major(dir string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+	return n
+}
+
+// process is a server that we started.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// launch starts a server and waits until it accepts connections.
+func launch(ctx context.Context, addr string, path string, args ...string) (*process, error) {
+	cmd := exec.Command(path, args...)
+	var said tail
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	go func() { cmd.Wait(); close(p.exited) }()
+	for {
+		if conn, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
+			conn.Close()
+			return p, nil
+		}
+		select {
+		case <-p.exited:
+			return nil, fmt.Errorf("%s ended: %s", filepath.Base(path), said.String())
+		case <-ctx.Done():
+			p.stop()
+			return nil, fmt.Errorf("%s did not listen on %s: %w", filepath.Base(path), addr, context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// stop asks the server to end, and after 10 s makes it.
+func (p *process) stop() {
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.exited:
+	case <-time.After(10 * time.Second):
+		p.cmd.Process.Kill()
+		<-p.exited
+	}
+}
+
+// freeAddr is a loopback address that nobody listens on now.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
