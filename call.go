@@ -52,7 +52,7 @@ const (
 	// VerbExpire sets Expiry on an existing key, under ExpireIf; an Expiry
 	// that is already past deletes it. ExpireNever changes only an entry that
 	// has a TTL. Results: Status: Miss if absent; with a condition NotStored
-	// if it is absent or the condition failed.
+	// if it is absent or the condition failed; ExpireNever counts as one.
 	VerbExpire
 	// VerbTouch extends the expiry of an existing key to Expiry, never
 	// shortening it. Results: Status.
