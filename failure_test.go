@@ -18,7 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
-func exec(t *testing.T, url string, sql ...string) {
+func runSQL(t *testing.T, url string, sql ...string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestOpenErrors(t *testing.T) {
 	ctx := t.Context()
 	empty := pgtest.Empty(t)
 	newer := pgtest.New(t)
-	exec(t, newer, `INSERT INTO howdah.migration (version, name, breaking) VALUES (9999, 'future', true)`)
+	runSQL(t, newer, `INSERT INTO howdah.migration (version, name, breaking) VALUES (9999, 'future', true)`)
 	for _, c := range []struct {
 		name, url string
 		opts      *howdah.Options
@@ -219,7 +219,7 @@ func TestRuntimeRole(t *testing.T) {
 	ctx := t.Context()
 	owner := pgtest.New(t)
 	role := "runtime_" + parseURL(t, owner).Path[1:]
-	exec(t, pgtest.SuperURL(owner), fmt.Sprintf(`CREATE ROLE %q LOGIN PASSWORD 'p'`, role))
+	runSQL(t, pgtest.SuperURL(owner), fmt.Sprintf(`CREATE ROLE %q LOGIN PASSWORD 'p'`, role))
 	t.Cleanup(func() {
 		conn, err := pgx.Connect(context.Background(), pgtest.SuperURL(owner))
 		require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestRuntimeRole(t *testing.T) {
 	u.User = url.UserPassword(role, "p")
 	_, err := howdah.Open(ctx, u.String(), patient)
 	require.ErrorIs(t, err, howdah.ErrPermission)
-	exec(t, owner, fmt.Sprintf(`SELECT howdah.grant_runtime('%s')`, role))
+	runSQL(t, owner, fmt.Sprintf(`SELECT howdah.grant_runtime('%s')`, role))
 	db := open(t, u.String(), nil)
 	cache := db.Cache("db0")
 	require.NoError(t, cache.Set(ctx, "k", []byte("1"), 0))

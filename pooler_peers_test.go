@@ -1,0 +1,142 @@
+//go:build peers
+
+package howdah_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// throughPgbouncer puts a pgbouncer in transaction mode, with few server
+// connections, before a database, and returns the URL through it.
+func throughPgbouncer(t *testing.T, databaseURL string) string {
+	t.Helper()
+	path, err := exec.LookPath("pgbouncer")
+	require.NoError(t, err, "install pgbouncer: this test cannot run without it")
+	u := parseURL(t, pgtest.TCP(databaseURL))
+	password, _ := u.User.Password()
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+
+	dir, err := os.MkdirTemp("", "howdah-pgbouncer-")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		return file
+	}
+	users := write("users", fmt.Sprintf("%q %q\n", u.User.Username(), password))
+	config := write("pgbouncer.ini", fmt.Sprintf(`[databases]
+* = host=127.0.0.1 port=%s
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %s
+unix_socket_dir =
+auth_type = plain
+auth_file = %s
+pool_mode = transaction
+default_pool_size = 3
+max_client_conn = 200
+`, u.Port(), port, users))
+
+	cmd := exec.Command(path, config)
+	if os.Geteuid() == 0 { // pgbouncer refuses to run as root
+		nobody, err := user.Lookup("nobody")
+		require.NoError(t, err)
+		uid, _ := strconv.Atoi(nobody.Uid)
+		gid, _ := strconv.Atoi(nobody.Gid)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	u.Host = "127.0.0.1:" + port
+	q := u.Query()
+	q.Set("sslmode", "disable")
+	q.Set("pooler", "transaction")
+	u.RawQuery = q.Encode()
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", u.Host)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond, "pgbouncer does not listen")
+	return u.String()
+}
+
+// TestPgbouncer holds the contract through a pooler that gives every
+// transaction another server connection.
+func TestPgbouncer(t *testing.T) {
+	db := open(t, throughPgbouncer(t, pgtest.New(t)), nil)
+	for _, class := range []string{"unlogged", "async"} {
+		require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: class, Durability: class}))
+		t.Run(class, func(t *testing.T) {
+			for _, part := range contract {
+				t.Run(part.name, func(t *testing.T) {
+					part.test(t, &fixture{T: t, Cache: db.Cache(class), prefix: part.name + ":"})
+				})
+			}
+		})
+	}
+	t.Run("nothing stays behind on a server connection", func(t *testing.T) {
+		ctx := t.Context()
+		var refused atomic.Int32
+		together(32, func(i int) {
+			c := db.Cache([]string{"unlogged", "async"}[i%2])
+			for n := range 30 {
+				if err := c.Set(ctx, fmt.Sprint("k", i), []byte{byte(n)}, time.Minute); err != nil {
+					refused.Add(1)
+				}
+				got, err := c.Get(ctx, fmt.Sprint("k", i))
+				require.NoError(t, err)
+				require.Equal(t, []byte{byte(n)}, got)
+				var commit, seqscan, lock string
+				require.NoError(t, db.Pool().QueryRow(ctx, `SELECT current_setting('synchronous_commit'),
+					current_setting('enable_seqscan'), current_setting('lock_timeout')`).Scan(&commit, &seqscan, &lock))
+				require.Equal(t, []string{"on", "on", "0"}, []string{commit, seqscan, lock})
+			}
+		})
+		require.Zero(t, refused.Load())
+	})
+	t.Run("transactions", func(t *testing.T) {
+		ctx := t.Context()
+		c := db.Cache("unlogged")
+		rollback := errors.New("rolled back on purpose")
+		err := pgx.BeginFunc(ctx, db.Pool(), func(tx pgx.Tx) error {
+			require.NoError(t, c.With(tx).Set(ctx, "tx", []byte("v"), 0))
+			return rollback
+		})
+		require.ErrorIs(t, err, rollback)
+		_, err = c.Get(ctx, "tx")
+		require.ErrorIs(t, err, howdah.ErrMiss)
+		require.NoError(t, db.Transact(ctx, howdah.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+			return c.With(tx).Set(ctx, "tx", []byte("v"), 0)
+		}))
+	})
+}
