@@ -48,6 +48,10 @@ func runColumnTypes(ctx context.Context, b *Bench, r *result.Result) error {
 		if err != nil {
 			return err
 		}
+		// The statements' texts are the same, but the types behind them are not.
+		if err := d.DeallocateAll(ctx); err != nil {
+			return err
+		}
 		insert := fmt.Sprintf(`INSERT INTO types VALUES ($1, $2, %s)`, v.later)
 		read := fmt.Sprintf(`SELECT payload FROM types WHERE id = $1 AND %s`, v.live)
 		var payload any = document

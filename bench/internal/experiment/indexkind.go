@@ -85,6 +85,9 @@ func runIndexKind(ctx context.Context, b *Bench, r *result.Result) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
+		if err := d.DeallocateAll(ctx); err != nil {
+			return err
+		}
 		src := workload.NewSource(b.Workload, i)
 		for at := 0; at < rows; at += batch {
 			keys, values := batchOf(src, batch, func(j int) int { return at + j })

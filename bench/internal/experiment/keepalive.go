@@ -42,12 +42,6 @@ func runKeepalive(ctx context.Context, b *Bench, r *result.Result) error {
 	if err != nil {
 		return err
 	}
-	pool, err := pgxpool.New(ctx, url+"&pool_max_conns=16")
-	if err != nil {
-		return err
-	}
-	b.later(func() error { pool.Close(); return nil })
-
 	variants := []struct {
 		name     string
 		everyOne bool // UPDATE with every read
@@ -69,6 +63,11 @@ func runKeepalive(ctx context.Context, b *Bench, r *result.Result) error {
 		if err != nil {
 			return err
 		}
+		pool, err := pgxpool.New(ctx, withPool(url, workers))
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
 		sources := make([]*workload.Source, workers)
 		for w := range sources {
 			sources[w] = workload.NewSource(spec, w)
@@ -145,6 +144,7 @@ func runKeepalive(ctx context.Context, b *Bench, r *result.Result) error {
 		if err != nil {
 			return err
 		}
+		pool.Close() // sessions report what they counted when they end
 		least := int64(0)
 		if v.everyOne {
 			least = s.Requests

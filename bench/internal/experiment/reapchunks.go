@@ -90,7 +90,7 @@ func runReapChunks(ctx context.Context, b *Bench, r *result.Result) error {
 	if err != nil {
 		return err
 	}
-	pool, err := pgxpool.New(ctx, url+"&pool_max_conns=16")
+	pool, err := pgxpool.New(ctx, withPool(url, readers))
 	if err != nil {
 		return err
 	}

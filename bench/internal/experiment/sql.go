@@ -47,6 +47,15 @@ func (b *Bench) sqlURL(ctx context.Context) (string, error) {
 	return pg.URL, nil
 }
 
+// withPool sets the size of a pool in a URL.
+func withPool(url string, size int) string {
+	separator := "?"
+	if strings.Contains(url, "?") {
+		separator = "&"
+	}
+	return fmt.Sprintf("%s%spool_max_conns=%d", url, separator, size)
+}
+
 // run executes statements one after another. What only a superuser may do is
 // left out for others: it makes numbers steadier, not different.
 func (d *db) run(ctx context.Context, statements ...string) error {
