@@ -38,8 +38,8 @@ func TestCommands(t *testing.T) {
 			require.Equal(t, "bytes \x00\xff\n", ok("", "get", "page:2"))
 
 			require.Equal(t, "none\n", ok("", "ttl", "page:1"))
-			require.Regexp(t, `^(2h0m0s|1h59m)`, ok("", "ttl", "page:2"))
-			require.Regexp(t, `^1m(30s|29)`, ok("", "ttl", "other"))
+			require.Regexp(t, `^(2h|1h59m)`, ok("", "ttl", "page:2"))
+			require.Regexp(t, `^1m`, ok("", "ttl", "other"))
 
 			require.ElementsMatch(t, []string{"page:1", "page:2"}, lines(ok("", "keys", "page:*")))
 			require.ElementsMatch(t, []string{"page:1", "page:2", "other"}, lines(ok("", "keys")))

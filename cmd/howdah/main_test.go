@@ -22,20 +22,13 @@ import (
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
-// binary is the program, built once.
-var binary string
+// asProgram in the environment makes the test binary the program itself.
+const asProgram = "TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "howdah-cmd-")
-	if err != nil {
-		panic(err)
+	if os.Getenv(asProgram) != "" {
+		main()
 	}
-	binary = filepath.Join(dir, "howdah")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	// pgtest.Main exits; what is left in the temporary folder is one file.
 	pgtest.Main(m)
 }
 
@@ -50,7 +43,7 @@ func execute(t *testing.T, stdin string, env []string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(cleanEnvironment(), env...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errOut bytes.Buffer
@@ -60,9 +53,10 @@ func execute(t *testing.T, stdin string, env []string, args ...string) result {
 	return result{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
 }
 
-// cleanEnvironment is ours without what would be taken for flags.
+// cleanEnvironment is that of the program: ours without what it would take for
+// flags.
 func cleanEnvironment() []string {
-	var env []string
+	env := []string{asProgram + "=1"}
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "HOWDAH_") {
 			env = append(env, variable)
@@ -87,7 +81,7 @@ var readyLine = regexp.MustCompile(`msg="ready for (Redis|HTTP) clients" addr=(\
 func serve(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, read: make(chan struct{})}
-	p.cmd = exec.Command(binary, append([]string{"serve", "--redis-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"}, args...)...)
+	p.cmd = exec.Command(os.Args[0], append([]string{"serve", "--redis-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"}, args...)...)
 	p.cmd.Env = append(cleanEnvironment(), env...)
 	stderr, err := p.cmd.StderrPipe()
 	require.NoError(t, err)
@@ -127,7 +121,7 @@ func (p *process) wait() int {
 func TestMistakes(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer taken.Close()
+	t.Cleanup(func() { taken.Close() })
 	url := pgtest.New(t)
 	newer := pgtest.New(t)
 	query(t, newer, "INSERT INTO howdah.migration (version, name, breaking) VALUES (9999, 'future', true)")
@@ -180,6 +174,7 @@ func TestMistakes(t *testing.T) {
 		"set, no ttl":              {[]string{"set", "k", "v", "--ttl", "0"}, nil, 2, "--ttl"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := execute(t, "", test.env, test.args...)
 			require.Equal(t, test.code, r.code, r.err)
 			lines := strings.Split(strings.TrimSpace(r.err), "\n")
@@ -246,7 +241,7 @@ func TestProcessTitle(t *testing.T) {
 
 // A second signal does not wait for the first one's orderly end.
 func TestSecondSignal(t *testing.T) {
-	p := serve(t, nil, "--database-url", pgtest.New(t), "--shutdown-timeout", "1m")
+	p := serve(t, nil, "--database-url", pgtest.New(t), "--shutdown-timeout", "1m", "--timeout", "30s")
 	conn, err := net.Dial("tcp", p.redis)
 	require.NoError(t, err)
 	defer conn.Close()

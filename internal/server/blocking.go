@@ -124,7 +124,7 @@ func (c *blockingConn) write() {
 			return
 		}
 		if len(out) > 0 {
-			_ = c.nc.SetWriteDeadline(time.Now().Add(stallTimeout))
+			_ = c.nc.SetWriteDeadline(time.Now().Add(c.resp.limits.stallTimeout))
 			if _, err := c.nc.Write(out); err != nil {
 				return
 			}

@@ -17,9 +17,6 @@ const (
 	softOutput = 1 << 20
 	// keepOutput is how large a gathering buffer may stay between writes.
 	keepOutput = 256 << 10
-	// stallTimeout is how long a client may take nothing of a reply that
-	// waits for it before it is dropped.
-	stallTimeout = 60 * time.Second
 )
 
 // client is one RESP connection apart from its socket. One goroutine at a time
@@ -82,7 +79,7 @@ func (c *client) done() bool {
 // expired returns why the time of the connection is up, or "".
 func (c *client) expired(now time.Time, limits *respLimits) string {
 	switch {
-	case c.out.len() > 0 && now.Sub(c.stalled) > stallTimeout:
+	case c.out.len() > 0 && now.Sub(c.stalled) > limits.stallTimeout:
 		return "it does not read its replies"
 	case !c.conn.Authenticated() && now.Sub(c.opened) > limits.authTimeout:
 		return "it did not authenticate in time"

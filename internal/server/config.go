@@ -55,6 +55,10 @@ type Config struct {
 	// Default 10 s.
 	AuthTimeout time.Duration
 
+	// StallTimeout closes Redis connections that take nothing of a reply for
+	// so long. Default 60 s.
+	StallTimeout time.Duration
+
 	// Timeout, MaxConns and Pooler are those of howdah.Options.
 	Timeout  time.Duration
 	MaxConns int
@@ -101,7 +105,7 @@ func (c *Config) complete() error {
 		return errors.New("--max-clients must not be negative")
 	case c.MaxRequestBytes < 0 || c.MaxRequestBytes > 512<<20:
 		return errors.New("--max-request-bytes must be between 1 and 536870912 (512 MiB)")
-	case c.IdleTimeout < 0 || c.AuthTimeout < 0 || c.Timeout < 0 || c.ShutdownTimeout < 0:
+	case c.IdleTimeout < 0 || c.AuthTimeout < 0 || c.StallTimeout < 0 || c.Timeout < 0 || c.ShutdownTimeout < 0:
 		return errors.New("a timeout must not be negative")
 	case c.MaxConns < 0 || c.MaxConns == 1:
 		return errors.New("--max-conns must be at least 2")
@@ -121,6 +125,9 @@ func (c *Config) complete() error {
 	}
 	if c.AuthTimeout == 0 {
 		c.AuthTimeout = 10 * time.Second
+	}
+	if c.StallTimeout == 0 {
+		c.StallTimeout = 60 * time.Second
 	}
 	if c.ShutdownTimeout == 0 {
 		c.ShutdownTimeout = 10 * time.Second

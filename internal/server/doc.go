@@ -15,7 +15,7 @@
 //
 // Both keep the same promises: what a client sends is read no faster than it
 // can be answered and than the client takes its answers (TCP then slows the
-// client down), and a client that takes nothing for stallTimeout is dropped.
+// client down), and a client that takes nothing for Config.StallTimeout is dropped.
 //
 // The loop is written on epoll itself and not on an event-loop library such as
 // gnet, because these promises need a pause of reading and a notice that the

@@ -386,6 +386,25 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	})
+	t.Run("stalled", func(t *testing.T) {
+		drivers(t, func(t *testing.T, configure func(*Config)) {
+			s := start(t, func(c *Config) {
+				c.StallTimeout, c.Timeout = time.Second, 10*time.Second
+				configure(c)
+			})
+			c := s.dial()
+			c.send("SET", "k", strings.Repeat("v", 1<<20))
+			require.Equal(t, "OK", string(c.reply().Str))
+			for range 64 {
+				c.send("GET", "k")
+			}
+			other := s.dial()
+			require.Eventually(t, func() bool {
+				other.send("INFO", "clients")
+				return strings.Contains(string(other.reply().Str), "connected_clients:1\r\n")
+			}, 20*time.Second, 50*time.Millisecond)
+		})
+	})
 	t.Run("authentication", func(t *testing.T) {
 		drivers(t, func(t *testing.T, configure func(*Config)) {
 			s := start(t, func(c *Config) {

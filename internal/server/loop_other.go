@@ -2,10 +2,13 @@
 
 package server
 
-import "net"
+import (
+	"net"
+	"sync/atomic"
+)
 
 // loop exists on Linux only; elsewhere each connection has its goroutines.
-type loop struct{}
+type loop struct{ size atomic.Int64 }
 
 func newLoops(*respServer, int) ([]*loop, error) { return nil, nil }
 

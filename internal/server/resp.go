@@ -22,9 +22,10 @@ const maxClientsReply = "-ERR max number of clients reached\r\n"
 
 // respLimits are the bounds of connections that need no look at the protocol.
 type respLimits struct {
-	maxClients  int
-	idleTimeout time.Duration // 0: none
-	authTimeout time.Duration
+	maxClients   int
+	idleTimeout  time.Duration // 0: none
+	authTimeout  time.Duration
+	stallTimeout time.Duration
 }
 
 // respServer accepts RESP connections and drives them until shutdown.

@@ -32,7 +32,10 @@ func Run(ctx context.Context, config Config) error {
 	} else if ctx.Err() != nil {
 		err = nil // told to stop while still starting
 	}
-	return errors.Join(err, s.stop())
+	if err = errors.Join(err, s.stop()); err == nil {
+		config.Logger.Info("stopped")
+	}
+	return err
 }
 
 // server is what Run has started, in the order of the fields; stop goes the
@@ -114,7 +117,7 @@ func (s *server) serveRedis() error {
 	if err != nil {
 		return err
 	}
-	limits := respLimits{maxClients: c.MaxClients, idleTimeout: c.IdleTimeout, authTimeout: c.AuthTimeout}
+	limits := respLimits{c.MaxClients, c.IdleTimeout, c.AuthTimeout, c.StallTimeout}
 	if s.resp, err = newRESPServer(s.engine, limits, !c.Goroutines, c.Logger); err != nil {
 		return err
 	}
