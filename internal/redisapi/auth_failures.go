@@ -41,7 +41,7 @@ func (f *authFailures) delay(now time.Time) time.Duration {
 func (c *Conn) wrongPassword(reply []byte) []byte {
 	e := c.engine
 	e.stats.authFailures.Add(1)
-	e.options.Logger.Warn("wrong password", "client", c.info.RemoteAddr)
+	e.log("wrong password", "client", c.info.RemoteAddr)
 	wait := e.failures.delay(time.Now())
 	if wait == 0 || c.task != nil { // a task is EXEC, of a client that knows the password
 		return resp.AppendError(reply, string(errWrongPassword))

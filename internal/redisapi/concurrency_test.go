@@ -117,6 +117,45 @@ func TestTransactionsAreAtomic(t *testing.T) {
 	dial(t, s.addr()).want("*2\r\n$3\r\n-20\r\n$3\r\n220\r\n", "MGET", "a", "b")
 }
 
+// TestManyTransactions runs transactions of far more connections than
+// PostgreSQL is given, and plain commands beside them: none fails.
+func TestManyTransactions(t *testing.T) {
+	s := serve(t, Options{})
+	const clients, each = 150, 8
+	var work sync.WaitGroup
+	for i := range clients {
+		c := dial(t, s.addr())
+		work.Go(func() {
+			for j := range each {
+				key := fmt.Sprint("k", (i+j)%20)
+				var data []byte
+				for _, args := range [][]string{{"MULTI"}, {"INCR", key}, {"EXPIRE", key, "100"}, {"EXEC"}, {"GET", key}} {
+					data = resp.AppendCommand(data, args...)
+				}
+				c.send(data)
+				for range 3 {
+					c.reply()
+				}
+				if got := c.reply(); !strings.HasPrefix(got, "*2\r\n:") {
+					t.Errorf("EXEC: %q", got)
+				}
+				if got := c.reply(); got[0] != '$' {
+					t.Errorf("GET: %q", got)
+				}
+			}
+		})
+	}
+	work.Wait()
+	c, total := dial(t, s.addr()), 0
+	for i := range 20 {
+		n, _ := strconv.Atoi(strings.Split(c.do("GET", fmt.Sprint("k", i)), "\r\n")[1])
+		total += n
+	}
+	if total != clients*each {
+		t.Errorf("%d increments are there of %d", total, clients*each)
+	}
+}
+
 // TestForeignRowLock holds that a row which an open transaction of somebody
 // else holds delays only the commands for it.
 func TestForeignRowLock(t *testing.T) {

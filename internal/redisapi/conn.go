@@ -31,6 +31,7 @@ type Conn struct {
 	inFlight   int      // of them, those not done
 	queued     int      // of them, all
 	held       int      // bytes held by ready and the queue
+	expected   int      // bytes that a call in flight may bring, by experience
 	task       *task    // waits for the calls in flight, or runs
 	feeding    bool     // Feed runs: its caller will ask for Output
 	told       bool     // wake was called, Output was not
@@ -125,7 +126,7 @@ func (c *Conn) welcome(now int64) bool {
 
 func (c *Conn) room() bool {
 	o := &c.engine.options
-	return c.queued < o.MaxPending && c.held < o.MaxPendingBytes
+	return c.queued < o.MaxPending && c.held+c.inFlight*c.expected < o.MaxPendingBytes
 }
 
 // refuse answers input that is not RESP; nothing behind it is read.
@@ -195,6 +196,7 @@ func (c *Conn) finish(r *request) {
 	results := r.results()
 	r.size += results
 	c.held += results
+	c.expected = max(results, c.expected-c.expected/16)
 	var begin *task
 	if c.inFlight == 0 && c.task != nil {
 		begin = c.task

@@ -99,7 +99,7 @@ func hello(c *Conn, args [][]byte, reply []byte) []byte {
 	}
 	if !c.authenticated {
 		return resp.AppendError(reply, "NOAUTH HELLO must be called with the client already authenticated, "+
-			"otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client "+
+			"otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client "+
 			"and select the RESP protocol version at the same time")
 	}
 	if proto != 0 {

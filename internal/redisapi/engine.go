@@ -115,10 +115,12 @@ type Engine struct {
 	runID    string
 	keyspace keyspaceCache
 	failures authFailures
+	logged   atomic.Int64 // engine clock of the last entry in the log
 
 	ctx    context.Context // of every task; ends with Close
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
+	slots  chan struct{} // of tasks on the database
 
 	mu      sync.Mutex
 	closed  bool
@@ -149,6 +151,8 @@ func New(options Options) (*Engine, error) {
 	var id [20]byte
 	rand.Read(id[:]) // never fails
 	e.runID = hex.EncodeToString(id[:])
+	// Tasks leave half of the connections to the calls.
+	e.slots = make(chan struct{}, max(1, options.DB.Pool().Config().MaxConns/2))
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -198,6 +202,14 @@ func (e *Engine) connections() []*Conn {
 	return slices.SortedFunc(maps.Values(e.clients), func(a, b *Conn) int {
 		return cmp.Compare(a.id, b.id)
 	})
+}
+
+// log writes to the log, at most once a second.
+func (e *Engine) log(message string, args ...any) {
+	now, last := e.clock(), e.logged.Load()
+	if (last == 0 || now-last > int64(time.Second)) && e.logged.CompareAndSwap(last, now) {
+		e.options.Logger.Warn(message, args...)
+	}
 }
 
 // begin counts a task in, unless the engine is closed.

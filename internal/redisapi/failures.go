@@ -72,9 +72,12 @@ func (e *Engine) errorText(err error, writes bool) string {
 	case errors.Is(err, howdah.ErrPermission):
 		return "NOPERM the database role of the server lacks a privilege; grant it with howdah migrate --runtime-role"
 	case errors.Is(err, howdah.ErrCacheNotFound):
+		for number := 1; number < Databases; number++ {
+			e.exists[number].Store(false) // SELECT looks again
+		}
 		return "ERR this database has no cache in PostgreSQL; SELECT it again, or run howdah migrate"
 	}
-	e.options.Logger.Error("command failed", "error", err)
+	e.log("a command failed", "error", err)
 	return "ERR " + err.Error()
 }
 

@@ -18,11 +18,7 @@ import (
 // TestErrorText holds which failures clients repeat: those, and only those,
 // where nothing was written.
 func TestErrorText(t *testing.T) {
-	e, err := New(Options{DB: new(howdah.DB)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := serve(t, Options{}).engine
 	for _, test := range []struct {
 		err   error
 		read  string

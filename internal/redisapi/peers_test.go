@@ -58,9 +58,9 @@ func TestTranscriptsOfRedis(t *testing.T) {
 			tr := readTranscript(t, path)
 			var redis, howdah [2][]string
 			for i, proto := range []int{2, 3} {
-				redis[i] = tr.play(t, startRedis(t), proto)
+				redis[i] = tr.play(t, startRedis(t, "--requirepass", tr.password()), proto)
 				if *update {
-					howdah[i] = tr.play(t, serve(t, Options{}).addr(), proto)
+					howdah[i] = tr.play(t, serve(t, Options{Password: tr.password()}).addr(), proto)
 					continue
 				}
 				tr.compare(t, "", proto, redis[i])

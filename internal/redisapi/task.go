@@ -3,6 +3,7 @@ package redisapi
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
@@ -47,6 +48,25 @@ func (t *task) start() {
 	}()
 }
 
+// slotWait is how long a task waits for its turn on the database.
+const slotWait = 2 * time.Second
+
+// takeSlot waits until few enough other tasks use the database. Without an
+// error the caller gives the slot back.
+func (t *task) takeSlot() (release func(), err error) {
+	slots := t.conn.engine.slots
+	release = func() { <-slots }
+	timer := time.NewTimer(slotWait)
+	defer timer.Stop()
+	select {
+	case slots <- struct{}{}:
+		return release, nil
+	case <-t.ctx.Done():
+	case <-timer.C:
+	}
+	return nil, howdah.ErrOverloaded
+}
+
 // end hands back the reply and the connection.
 func (t *task) end() {
 	c := t.conn
@@ -85,11 +105,24 @@ func (t *task) call(number int, call *howdah.Call) error {
 	return t.cache(number).Do(t.ctx, call)
 }
 
+// runInTurn waits for a slot, unless the command is part of a transaction,
+// which has one, or EXEC, which takes it.
+func (t *task) runInTurn(cmd *Command, args [][]byte) error {
+	if t.tx == nil && !cmd.controls {
+		release, err := t.takeSlot()
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	return cmd.run(t, args)
+}
+
 // run runs one command that is not a call, and appends its reply. The error is
 // one that its transaction, if there is one, does not survive.
 func (t *task) run(cmd *Command, args [][]byte) error {
 	start := len(t.out)
-	err := cmd.run(t, args)
+	err := t.runInTurn(cmd, args)
 	if err == nil {
 		return nil
 	}

@@ -150,6 +150,11 @@ func (x *execution) run() error {
 	if !x.usesDatabase() {
 		return x.attempt(x.ctx, nil)
 	}
+	release, err := x.takeSlot()
+	if err != nil {
+		return err
+	}
+	defer release()
 	ctx := x.ctx
 	if x.takesLong() {
 		var cancel context.CancelFunc
@@ -158,7 +163,7 @@ func (x *execution) run() error {
 	}
 	x.prepareDatabases(ctx)
 	before := c.session
-	err := c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx pgx.Tx) error {
+	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx pgx.Tx) error {
 		c.set(func(s *session) { *s = before }) // an attempt may be the second
 		return x.attempt(ctx, tx)
 	})

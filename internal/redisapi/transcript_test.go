@@ -24,7 +24,8 @@ import (
 //	howdah= "-ERR ..."       what
 //	mask [0-9]+              what has to differ in the reply of the next command
 //
-// The same file is run in RESP2 and in RESP3, on empty databases.
+// The same file is run in RESP2 and in RESP3, on empty databases; files whose
+// names begin with "auth" on servers with the password "secret".
 type transcript struct {
 	path  string
 	steps []*step
@@ -99,7 +100,9 @@ func (tr *transcript) play(t *testing.T, addr string, proto int) []string {
 		c := clients[s.connection]
 		if c == nil {
 			c = dial(t, addr)
-			c.do("HELLO", strconv.Itoa(proto))
+			if tr.password() == "" {
+				c.do("HELLO", strconv.Itoa(proto))
+			}
 			clients[s.connection] = c
 		}
 		reply := c.do(s.args...)
@@ -109,6 +112,13 @@ func (tr *transcript) play(t *testing.T, addr string, proto int) []string {
 		replies = append(replies, reply)
 	}
 	return replies
+}
+
+func (tr *transcript) password() string {
+	if strings.HasPrefix(filepath.Base(tr.path), "auth") {
+		return "secret"
+	}
+	return ""
 }
 
 // compare holds replies against the recorded ones of a server, "" or "howdah".
@@ -156,7 +166,7 @@ func TestTranscripts(t *testing.T) {
 		for _, proto := range []int{2, 3} {
 			t.Run(fmt.Sprintf("%s/RESP%d", strings.TrimSuffix(filepath.Base(path), ".txt"), proto), func(t *testing.T) {
 				tr := readTranscript(t, path)
-				s := serve(t, Options{})
+				s := serve(t, Options{Password: tr.password()})
 				tr.compare(t, "howdah", proto, tr.play(t, s.addr(), proto))
 			})
 		}
