@@ -3,7 +3,9 @@ package main
 import (
 	"flag"
 	"fmt"
+	"slices"
 
+	"github.com/howdah/howdah/bench/internal/experiment"
 	"github.com/howdah/howdah/bench/internal/report"
 	"github.com/howdah/howdah/bench/internal/result"
 )
@@ -26,9 +28,21 @@ func writeReport(args []string) error {
 	if len(results) == 0 {
 		return fmt.Errorf("there are no results in %s: run experiments first, or give --in", *in)
 	}
+	inOrder(results)
 	if err := report.Update(*document, *images, results); err != nil {
 		return err
 	}
 	fmt.Printf("%s holds the results of %d experiments\n", *document, len(results))
 	return nil
+}
+
+// inOrder sorts results as "list" does: what matters to most readers first.
+func inOrder(results []*result.Result) {
+	place := map[string]int{}
+	for i, e := range experiment.All() {
+		place[e.Name] = i
+	}
+	slices.SortStableFunc(results, func(a, b *result.Result) int {
+		return place[a.Experiment] - place[b.Experiment]
+	})
 }

@@ -19,6 +19,7 @@ import (
 // runFlags are those of "run" that are not options of an experiment.
 type runFlags struct {
 	names   []string
+	flags   []string // as they were given
 	out     string
 	profile string
 	options experiment.Options
@@ -56,6 +57,7 @@ func parseRun(args []string) (runFlags, error) {
 		if err := set.Parse(args); err != nil {
 			return f, err
 		}
+		f.flags = append(f.flags, args[:len(args)-set.NArg()]...)
 		args = set.Args()
 	}
 	if len(f.names) == 0 {
@@ -86,7 +88,6 @@ func runExperiments(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	f.options.Command = commandLine(args)
 	if err := checkQuiet(&f.options); err != nil {
 		return err
 	}
@@ -121,6 +122,7 @@ func runExperiments(ctx context.Context, args []string) error {
 
 func runOne(ctx context.Context, e experiment.Experiment, f runFlags) error {
 	fmt.Printf("%s: %s\n", e.Name, e.Title)
+	f.options.Command = commandLine(e.Name, f.flags)
 	f.options.Progress = func(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }
 	r, err := e.Do(ctx, f.options)
 	if err != nil {
@@ -165,14 +167,15 @@ func checkQuiet(o *experiment.Options) error {
 	return err
 }
 
-// commandLine is what a reader types to run this again, without passwords.
-func commandLine(args []string) string {
-	var kept []string
-	for _, a := range args {
+// commandLine is what a reader types to run one experiment again, without
+// passwords.
+func commandLine(name string, flags []string) string {
+	kept := []string{"howdah-bench", "run", name}
+	for _, a := range flags {
 		if i := strings.Index(a, "://"); i >= 0 {
 			a = a[:i] + "://..."
 		}
 		kept = append(kept, a)
 	}
-	return "howdah-bench run " + strings.Join(kept, " ")
+	return strings.Join(kept, " ")
 }
