@@ -121,7 +121,7 @@ func TestTransactionsAreAtomic(t *testing.T) {
 // PostgreSQL is given, and plain commands beside them: none fails.
 func TestManyTransactions(t *testing.T) {
 	s := serve(t, Options{})
-	const clients, each = 150, 8
+	const clients, each = 80, 5
 	var work sync.WaitGroup
 	for i := range clients {
 		c := dial(t, s.addr())

@@ -221,3 +221,25 @@ func TestLargeValues(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestDatabaseDropped drops the cache of a selected database: commands say so,
+// and SELECT makes it again.
+func TestDatabaseDropped(t *testing.T) {
+	s := serve(t, Options{})
+	c := dial(t, s.addr())
+	c.want(resp.OK, "SELECT", "3")
+	c.want(resp.OK, "SET", "k", "v")
+	if err := s.db.DropCache(context.Background(), "db3"); err != nil {
+		t.Fatal(err)
+	}
+	const gone = "-ERR this database has no cache in PostgreSQL; SELECT it again, or run howdah migrate\r\n"
+	c.want(gone, "GET", "k")
+	c.want(gone, "SET", "k", "v")
+	c.want(gone, "KEYS", "*")
+	c.want(resp.OK, "MULTI")
+	c.want(resp.Queued, "INCR", "n")
+	c.want(gone, "EXEC")
+	c.want(resp.OK, "SELECT", "3")
+	c.want("$-1\r\n", "GET", "k")
+	c.want(resp.OK, "SET", "k", "v")
+}
