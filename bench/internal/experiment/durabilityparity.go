@@ -68,10 +68,7 @@ func runDurabilityParity(ctx context.Context, b *Bench, r *result.Result) error 
 			group, which := fmt.Sprintf("SET, %d goroutines", n), p.name
 			err := b.turns(len(all), func(i int) error {
 				c := all[i]
-				sources := make([]*workload.Source, n)
-				for w := range sources {
-					sources[w] = workload.NewSource(b.Workload, w)
-				}
+				sources := workload.NewSources(b.Workload, n)
 				m := newMeter(c.parts...)
 				s, err := measure.Closed(ctx, m.attach(measure.Load{Workers: n, Warmup: b.warmup(), Duration: b.Duration,
 					Do: func(ctx context.Context, w int) error { return rival.Do(ctx, c, b.Workload, sources[w], 0) }}))

@@ -88,7 +88,7 @@ func runIndexKind(ctx context.Context, b *Bench, r *result.Result) error {
 		if err := d.DeallocateAll(ctx); err != nil {
 			return err
 		}
-		src := workload.NewSource(b.Workload, i)
+		src := workload.NewSources(b.Workload, 1)[0]
 		for at := 0; at < rows; at += batch {
 			keys, values := batchOf(src, batch, func(j int) int { return at + j })
 			sql := v.write
@@ -191,7 +191,7 @@ func (b *Bench) perSecond(n int, work func() error) (float64, error) {
 func batchOf(src *workload.Source, n int, choose func(int) int) (keys []string, values [][]byte) {
 	for j := range n {
 		i := choose(j)
-		keys = append(keys, workload.Key(i))
+		keys = append(keys, src.Key(i))
 		values = append(values, append([]byte(nil), src.Value(i)...))
 	}
 	return keys, values

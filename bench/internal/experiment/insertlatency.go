@@ -79,7 +79,7 @@ func runInsertLatency(ctx context.Context, b *Bench, r *result.Result) error {
 		{"LOGGED, synchronous_commit=off, in a function", one("SELECT insert_async($1)")},
 		{"LOGGED, function with SET synchronous_commit=off", one("SELECT insert_async_in_vain($1)")},
 	}
-	src := workload.NewSource(workload.Spec{Keys: 1, ValueSize: 125}, 0)
+	src := workload.NewSources(workload.Spec{Keys: 1, ValueSize: 125}, 1)[0]
 	err = b.turns(len(variants), func(i int) error {
 		v := variants[i]
 		if err := d.run(ctx, "CHECKPOINT"); err != nil {

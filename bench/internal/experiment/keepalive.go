@@ -68,10 +68,7 @@ func runKeepalive(ctx context.Context, b *Bench, r *result.Result) error {
 			return err
 		}
 		defer pool.Close()
-		sources := make([]*workload.Source, workers)
-		for w := range sources {
-			sources[w] = workload.NewSource(spec, w)
-		}
+		sources := workload.NewSources(spec, workers)
 		var mu sync.Mutex
 		used := map[int64]bool{}
 		flush := func() error {

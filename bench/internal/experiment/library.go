@@ -173,10 +173,7 @@ func (a *arena) checkHowdah(mix mix, which string, goroutines int, n rival.Count
 }
 
 func (a *arena) load(r rival.Rival, mix mix, goroutines int) measure.Load {
-	sources := make([]*workload.Source, goroutines)
-	for w := range sources {
-		sources[w] = workload.NewSource(a.Workload, w)
-	}
+	sources := workload.NewSources(a.Workload, goroutines)
 	return measure.Load{
 		Workers: goroutines, Warmup: a.warmup(), Duration: a.Duration,
 		Do: func(ctx context.Context, w int) error {

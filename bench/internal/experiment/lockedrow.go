@@ -46,10 +46,7 @@ func runLockedRow(ctx context.Context, b *Bench, r *result.Result) error {
 	var refused atomic.Int64
 	var kind atomic.Value
 	run := func(series string, others int) error {
-		sources := make([]*workload.Source, workers)
-		for w := range sources {
-			sources[w] = workload.NewSource(b.Workload, w)
-		}
+		sources := workload.NewSources(b.Workload, workers)
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		waiting := make(chan struct{})
@@ -65,7 +62,7 @@ func runLockedRow(ctx context.Context, b *Bench, r *result.Result) error {
 		s, err := measure.Open(ctx, measure.Load{Workers: workers, Warmup: time.Second, Duration: hold - time.Second,
 			Do: func(ctx context.Context, w int) error {
 				i := sources[w].Next()
-				return cache.Set(ctx, workload.Key(i), sources[w].Value(i), howdah.NoExpiry)
+				return cache.Set(ctx, sources[w].Key(i), sources[w].Value(i), howdah.NoExpiry)
 			}}, b.Rate)
 		stop()
 		<-waiting

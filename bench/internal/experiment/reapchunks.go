@@ -106,10 +106,7 @@ func runReapChunks(ctx context.Context, b *Bench, r *result.Result) error {
 		if err != nil {
 			return err
 		}
-		sources := make([]*workload.Source, readers)
-		for w := range sources {
-			sources[w] = workload.NewSource(spec, w)
-		}
+		sources := workload.NewSources(spec, readers)
 		type reaped struct {
 			took, longest time.Duration
 			err           error

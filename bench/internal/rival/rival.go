@@ -24,12 +24,14 @@ type Rival interface {
 // Load stores every key of a workload.
 func Load(ctx context.Context, r Rival, spec workload.Spec) error {
 	const workers = 64
+	spec.Seed++ // other values than those that are measured
+	sources := workload.NewSources(spec, workers)
 	group, ctx := errgroup.WithContext(ctx)
 	for w := range workers {
 		group.Go(func() error {
-			src := workload.NewSource(spec, 1_000_000+w)
+			src := sources[w]
 			for i := w; i < spec.Keys; i += workers {
-				if err := r.Set(ctx, workload.Key(i), src.Value(i)); err != nil {
+				if err := r.Set(ctx, src.Key(i), src.Value(i)); err != nil {
 					return fmt.Errorf("loading %s: %w", r.Name(), err)
 				}
 			}
@@ -43,7 +45,7 @@ func Load(ctx context.Context, r Rival, spec workload.Spec) error {
 // write. The answer of a read is checked.
 func Do(ctx context.Context, r Rival, spec workload.Spec, src *workload.Source, reads float64) error {
 	i := src.Next()
-	key := workload.Key(i)
+	key := src.Key(i)
 	if reads < 1 && (reads == 0 || !src.Chance(reads)) {
 		if err := r.Set(ctx, key, src.Value(i)); err != nil {
 			return fmt.Errorf("%s, SET %s: %w", r.Name(), key, err)

@@ -48,30 +48,43 @@ const stampSize = 8
 // Source makes one goroutine's requests.
 type Source struct {
 	spec  Spec
+	names []string
+	noise []byte
 	rng   *rand.Rand
 	zipf  *rand.Zipf
-	noise []byte
 	value []byte
 }
 
 // noiseSize is how many random bytes values are cut from.
-const noiseSize = 1 << 16
+const noiseSize = 1 << 20
 
-// NewSource makes the source of one worker.
-func NewSource(s Spec, worker int) *Source {
-	seed := rand.NewPCG(s.Seed, uint64(worker))
-	src := &Source{spec: s, rng: rand.New(seed), value: make([]byte, s.ValueSize)}
-	if s.Zipf > 1 {
-		src.zipf = rand.NewZipf(src.rng, s.Zipf, 1, uint64(s.Keys-1))
+// NewSources makes the sources of n workers. What costs time or memory is made
+// once and shared, so that the harness itself uses as little as it can while
+// it measures.
+func NewSources(s Spec, n int) []*Source {
+	names := make([]string, s.Keys)
+	for i := range names {
+		names[i] = Key(i)
 	}
-	src.noise = make([]byte, noiseSize+s.ValueSize)
-	for i := 0; i < len(src.noise); i += 8 {
-		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], src.rng.Uint64())
-		copy(src.noise[i:], word[:])
+	noise := make([]byte, noiseSize+s.ValueSize)
+	rng := rand.New(rand.NewPCG(s.Seed, 0))
+	for i := 0; i+8 <= len(noise); i += 8 {
+		binary.LittleEndian.PutUint64(noise[i:], rng.Uint64())
 	}
-	return src
+	sources := make([]*Source, n)
+	for w := range sources {
+		src := &Source{spec: s, names: names, noise: noise, value: make([]byte, s.ValueSize)}
+		src.rng = rand.New(rand.NewPCG(s.Seed, uint64(w)+1))
+		if s.Zipf > 1 {
+			src.zipf = rand.NewZipf(src.rng, s.Zipf, 1, uint64(s.Keys-1))
+		}
+		sources[w] = src
+	}
+	return sources
 }
+
+// Key is the name of key number i.
+func (s *Source) Key(i int) string { return s.names[i] }
 
 // Next chooses a key.
 func (s *Source) Next() int {

@@ -7,7 +7,8 @@ import (
 
 func TestSourceIsRepeatableAndVaries(t *testing.T) {
 	spec := Spec{Keys: 1000, ValueSize: 250, Seed: 1}
-	a, b, other := NewSource(spec, 3), NewSource(spec, 3), NewSource(spec, 4)
+	first, second := NewSources(spec, 5), NewSources(spec, 4)
+	a, b, other := first[3], second[3], first[4]
 	same := true
 	for range 100 {
 		i := a.Next()
@@ -18,6 +19,9 @@ func TestSourceIsRepeatableAndVaries(t *testing.T) {
 			t.Fatalf("key %d is out of range", i)
 		}
 		same = same && i == other.Next()
+		if a.Key(i) != Key(i) {
+			t.Fatalf("key %d is called %q", i, a.Key(i))
+		}
 		v := bytes.Clone(a.Value(i))
 		if err := spec.Check(i, v); err != nil {
 			t.Fatal(err)
@@ -35,7 +39,7 @@ func TestSourceIsRepeatableAndVaries(t *testing.T) {
 
 func TestCheckFindsWrongAnswers(t *testing.T) {
 	spec := Spec{Keys: 10, ValueSize: 16}
-	v := NewSource(spec, 0).Value(3)
+	v := NewSources(spec, 1)[0].Value(3)
 	if spec.Check(4, v) == nil {
 		t.Error("the value of another key was accepted")
 	}
@@ -45,7 +49,7 @@ func TestCheckFindsWrongAnswers(t *testing.T) {
 }
 
 func TestZipfPrefersFew(t *testing.T) {
-	src := NewSource(Spec{Keys: 10000, ValueSize: 8, Zipf: 1.2, Seed: 5}, 0)
+	src := NewSources(Spec{Keys: 10000, ValueSize: 8, Zipf: 1.2, Seed: 5}, 1)[0]
 	first := 0
 	for range 10000 {
 		if src.Next() < 100 {
