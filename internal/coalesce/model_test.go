@@ -148,10 +148,8 @@ func (s *store) run(_ context.Context, f *Flight) {
 		s.enter(op.Keys, op.Kind == Read)
 	}
 	if rand.IntN(50) == 0 { // a failed attempt; what comes back may have other leaders
-		read := kind == Read
 		for _, op := range ops {
-			read = op.Kind == Read
-			s.exit(op.Keys, read)
+			s.exit(op.Keys, op.Kind == Read)
 		}
 		f.Sent()
 		pause()
@@ -317,7 +315,6 @@ type modelWorker struct {
 	s   *store
 	id  int
 	rng *rand.Rand
-	ops []*Op // free for use again
 }
 
 // work submits calls one after the other: mostly without waiting for the
