@@ -39,7 +39,7 @@ Flags beat environment variables, which beat defaults.`,
 	})
 	root.AddCommand(
 		newServe(), newMigrate(),
-		newGet(), newSet(), newDel(), newTTL(), newKeys(), newStat(),
+		newGet(), newSet(), newDel(), newTTL(), newKeys(), newStat(), newDoctor(),
 		newVersion(),
 	)
 	for _, cmd := range root.Commands() {

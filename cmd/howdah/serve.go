@@ -84,6 +84,7 @@ it, the database must have been prepared with "howdah migrate", or be by
 	f.StringVar(&passwordFile, "password-file", "", "file that holds the password")
 	f.StringVar(&config.Token, "token", "", "bearer token for HTTP clients; better --token-file or the environment")
 	f.StringVar(&tokenFile, "token-file", "", "file that holds the token")
+	f.StringSliceVar(&config.AllowedHosts, "allowed-hosts", nil, "host names, separated by commas, that HTTP requests without a token may be addressed to besides localhost")
 	f.StringVar(&config.TLSCert, "tls-cert", "", "certificate (PEM); with it both listeners speak TLS only")
 	f.StringVar(&config.TLSKey, "tls-key", "", "private key of --tls-cert (PEM)")
 	f.StringVar(&config.TLSClientCA, "tls-client-ca", "", "authority (PEM) whose certificate clients of both listeners must show")

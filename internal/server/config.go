@@ -34,6 +34,10 @@ type Config struct {
 	// not loopback.
 	Password, Token string
 
+	// AllowedHosts are host names that HTTP requests may be addressed to
+	// besides localhost and the listener's address; with a Token all are.
+	AllowedHosts []string
+
 	// TLSCert and TLSKey are PEM files; with them both listeners speak TLS
 	// only. With TLSClientCA, a PEM file too, clients must show a certificate
 	// that it signed.

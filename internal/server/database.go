@@ -60,6 +60,10 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 		return explain(err)
 	}
 	d.db = db
+	if d.embedded == nil {
+		to := db.Pool().Config().ConnConfig // without the password
+		c.Logger.Info("connected to PostgreSQL", "host", to.Host, "port", to.Port, "database", to.Database, "user", to.User)
+	}
 	return nil
 }
 

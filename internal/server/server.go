@@ -134,7 +134,7 @@ func (s *server) serveHTTP() {
 	}
 	c := &s.config
 	s.health = &health{ping: s.database.db.Ping}
-	api := httpapi.New(httpapi.Options{DB: s.database.db, Token: c.Token, MaxValueBytes: c.MaxRequestBytes, Logger: c.Logger})
+	api := httpapi.New(httpapi.Options{DB: s.database.db, Token: c.Token, AllowedHosts: c.AllowedHosts, MaxValueBytes: c.MaxRequestBytes, Logger: c.Logger})
 	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, resp: s.resp, version: c.Version})
 	s.http = newHTTPServer(api, s.health, registry, c.Token, c.Logger)
 	s.work.Go(func() {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/howdah/howdah/internal/doctor"
+	"github.com/howdah/howdah/migrate"
+)
+
+func newDoctor() *cobra.Command {
+	var databaseURL, cache string
+	var asJSON, verbose bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Examine a database, its caches, and hand-made cache and session tables",
+		Long: `Examine the settings of a PostgreSQL server, every Howdah cache, and tables that
+look like a hand-made cache or session store. It only reads, and reads little:
+catalogs, statistics, and a few pages of each table.
+
+Each finding says what was seen in this database, why it matters, and which
+statement repairs it. docs/doctor.md lists all that it looks for.
+
+Connect as the owner of the database; a member of pg_monitor sees more.
+
+Exit codes: 0 nothing or information only, 1 warnings, 2 errors, or the database
+could not be examined.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if databaseURL == "" {
+				return usagef("which database? give --database-url postgres://user@host:5432/database, or set HOWDAH_DATABASE_URL")
+			}
+			report, err := examine(cmd.Context(), databaseURL, cache)
+			if err != nil {
+				return exitTwo{err}
+			}
+			if err := writeReport(cmd.OutOrStdout(), report, asJSON, verbose); err != nil {
+				return exitTwo{err}
+			}
+			return verdict(report)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&databaseURL, "database-url", "", "PostgreSQL to examine")
+	f.StringVar(&cache, "cache", "", "examine only this cache, and the server")
+	f.BoolVar(&asJSON, "json", false, "write the report as JSON, with all information")
+	f.BoolVar(&verbose, "verbose", false, "show information too, not only warnings and errors")
+	fromEnvironment(f, "database-url")
+	return cmd
+}
+
+func examine(ctx context.Context, databaseURL, cache string) (*doctor.Report, error) {
+	conn, err := connect(ctx, databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return doctor.Examine(ctx, conn, doctor.Options{
+		Cache:       cache,
+		CheckSchema: func(ctx context.Context, tx pgx.Tx) error { return migrate.Check(ctx, tx) },
+	})
+}
+
+func writeReport(out io.Writer, report *doctor.Report, asJSON, verbose bool) error {
+	if asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	}
+	style := doctor.Style{Verbose: verbose}
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		style.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			style.Width = min(width, 100)
+		}
+	}
+	return report.WriteText(out, style)
+}
+
+// verdict turns the worst finding into an exit code.
+func verdict(report *doctor.Report) error {
+	summary := errors.New(strings.TrimSuffix(report.Summary(), "."))
+	switch report.Worst() {
+	case doctor.Error:
+		return exitTwo{summary}
+	case doctor.Warning:
+		return summary
+	}
+	return nil
+}
+
+// exitTwo is an error after which the program exits with 2, as after a usage
+// error.
+type exitTwo struct{ error }
+
+func (e exitTwo) Unwrap() error { return e.error }
+
+// As makes run treat it as it treats usageError.
+func (e exitTwo) As(target any) bool {
+	usage, ok := target.(*usageError)
+	if ok {
+		*usage = usageError(e)
+	}
+	return ok
+}
