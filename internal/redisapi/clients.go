@@ -46,7 +46,7 @@ func clientCommands() []*Command {
 			sub("caching", 3, "6.0.0", "YES | NO", "Refused", notTracking),
 			sub("getredir", 2, "6.0.0", "", "Returns -1", fixed(":-1\r\n")),
 			admin(sub("unblock", -3, "5.0.0", "client-id [TIMEOUT | ERROR]", "Returns 0: no client is ever blocked", fixed(resp.Zero))),
-			admin(sub("pause", -3, "3.0.0", "timeout [WRITE | ALL]", "Refused", fail("ERR CLIENT PAUSE is not supported: other servers on the same database would go on"))),
+			admin(sub("pause", -3, "2.9.50", "timeout [WRITE | ALL]", "Refused", fail("ERR CLIENT PAUSE is not supported: other servers on the same database would go on"))),
 			admin(sub("unpause", 2, "6.2.0", "", "Accepted; clients are never paused", fixed(resp.OK))),
 			help("5.0.0", "connection", "CLIENT",
 				"GETNAME", "    Return the name of the connection.",

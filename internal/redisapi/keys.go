@@ -31,7 +31,7 @@ func keyCommands() []*Command {
 					Summary: "Returns the seconds since the last access", Complexity: "O(1)", Syntax: "key", Note: "Always 0.", call: objectIdle},
 				{Name: "refcount", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
 					Summary: "Returns 1", Complexity: "O(1)", Syntax: "key", call: objectReferences},
-				help("2.2.3", "keyspace", "OBJECT",
+				help("6.2.0", "keyspace", "OBJECT",
 					"ENCODING <key>", "    Return how Redis would keep the value: int, embstr or raw.",
 					"FREQ <key>", "    Refused, no LFU policy is selected.",
 					"IDLETIME <key>", "    Return 0 for a key that exists.",
