@@ -48,7 +48,11 @@ var house = map[string]room{
 	// What the stores behind a socket share.
 	"backend/internal/remote": {floor: mezzanine},
 
+	// What the session manager and the stores of other managers share.
+	"session/internal/statement": {floor: mezzanine},
+
 	"session":           {floor: floor2},
+	"session/scsstore":  {floor: floor2},
 	"backend/redis":     {floor: floor2, tests: []string{"backend"}},
 	"backend/memcached": {floor: floor2, tests: []string{"backend"}},
 	"backend/memory":    {floor: floor2, tests: []string{"backend"}},
@@ -60,7 +64,9 @@ var house = map[string]room{
 
 	"internal/server": {floor: floor4},
 
-	"cmd/howdah": {floor: roof},
+	"cmd/howdah":     {floor: roof},
+	"examples/login": {floor: roof},
+	"examples/scs":   {floor: roof},
 
 	"internal/pgtest":     {testOnly: true},
 	"backend/backendtest": {testOnly: true},

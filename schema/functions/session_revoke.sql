@@ -1,0 +1,22 @@
+CREATE OR REPLACE FUNCTION howdah.session_revoke(id uuid, user_id text DEFAULT NULL) RETURNS boolean
+LANGUAGE sql VOLATILE
+AS $$
+    WITH ended AS (
+        DELETE FROM howdah.session AS s
+        WHERE s.id = session_revoke.id
+          AND (session_revoke.user_id IS NULL OR s.user_id = session_revoke.user_id)
+        RETURNING s.idle_expires_at
+    )
+    SELECT coalesce((SELECT e.idle_expires_at > statement_timestamp() FROM ended AS e), false)
+$$;
+
+COMMENT ON FUNCTION howdah.session_revoke(uuid, text) IS
+'Ends a session by its id, without its token: for an administrator, and for users
+who look at the list of their sessions.
+
+id: as in howdah.sessions.
+user_id: only if it is a session of this user; NULL: whosever it is.
+
+Returns true if there was such a live session.';
+
+REVOKE ALL ON FUNCTION howdah.session_revoke(uuid, text) FROM PUBLIC;

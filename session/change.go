@@ -1,0 +1,147 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Save replaces the payload if the session still has this version, and returns
+// the new one. It is on disk when Save returns, and counts as a use.
+//
+// Errors: ErrConflict, ErrNotFound, ErrPayloadTooLarge, those of the database.
+func (m *Manager) Save(ctx context.Context, token Token, version int64, payload []byte) (int64, error) {
+	if err := m.checkPayload(payload); err != nil {
+		return 0, err
+	}
+	var saved bool
+	var current int64
+	err := m.write(ctx, []any{&saved, &current},
+		`SELECT saved, current_version FROM howdah.session_save($1::uuid, $2::bytea, $3::bigint, $4::bytea)`,
+		token.id.String(), token.hash(), version, notNil(payload))
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return 0, ErrNotFound
+	case err != nil:
+		return 0, err
+	case !saved:
+		return 0, ErrConflict
+	}
+	return current, nil
+}
+
+// Patch changes the payload by a function of the old one. If another request
+// saves meanwhile, the function is called again with what that one saved, so it
+// must do nothing but compute. An error of the function is returned as it is.
+//
+// Errors: ErrNotFound, ErrPayloadTooLarge, ErrConflict after losing 100 times,
+// those of the database.
+func (m *Manager) Patch(ctx context.Context, token Token, change func(old []byte) ([]byte, error)) (*Session, error) {
+	for range 100 {
+		s, err := m.Get(ctx, token)
+		if err != nil {
+			return nil, err
+		}
+		payload, err := change(s.Payload)
+		if err != nil {
+			return nil, err
+		}
+		s.Version, err = m.Save(ctx, token, s.Version, payload)
+		if err == nil {
+			s.Payload = payload
+			return s, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return nil, err
+		}
+	}
+	return nil, ErrConflict
+}
+
+// Merge changes fields of a payload that is a JSON object, or empty: it removes
+// some, sets others, and leaves the rest as it is, in one statement. Requests
+// that merge at the same time all take effect. It returns the new payload and
+// version, and counts as a use.
+//
+// Errors: ErrNotFound, ErrPayloadTooLarge, ErrNotJSON, those of the database.
+func (m *Manager) Merge(ctx context.Context, token Token, set map[string]json.RawMessage, remove ...string) (payload []byte, version int64, err error) {
+	if set == nil {
+		set = map[string]json.RawMessage{}
+	}
+	fields, err := json.Marshal(set)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrNotJSON, err)
+	}
+	if len(fields) > 1<<20 {
+		return nil, 0, fmt.Errorf("%w: %d bytes of fields, at most %d (Options.MaxPayloadBytes)", ErrPayloadTooLarge, len(fields), m.opts.MaxPayloadBytes)
+	}
+	if remove == nil {
+		remove = []string{}
+	}
+	err = m.write(ctx, []any{&version, &payload},
+		`SELECT version, payload FROM howdah.session_merge($1::uuid, $2::bytea, ($3::text)::jsonb, $4::text[], $5::integer)`,
+		token.id.String(), token.hash(), string(fields), remove, m.opts.MaxPayloadBytes)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, 0, ErrNotFound
+	}
+	return payload, version, err
+}
+
+// Renewal says what changes together with the secret. The zero value changes
+// nothing else.
+type Renewal struct {
+	// User is who has logged in; "" leaves the user as it is. A user who
+	// differs from the session's present one is refused with ErrInvalidUser:
+	// what one user left in a session is no business of another.
+	User string
+	// Restart starts a new Options.Lifetime, as for somebody who has just
+	// logged in. Otherwise the deadline stays.
+	Restart bool
+}
+
+// Rotate gives the session a new secret and returns it with its new token; the
+// old token is dead. Do it at login and at every change of privilege. It is on
+// disk when Rotate returns.
+//
+// Errors: ErrNotFound, ErrUserLimit, ErrInvalidUser, those of the database.
+func (m *Manager) Rotate(ctx context.Context, token Token, renewal Renewal) (*Session, error) {
+	s, err := m.Get(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	if renewal.User != "" {
+		if err := checkUser(renewal.User); err != nil {
+			return nil, err
+		}
+		if s.User != "" && s.User != renewal.User {
+			return nil, fmt.Errorf("%w: the session is that of another user; start a new one", ErrInvalidUser)
+		}
+	}
+	next := newToken(token.id)
+	lifetime := m.opts.Lifetime
+	if !renewal.Restart {
+		lifetime = 0
+	}
+	var user *string
+	err = m.write(ctx, []any{&s.Version, &user, &s.ExpiresAt, &s.Deadline}, `
+		SELECT version, owner, idle_expires_at, absolute_expires_at
+		FROM howdah.session_rotate($1::uuid, $2::bytea, $3::bytea, user_id => $4::text,
+		                           lifetime => $5::interval, user_limit => $6::integer, revoke_oldest => $7::boolean)`,
+		token.id.String(), token.hash(), next.hash(), orNull(renewal.User),
+		interval(lifetime, 0, nil), m.userLimit(), m.opts.RevokeOldest)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	if user != nil {
+		s.User = *user
+	}
+	s.token = next
+	m.stats.rotated.Add(1)
+	return s, nil
+}

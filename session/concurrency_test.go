@@ -1,0 +1,241 @@
+package session_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/session"
+)
+
+// together runs fn n times at once.
+func together(n int, fn func(i int)) {
+	var wg sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range n {
+		wg.Go(func() {
+			<-begin
+			fn(i)
+		})
+	}
+	close(begin)
+	wg.Wait()
+}
+
+func TestMergesLoseNothing(t *testing.T) {
+	m, _ := open(t, session.Options{})
+	s := create(t, m, session.Start{})
+	together(12, func(i int) {
+		for j := range 10 {
+			_, _, err := m.Merge(t.Context(), s.Token(), map[string]json.RawMessage{fmt.Sprintf("f%d.%d", i, j): json.RawMessage("1")})
+			require.NoError(t, err)
+		}
+	})
+	var fields map[string]int
+	got := get(t, m, s.Token())
+	require.NoError(t, json.Unmarshal(got.Payload, &fields))
+	require.Len(t, fields, 120)
+	require.Equal(t, s.Version+120, got.Version)
+}
+
+func TestPatchesLoseNothing(t *testing.T) {
+	m, _ := open(t, session.Options{})
+	s := create(t, m, session.Start{Payload: []byte("0")})
+	together(8, func(int) {
+		for range 5 {
+			_, err := m.Patch(t.Context(), s.Token(), func(old []byte) ([]byte, error) {
+				n, err := strconv.Atoi(string(old))
+				return []byte(strconv.Itoa(n + 1)), err
+			})
+			require.NoError(t, err)
+		}
+	})
+	require.Equal(t, "40", string(get(t, m, s.Token()).Payload))
+}
+
+// Of many that rotate one token, one wins; saves by the old token land before
+// the rotation or not at all.
+func TestRotateAgainstEverything(t *testing.T) {
+	m, _ := open(t, session.Options{})
+	for range 10 {
+		s := create(t, m, session.Start{})
+		var mu sync.Mutex
+		var winners []*session.Session
+		saved := map[string]bool{}
+		together(9, func(i int) {
+			if i%3 == 0 {
+				r, err := m.Rotate(t.Context(), s.Token(), session.Renewal{})
+				if err == nil {
+					mu.Lock()
+					winners = append(winners, r)
+					mu.Unlock()
+				} else {
+					require.ErrorIs(t, err, session.ErrNotFound)
+				}
+				return
+			}
+			field := strconv.Itoa(i)
+			_, _, err := m.Merge(t.Context(), s.Token(), map[string]json.RawMessage{field: json.RawMessage("1")})
+			if err == nil {
+				mu.Lock()
+				saved[field] = true
+				mu.Unlock()
+			} else {
+				require.ErrorIs(t, err, session.ErrNotFound)
+			}
+		})
+		require.Len(t, winners, 1)
+		dead(t, m, s.Token())
+		got := map[string]json.RawMessage{}
+		if payload := get(t, m, winners[0].Token()).Payload; len(payload) > 0 {
+			require.NoError(t, json.Unmarshal(payload, &got))
+		}
+		require.Len(t, got, len(saved), "what was acknowledged is there, what was refused is not")
+		for field := range saved {
+			require.Contains(t, got, field)
+		}
+	}
+}
+
+// Whatever runs at the same time as a revocation, the session stays dead.
+func TestRevokedIsNeverResurrected(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	m, pool := open(t, session.Options{})
+	for range 15 {
+		s := create(t, m, session.Start{User: "ada"})
+		age(t, pool, s.ID, 20*time.Minute) // reads have to touch
+		revoke := []func() error{
+			func() error { _, err := m.End(t.Context(), s.Token()); return err },
+			func() error { _, err := m.Revoke(t.Context(), s.ID); return err },
+			func() error { _, err := m.RevokeUser(t.Context(), "ada"); return err },
+		}[random.IntN(3)]
+		pause := time.Duration(random.IntN(3000)) * time.Microsecond
+		together(6, func(i int) {
+			var err error
+			switch i {
+			case 0:
+				time.Sleep(pause) // any interleaving will do; this varies it
+				require.NoError(t, revoke())
+			case 1:
+				_, _, err = m.Merge(t.Context(), s.Token(), map[string]json.RawMessage{"a": json.RawMessage("1")})
+			case 2:
+				_, err = m.Save(t.Context(), s.Token(), s.Version, []byte("{}"))
+				if errors.Is(err, session.ErrConflict) {
+					err = nil
+				}
+			case 3:
+				_, err = pool.Exec(t.Context(), "SELECT howdah.session_touch(ARRAY[$1::uuid])", s.ID.String())
+			default:
+				_, err = m.Get(t.Context(), s.Token())
+			}
+			if err != nil {
+				require.ErrorIs(t, err, session.ErrNotFound)
+			}
+		})
+		require.NoError(t, m.Flush(t.Context()))
+		dead(t, m, s.Token())
+		require.Zero(t, one[int](t, pool, "SELECT count(*) FROM howdah.session"))
+	}
+}
+
+func TestUserLimitUnderRaces(t *testing.T) {
+	m, _ := open(t, session.Options{UserLimit: 3})
+	var mu sync.Mutex
+	var made []*session.Session
+	together(12, func(int) {
+		s, err := m.Create(t.Context(), session.Start{User: "ada"})
+		if err == nil {
+			mu.Lock()
+			made = append(made, s)
+			mu.Unlock()
+		} else {
+			require.ErrorIs(t, err, session.ErrUserLimit)
+		}
+	})
+	require.Len(t, made, 3)
+	for _, s := range made {
+		get(t, m, s.Token())
+	}
+	create(t, m, session.Start{User: "bob"})
+	create(t, m, session.Start{})
+
+	// A login is held to it, too, and leaves the session as it was.
+	anonymous := create(t, m, session.Start{})
+	_, err := m.Rotate(t.Context(), anonymous.Token(), session.Renewal{User: "ada"})
+	require.ErrorIs(t, err, session.ErrUserLimit)
+	require.Empty(t, get(t, m, anonymous.Token()).User)
+	// Rotating one of the three is not a fourth.
+	_, err = m.Rotate(t.Context(), made[0].Token(), session.Renewal{User: "ada"})
+	require.NoError(t, err)
+}
+
+func TestRevokeOldestUnderRaces(t *testing.T) {
+	m, _ := open(t, session.Options{UserLimit: 3, RevokeOldest: true})
+	first := create(t, m, session.Start{User: "ada"})
+	together(12, func(int) { create(t, m, session.Start{User: "ada"}) })
+	n, err := m.CountUser(t.Context(), "ada")
+	require.NoError(t, err)
+	require.EqualValues(t, 3, n)
+	dead(t, m, first.Token())
+
+	last := create(t, m, session.Start{})
+	last, err = m.Rotate(t.Context(), last.Token(), session.Renewal{User: "ada"})
+	require.NoError(t, err)
+	n, err = m.CountUser(t.Context(), "ada")
+	require.NoError(t, err)
+	require.EqualValues(t, 3, n)
+	get(t, m, last.Token())
+
+	// A token that is no good revokes nobody.
+	for range 3 {
+		_, err = m.Rotate(t.Context(), first.Token(), session.Renewal{User: "ada"})
+		require.ErrorIs(t, err, session.ErrNotFound)
+	}
+	n, err = m.CountUser(t.Context(), "ada")
+	require.NoError(t, err)
+	require.EqualValues(t, 3, n)
+
+	// Logins of sessions that are themselves the oldest do not deadlock.
+	together(8, func(i int) {
+		s := create(t, m, session.Start{User: "ada"})
+		if _, err := m.Rotate(t.Context(), s.Token(), session.Renewal{User: "ada"}); err != nil {
+			require.ErrorIs(t, err, session.ErrNotFound)
+		}
+	})
+}
+
+// Batches of the same sessions in any order do not deadlock, nor do they with
+// revocations.
+func TestBatchesDoNotDeadlock(t *testing.T) {
+	m, pool := open(t, session.Options{})
+	var ids []string
+	for range 100 {
+		ids = append(ids, create(t, m, session.Start{User: "ada"}).ID.String())
+	}
+	together(6, func(i int) {
+		mine := append([]string(nil), ids...)
+		rand.Shuffle(len(mine), func(a, b int) { mine[a], mine[b] = mine[b], mine[a] })
+		for range 5 {
+			_, err := pool.Exec(t.Context(), "UPDATE howdah.session SET idle_expires_at = statement_timestamp() + '1 min' WHERE id = $1::uuid", mine[0])
+			require.NoError(t, err)
+			if i == 0 {
+				_, err = pool.Exec(t.Context(), "SELECT howdah.session_revoke_user('nobody'), howdah.session_expire()")
+			} else {
+				_, err = pool.Exec(t.Context(), "SELECT howdah.session_touch($1::text[]::uuid[])", mine)
+			}
+			require.NoError(t, err)
+		}
+	})
+	n, err := m.RevokeUser(t.Context(), "ada")
+	require.NoError(t, err)
+	require.EqualValues(t, 100, n)
+}

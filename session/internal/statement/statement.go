@@ -1,0 +1,123 @@
+// Package statement runs statements on sessions: each on any connection, in one
+// round trip, within a deadline, with errors that say what is known.
+package statement
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/howdah/howdah"
+)
+
+// attempts bounds how often a statement that lost a deadlock is tried again.
+const attempts = 4
+
+// Class is how a write is committed and how long it may take.
+type Class struct {
+	settings string
+	limit    time.Duration // 0: Runner.Timeout
+}
+
+var asynchronous = ", set_config('synchronous_commit', 'off', true)"
+
+// Durable leaves synchronous_commit as the database has it: what was
+// acknowledged survives a crash.
+func Durable() Class { return Class{} }
+
+// Relaxed is for touches: a crash may lose the last of them.
+func Relaxed() Class { return Class{settings: asynchronous} }
+
+// Upkeep is relaxed work that no request waits for.
+func Upkeep() Class { return Class{settings: asynchronous, limit: 10 * time.Second} }
+
+// Runner runs statements. Timeout bounds those whose context has no earlier
+// deadline.
+type Runner struct {
+	DB      *howdah.DB
+	Timeout time.Duration
+}
+
+// Read runs a SELECT and scans the one row it may return; pgx.ErrNoRows if
+// there is none.
+func (r Runner) Read(ctx context.Context, scan []any, sql string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	return failure(r.do(ctx, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, sql, args...).Scan(scan...)
+	}), false)
+}
+
+// Query runs a SELECT whose rows collect reads.
+func (r Runner) Query(ctx context.Context, collect func(pgx.Rows) error, sql string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	return failure(r.do(ctx, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		return collect(rows)
+	}), false)
+}
+
+// Write runs a statement that changes sessions and scans its one row;
+// pgx.ErrNoRows if there is none. It and the settings before it go in one
+// round trip and are one transaction, also behind a transaction pooler. The
+// pool's lock_timeout suits the shared statements of a cache and is too short
+// for requests that wait for one another.
+func (r Runner) Write(ctx context.Context, class Class, scan []any, sql string, args ...any) error {
+	limit := r.Timeout
+	if class.limit != 0 {
+		limit = class.limit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	var err error
+	var sent bool
+	for range attempts {
+		wait := max(time.Until(deadline).Milliseconds(), 1)
+		sent = false
+		err = r.do(ctx, func(conn *pgx.Conn) error {
+			batch := &pgx.Batch{}
+			batch.Queue("SELECT set_config('lock_timeout', $1::text, true)"+class.settings, strconv.FormatInt(wait, 10))
+			batch.Queue(sql, args...)
+			sent = true
+			return exchange(conn.SendBatch(ctx, batch), scan)
+		})
+		if sent = sent && !pgconn.SafeToRetry(err); !repeatable(err) {
+			break
+		}
+	}
+	return failure(err, sent)
+}
+
+func exchange(results pgx.BatchResults, scan []any) error {
+	_, err := results.Exec()
+	if err == nil {
+		err = results.QueryRow().Scan(scan...)
+	}
+	// The commit happens here, and may fail here.
+	if closeErr := results.Close(); closeErr != nil && (err == nil || err == pgx.ErrNoRows) {
+		err = closeErr
+	}
+	return err
+}
+
+// do runs fn on a connection. One whose server cannot serve us any more is
+// given up, so that the pool looks for the primary again.
+func (r Runner) do(ctx context.Context, fn func(*pgx.Conn) error) error {
+	conn, err := r.DB.Pool().Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if err = fn(conn.Conn()); badServer(State(err)) {
+		conn.Conn().Close(context.WithoutCancel(ctx))
+	}
+	return err
+}

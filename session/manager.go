@@ -1,0 +1,222 @@
+package session
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/session/internal/statement"
+)
+
+// Manager makes, reads, changes and ends sessions. It is safe for concurrent
+// use. Run, which the caller starts, writes uses in batches and removes what
+// has expired; where it does not run, each use that has to be written is
+// written at once.
+type Manager struct {
+	run   statement.Runner
+	opts  Options
+	uses  uses
+	stats counters
+}
+
+// New returns a manager of the sessions in db. opts may be nil. It does not ask
+// the database.
+func New(db *howdah.DB, opts *Options) (*Manager, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{run: statement.Runner{DB: db, Timeout: o.Timeout}, opts: o}, nil
+}
+
+// Session is one session as it was when it was read. Change it through the
+// Manager.
+type Session struct {
+	ID      ID
+	User    string // "": nobody has logged in
+	Payload []byte // as it was saved; after Merge, JSON as PostgreSQL writes it
+	// Version changes with payload, user and secret.
+	Version    int64
+	CreatedAt  time.Time
+	LastSeenAt time.Time // coarse: up to Options.SkipWindow old
+	// ExpiresAt is when the session ends if it is not used again; its promise,
+	// IdleTimeout after the last use, is at most SkipWindow earlier.
+	ExpiresAt time.Time
+	Deadline  time.Time // when it ends however much it is used
+
+	token Token
+}
+
+// Token returns the token by which the session was read, made or renewed.
+func (s *Session) Token() Token { return s.token }
+
+// Start describes a new session. All fields are optional.
+type Start struct {
+	User      string // "": nobody yet
+	Payload   []byte
+	IP        netip.Addr
+	UserAgent string // cut to 512 bytes
+
+	// IdleTimeout, SkipWindow and Lifetime replace those of Options, if not 0.
+	IdleTimeout, SkipWindow, Lifetime time.Duration
+}
+
+// Create starts a session and returns it; Session.Token is for the client. It
+// is on disk when Create returns.
+//
+// Errors: ErrUserLimit, ErrPayloadTooLarge, ErrInvalidUser, those of the
+// database.
+func (m *Manager) Create(ctx context.Context, start Start) (*Session, error) {
+	if start.User != "" {
+		if err := checkUser(start.User); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.checkPayload(start.Payload); err != nil {
+		return nil, err
+	}
+	s := &Session{User: start.User, Payload: start.Payload, token: newToken(newID())}
+	s.ID = s.token.id
+	idle := or(start.IdleTimeout, m.opts.IdleTimeout)
+	skip := or(start.SkipWindow, m.opts.SkipWindow)
+	lifetime := or(start.Lifetime, m.opts.Lifetime)
+	err := m.write(ctx, []any{&s.Version, &s.CreatedAt, &s.ExpiresAt, &s.Deadline}, `
+		SELECT version, created_at, idle_expires_at, absolute_expires_at
+		FROM howdah.session_create(
+			id => $1::uuid, secret_hash => $2::bytea, user_id => $3::text, payload => $4::bytea,
+			idle => $5::interval, skip => $6::interval, lifetime => $7::interval,
+			ip => $8::inet, user_agent => $9::text, user_limit => $10::integer, revoke_oldest => $11::boolean)`,
+		s.ID.String(), s.token.hash(), orNull(start.User), notNil(start.Payload),
+		interval(idle, NoIdleTimeout, nil), interval(skip, NoSkip, new(time.Duration)), lifetime,
+		address(start.IP), orNull(cut(start.UserAgent)), m.userLimit(), m.opts.RevokeOldest)
+	if err != nil {
+		return nil, err
+	}
+	s.LastSeenAt = s.CreatedAt
+	m.stats.created.Add(1)
+	return s, nil
+}
+
+// Get reads the session of a token, which counts as a use.
+//
+// Errors: ErrNotFound, those of the database.
+func (m *Manager) Get(ctx context.Context, token Token) (*Session, error) {
+	s := &Session{ID: token.id, token: token}
+	var user *string
+	var hash []byte
+	var due bool
+	var left time.Duration
+	err := m.run.Read(ctx, []any{&hash, &user, &s.Payload, &s.Version, &s.CreatedAt, &s.LastSeenAt, &s.ExpiresAt, &s.Deadline, &due, &left}, `
+		SELECT s.secret_hash, s.user_id, s.payload, s.version, s.created_at, s.last_seen_at,
+		       s.idle_expires_at, s.absolute_expires_at, howdah._session_due(s, statement_timestamp()),
+		       s.idle_expires_at - statement_timestamp()
+		FROM howdah.session AS s
+		WHERE s.id = $1::uuid AND s.idle_expires_at > statement_timestamp()`, token.id.String())
+	m.stats.reads.Add(1)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return nil, err
+	}
+	// An unknown id costs the same work as a wrong secret: hash is then empty,
+	// and compared all the same.
+	var stored [32]byte
+	known := subtle.ConstantTimeEq(int32(copy(stored[:], hash)), 32)
+	if subtle.ConstantTimeCompare(stored[:], token.hash())&known != 1 {
+		m.stats.refused.Add(1)
+		return nil, ErrNotFound
+	}
+	if user != nil {
+		s.User = *user
+	}
+	if due {
+		m.used(ctx, token.id, left)
+	}
+	return s, nil
+}
+
+// write runs a statement whose effect is on disk when it returns.
+func (m *Manager) write(ctx context.Context, scan []any, sql string, args ...any) error {
+	return refusal(m.run.Write(ctx, statement.Durable(), scan, sql, args...))
+}
+
+func (m *Manager) userLimit() *int {
+	if m.opts.UserLimit == 0 {
+		return nil
+	}
+	return &m.opts.UserLimit
+}
+
+func (m *Manager) checkPayload(payload []byte) error {
+	if len(payload) > m.opts.MaxPayloadBytes {
+		return fmt.Errorf("%w: %d bytes, at most %d (Options.MaxPayloadBytes)", ErrPayloadTooLarge, len(payload), m.opts.MaxPayloadBytes)
+	}
+	return nil
+}
+
+func checkUser(user string) error {
+	switch {
+	case user == "":
+		return fmt.Errorf("%w: it is empty", ErrInvalidUser)
+	case len(user) > 1024:
+		return fmt.Errorf("%w: it has %d bytes, at most 1024", ErrInvalidUser, len(user))
+	case !utf8.ValidString(user) || strings.ContainsRune(user, 0):
+		return fmt.Errorf("%w: it must be UTF-8 without zero characters", ErrInvalidUser)
+	}
+	return nil
+}
+
+// cut makes a user agent, which is whatever a client sends, fit for a text
+// column.
+func cut(agent string) string {
+	if len(agent) > 512 {
+		agent = agent[:512]
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(agent, ""), "\x00", "")
+}
+
+func or(own, def time.Duration) time.Duration {
+	if own != 0 {
+		return own
+	}
+	return def
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// interval is a duration as a parameter: 0 is NULL, and none is instead.
+func interval(d, none time.Duration, instead *time.Duration) *time.Duration {
+	switch d {
+	case 0:
+		return nil
+	case none:
+		return instead
+	}
+	return &d
+}
+
+func address(ip netip.Addr) *netip.Addr {
+	if !ip.IsValid() {
+		return nil
+	}
+	ip = ip.WithZone("")
+	return &ip
+}

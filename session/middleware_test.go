@@ -1,0 +1,503 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/session"
+)
+
+// site serves handlers behind the middleware, over TLS, so that the safest
+// cookie is used.
+func site(t testing.TB, m *session.Manager, handlers map[string]http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	for path, h := range handlers {
+		mux.HandleFunc(path, h)
+	}
+	server := httptest.NewTLSServer(m.Middleware(mux))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// browser is a client with cookies of its own.
+func browser(t testing.TB, server *httptest.Server) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	return &http.Client{Jar: jar, Transport: server.Client().Transport, Timeout: time.Minute}
+}
+
+func visit(t testing.TB, client *http.Client, url string) (*http.Response, string) {
+	t.Helper()
+	resp, err := client.Get(url)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp, string(body)
+}
+
+func token(t testing.TB, client *http.Client, server *httptest.Server) string {
+	t.Helper()
+	u, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	for _, cookie := range client.Jar.Cookies(u) {
+		if cookie.Name == "__Host-session" {
+			return cookie.Value
+		}
+	}
+	return ""
+}
+
+// pages is a small application.
+func pages(t testing.TB) map[string]http.HandlerFunc {
+	check := func(err error) {
+		if err != nil {
+			t.Errorf("handler: %v", err)
+		}
+	}
+	return map[string]http.HandlerFunc{
+		"/static": func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "static") },
+		"/who": func(w http.ResponseWriter, r *http.Request) {
+			user, err := session.From(r.Context()).User()
+			check(err)
+			fmt.Fprintf(w, "user=%s", user)
+		},
+		"/login": func(w http.ResponseWriter, r *http.Request) {
+			check(session.From(r.Context()).Login(r.FormValue("user")))
+			io.WriteString(w, "in")
+		},
+		"/logout": func(w http.ResponseWriter, r *http.Request) { check(session.From(r.Context()).Logout()) },
+		"/everywhere": func(w http.ResponseWriter, r *http.Request) {
+			n, err := session.From(r.Context()).LogoutEverywhere()
+			check(err)
+			fmt.Fprint(w, n)
+		},
+		"/others": func(w http.ResponseWriter, r *http.Request) {
+			n, err := session.From(r.Context()).LogoutOthers()
+			check(err)
+			fmt.Fprint(w, n)
+		},
+		"/set": func(w http.ResponseWriter, r *http.Request) {
+			check(session.From(r.Context()).Set(r.FormValue("k"), r.FormValue("v")))
+		},
+		"/remove": func(w http.ResponseWriter, r *http.Request) {
+			check(session.From(r.Context()).Remove(r.FormValue("k")))
+		},
+		"/get": func(w http.ResponseWriter, r *http.Request) {
+			var v string
+			found, err := session.From(r.Context()).Get(r.FormValue("k"), &v)
+			check(err)
+			fmt.Fprintf(w, "%t %s", found, v)
+		},
+		"/renew": func(w http.ResponseWriter, r *http.Request) { check(session.From(r.Context()).Renew()) },
+	}
+}
+
+func TestMiddleware(t *testing.T) {
+	m, pool := open(t, session.Options{})
+	server := site(t, m, pages(t))
+	ada := browser(t, server)
+
+	// Nothing is read or written for those who do not ask.
+	resp, _ := visit(t, ada, server.URL+"/static")
+	require.Empty(t, resp.Header.Get("Vary"))
+	require.Empty(t, resp.Cookies())
+	resp, body := visit(t, ada, server.URL+"/who")
+	require.Equal(t, "user=", body)
+	require.Equal(t, "Cookie", resp.Header.Get("Vary"))
+	require.Equal(t, "private, no-cache", resp.Header.Get("Cache-Control"))
+	require.Empty(t, resp.Cookies())
+	visit(t, ada, server.URL+"/remove?k=x")
+	require.Zero(t, m.Stats().Reads)
+	require.Zero(t, one[int](t, pool, "SELECT count(*) FROM howdah.session"))
+
+	// The first field starts a session.
+	resp, _ = visit(t, ada, server.URL+"/set?k=cart&v=book")
+	require.Len(t, resp.Cookies(), 1)
+	require.Regexp(t, `^__Host-session=[A-Za-z0-9_-]{64}; Path=/; HttpOnly; Secure; SameSite=Lax$`, resp.Header.Get("Set-Cookie"))
+	planted := token(t, ada, server)
+	visit(t, ada, server.URL+"/set?k=other&v=1")
+	visit(t, ada, server.URL+"/remove?k=other")
+	_, body = visit(t, ada, server.URL+"/get?k=other")
+	require.Equal(t, "false ", body)
+
+	// Fixation: the token changes at login, and who knew the old one is out.
+	visit(t, ada, server.URL+"/login?user=ada")
+	require.NotEqual(t, planted, token(t, ada, server))
+	_, body = visit(t, ada, server.URL+"/get?k=cart")
+	require.Equal(t, "true book", body)
+	_, body = visit(t, ada, server.URL+"/who")
+	require.Equal(t, "user=ada", body)
+	old, err := session.ParseToken(planted)
+	require.NoError(t, err)
+	dead(t, m, old)
+	require.Equal(t, 1, one[int](t, pool, "SELECT count(*) FROM howdah.session"))
+
+	// Replay after renewal and after logout.
+	before := token(t, ada, server)
+	visit(t, ada, server.URL+"/renew")
+	require.NotEqual(t, before, token(t, ada, server))
+	for _, replay := range []func(){func() {}, func() { visit(t, ada, server.URL+"/logout") }} {
+		replay()
+		req, _ := http.NewRequest("GET", server.URL+"/who", nil)
+		req.Header.Set("Cookie", "__Host-session="+before)
+		resp, err := server.Client().Do(req)
+		require.NoError(t, err)
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		require.Equal(t, "user=", string(text))
+		require.Empty(t, resp.Cookies(), "a dead cookie is left alone")
+		before = token(t, ada, server)
+	}
+	require.Empty(t, token(t, ada, server), "the browser has forgotten it")
+	require.Zero(t, one[int](t, pool, "SELECT count(*) FROM howdah.session"))
+
+	// Two devices; another user stays.
+	phone, eve := browser(t, server), browser(t, server)
+	visit(t, eve, server.URL+"/login?user=eve")
+	for _, client := range []*http.Client{ada, phone} {
+		visit(t, client, server.URL+"/login?user=ada")
+	}
+	_, body = visit(t, ada, server.URL+"/others")
+	require.Equal(t, "1", body)
+	_, body = visit(t, phone, server.URL+"/who")
+	require.Equal(t, "user=", body)
+	visit(t, phone, server.URL+"/login?user=ada")
+	_, body = visit(t, phone, server.URL+"/everywhere")
+	require.Equal(t, "2", body)
+	for _, client := range []*http.Client{ada, phone} {
+		_, body = visit(t, client, server.URL+"/who")
+		require.Equal(t, "user=", body)
+	}
+	_, body = visit(t, eve, server.URL+"/who")
+	require.Equal(t, "user=eve", body)
+
+	// Logging in as somebody else leaves nothing of the other's session.
+	visit(t, eve, server.URL+"/set?k=diary&v=private")
+	visit(t, eve, server.URL+"/login?user=ada")
+	_, body = visit(t, eve, server.URL+"/get?k=diary")
+	require.Equal(t, "false ", body)
+	require.Equal(t, 1, one[int](t, pool, "SELECT count(*) FROM howdah.sessions"))
+}
+
+// Cookies that are not ours cost no statement and open nothing.
+func TestForeignCookies(t *testing.T) {
+	m, _ := open(t, session.Options{})
+	server := site(t, m, pages(t))
+	a, b := create(t, m, session.Start{User: "a"}).Token().Reveal(), create(t, m, session.Start{User: "b"}).Token().Reveal()
+	who := func(cookie string) string {
+		req, err := http.NewRequest("GET", server.URL+"/who", nil)
+		require.NoError(t, err)
+		req.Header.Set("Cookie", cookie)
+		resp, err := server.Client().Do(req)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return string(body)
+	}
+	for _, cookie := range []string{
+		"__Host-session=", "__Host-session=x", "__Host-session=" + strings.Repeat("A", 60_000), "__Host-session=" + a + "A",
+		"__Host-session=" + a[:63], "session=" + a, "__host-session=" + a, "__Host-session=" + a + "; __Host-session=" + b,
+		"__Host-session=\"" + a[:20] + "\\" + a[21:] + "\"", "__Host-session=" + a[:10] + "%0d%0aSet-Cookie:x" + a[30:],
+	} {
+		require.Equal(t, "user=", who(cookie), "%.90s", cookie)
+	}
+	require.Zero(t, m.Stats().Reads)
+	require.Equal(t, "user=a", who("__Host-session="+a))
+	require.Equal(t, "user=a", who("x=1; __Host-session="+a+"; __Host-session="+a))
+
+	// Headers beyond the server's limit do not get here at all.
+	req, _ := http.NewRequest("GET", server.URL+"/who", nil)
+	req.Header.Set("Cookie", "__Host-session="+strings.Repeat("A", 2<<20))
+	if resp, err := server.Client().Do(req); err == nil {
+		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, resp.StatusCode)
+		resp.Body.Close()
+	}
+}
+
+// What a client sends in its headers ends up in a column, not in a header or
+// in a log.
+func TestHeaderInjection(t *testing.T) {
+	m, _ := open(t, session.Options{})
+	server := site(t, m, pages(t))
+	req, err := http.NewRequest("GET", server.URL+"/login?user="+url.QueryEscape("ada\r\nSet-Cookie: evil=1"), nil)
+	require.NoError(t, err)
+	req.Header.Set("User-Agent", "'); DROP TABLE howdah.session; --")
+	resp, err := server.Client().Do(req)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Len(t, resp.Cookies(), 1)
+	list, err := m.List(t.Context(), "ada\r\nSet-Cookie: evil=1")
+	require.NoError(t, err)
+	require.Equal(t, "'); DROP TABLE howdah.session; --", list[0].UserAgent)
+	require.Equal(t, "127.0.0.1", list[0].IP.String())
+}
+
+// Requests of one session that run at the same time keep their own fields.
+func TestConcurrentRequests(t *testing.T) {
+	m, _ := open(t, session.Options{})
+	arrived := make(chan struct{}, 10)
+	leave := make(chan struct{})
+	handlers := pages(t)
+	handlers["/slow"] = func(w http.ResponseWriter, r *http.Request) {
+		s := session.From(r.Context())
+		var seen string
+		if _, err := s.Get("start", &seen); err != nil || seen != "1" {
+			t.Errorf("start %q, %v", seen, err)
+		}
+		arrived <- struct{}{}
+		<-leave // all have read before any writes
+		if err := s.Set(r.FormValue("k"), "set"); err != nil {
+			t.Error(err)
+		}
+	}
+	server := site(t, m, handlers)
+	client := browser(t, server)
+	visit(t, client, server.URL+"/set?k=start&v=1")
+	go func() {
+		for range 8 {
+			<-arrived
+		}
+		close(leave)
+	}()
+	together(8, func(i int) { visit(t, client, fmt.Sprintf("%s/slow?k=f%d", server.URL, i)) })
+	var fields map[string]string
+	parsed, err := session.ParseToken(token(t, client, server))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(get(t, m, parsed).Payload, &fields))
+	require.Len(t, fields, 9)
+}
+
+// A session that cannot be read or saved is neither logged in nor logged out.
+func TestDatabaseAway(t *testing.T) {
+	server := pgtest.Own(t)
+	db, err := howdah.Open(t.Context(), server.NewURL(), nil)
+	require.NoError(t, err)
+	defer db.Close()
+	m, err := session.New(db, &session.Options{Timeout: 2 * time.Second})
+	require.NoError(t, err)
+	handlers := pages(t)
+	ignore := func(fn func(*session.Current)) http.HandlerFunc { // handlers that look at no error
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "14")
+			w.Header().Set("Cache-Control", "public, max-age=3600")
+			fn(session.From(r.Context()))
+			io.WriteString(w, "<p>welcome</p>")
+		}
+	}
+	handlers["/who"] = ignore(func(s *session.Current) { s.User() })
+	handlers["/set"] = ignore(func(s *session.Current) { s.Set("a", 1) })
+	handlers["/login"] = ignore(func(s *session.Current) { s.Login("ada") })
+	handlers["/logout"] = ignore(func(s *session.Current) { s.Logout() })
+	web := site(t, m, handlers)
+	client := browser(t, web)
+	visit(t, client, web.URL+"/login")
+	have := token(t, client, web)
+	require.NotEmpty(t, have)
+
+	server.Stop("fast")
+	for _, path := range []string{"/who", "/set", "/login", "/logout"} {
+		for _, c := range []*http.Client{client, browser(t, web)} {
+			if c != client && (path == "/who" || path == "/logout") {
+				continue // no cookie, no question
+			}
+			resp, body := visit(t, c, web.URL+path)
+			require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode, path)
+			require.NotContains(t, body, "welcome")
+			require.Equal(t, "no-store", resp.Header.Get("Cache-Control"))
+			require.Empty(t, resp.Cookies(), "the browser keeps what it has")
+			require.NotEmpty(t, resp.Header.Get("Retry-After"))
+		}
+	}
+	resp, body := visit(t, client, web.URL+"/static")
+	require.Equal(t, "static", body)
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	_, err = m.Get(t.Context(), mustParse(t, have))
+	require.ErrorIs(t, err, howdah.ErrUnavailable)
+	require.NotErrorIs(t, err, session.ErrNotFound)
+
+	server.Start()
+	eventually(t, "served again", func() bool {
+		resp, body := visit(t, client, web.URL+"/who")
+		return resp.StatusCode == http.StatusOK && strings.Contains(body, "welcome")
+	})
+	require.Equal(t, have, token(t, client, web))
+	s, err := m.Get(t.Context(), mustParse(t, have))
+	require.NoError(t, err)
+	require.Equal(t, "ada", s.User)
+}
+
+func mustParse(t testing.TB, text string) session.Token {
+	t.Helper()
+	token, err := session.ParseToken(text)
+	require.NoError(t, err)
+	return token
+}
+
+// What handlers do with their writers works through the middleware.
+func TestResponseController(t *testing.T) {
+	m, pool := open(t, session.Options{})
+	late := make(chan error, 4)
+	server := site(t, m, map[string]http.HandlerFunc{
+		"/stream": func(w http.ResponseWriter, r *http.Request) {
+			s := session.From(r.Context())
+			s.Set("a", "early")
+			w.WriteHeader(http.StatusEarlyHints) // informational: nothing is decided yet
+			s.Set("b", "early")
+			rc := http.NewResponseController(w)
+			if err := rc.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Error(err)
+			}
+			if err := rc.Flush(); err != nil {
+				t.Error(err)
+			}
+			w.(http.Flusher).Flush()
+			io.Copy(w, strings.NewReader("body"))
+			late <- s.Set("c", "late") // saved at the end
+			late <- s.Login("ada")     // no cookie any more
+			late <- s.Renew()          // neither
+		},
+		"/new-late": func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "body")
+			late <- session.From(r.Context()).Set("c", "late")
+		},
+		"/hijack": func(w http.ResponseWriter, r *http.Request) {
+			session.From(r.Context()).Set("h", "hijacked")
+			conn, rw, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			fmt.Fprintf(rw, "HTTP/1.1 200 OK\r\nSet-Cookie: %s\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi", w.Header().Get("Set-Cookie"))
+			rw.Flush()
+		},
+		"/panic": func(w http.ResponseWriter, r *http.Request) {
+			session.From(r.Context()).Set("p", "never")
+			panic(http.ErrAbortHandler)
+		},
+		"/cached": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", r.FormValue("c"))
+			w.Header().Set("Vary", "Accept-Encoding, Cookie")
+			session.From(r.Context()).Set("x", 1)
+		},
+		"/conflict": func(w http.ResponseWriter, r *http.Request) {
+			s := session.From(r.Context())
+			cur, err := s.Session()
+			if err == nil {
+				_, err = m.Revoke(r.Context(), cur.ID)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			s.Set("lost", 1)
+			io.WriteString(w, "welcome")
+		},
+		"/too-large": func(w http.ResponseWriter, r *http.Request) {
+			session.From(r.Context()).Set("big", strings.Repeat("x", 70_000))
+			io.WriteString(w, "welcome")
+		},
+	})
+	client := browser(t, server)
+	resp, body := visit(t, client, server.URL+"/stream")
+	require.Equal(t, "body", body)
+	require.Len(t, resp.Cookies(), 1)
+	require.NoError(t, <-late)
+	require.ErrorIs(t, <-late, session.ErrResponseBegun)
+	require.ErrorIs(t, <-late, session.ErrResponseBegun)
+	payload := func() string {
+		return string(get(t, m, mustParse(t, token(t, client, server))).Payload)
+	}
+	eventually(t, "what was set late is saved", func() bool {
+		return payload() == `{"a": "early", "b": "early", "c": "late"}`
+	})
+	_, body = visit(t, browser(t, server), server.URL+"/new-late")
+	require.Equal(t, "body", body)
+	require.ErrorIs(t, <-late, session.ErrResponseBegun)
+
+	before := one[int64](t, pool, "SELECT max(version) FROM howdah.session")
+	_, err := client.Get(server.URL + "/panic")
+	require.Error(t, err)
+	require.Equal(t, before, one[int64](t, pool, "SELECT max(version) FROM howdah.session"), "a handler that panics saves nothing")
+
+	hijacker := browser(t, server)
+	_, body = visit(t, hijacker, server.URL+"/hijack")
+	require.Equal(t, "hi", body)
+	require.Contains(t, string(get(t, m, mustParse(t, token(t, hijacker, server))).Payload), "hijacked")
+
+	for control, want := range map[string]string{"public, max-age=60": "private, no-cache", "private, max-age=60": "private, max-age=60", "no-store": "no-store"} {
+		resp, _ := visit(t, browser(t, server), server.URL+"/cached?c="+url.QueryEscape(control))
+		require.Equal(t, want, resp.Header.Get("Cache-Control"))
+		require.Equal(t, []string{"Accept-Encoding, Cookie"}, resp.Header.Values("Vary"))
+	}
+
+	resp, body = visit(t, client, server.URL+"/conflict")
+	require.Equal(t, http.StatusUnauthorized, resp.StatusCode, "the session ended while the request ran")
+	require.NotContains(t, body, "welcome")
+	resp, body = visit(t, browser(t, server), server.URL+"/too-large")
+	require.Equal(t, http.StatusInternalServerError, resp.StatusCode)
+	require.NotContains(t, body, "welcome")
+}
+
+func TestErrorHandlerOfTheApplication(t *testing.T) {
+	var heard error
+	m, pool := open(t, session.Options{ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+		heard = err
+		w.WriteHeader(http.StatusTeapot)
+	}})
+	server := site(t, m, map[string]http.HandlerFunc{"/who": func(w http.ResponseWriter, r *http.Request) {
+		session.From(r.Context()).User()
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}})
+	s := create(t, m, session.Start{User: "ada"})
+	run(t, pool, "ALTER TABLE howdah.session RENAME TO hidden")
+	req, _ := http.NewRequest("GET", server.URL+"/who", nil)
+	req.Header.Set("Cookie", "__Host-session="+s.Token().Reveal())
+	resp, err := server.Client().Do(req)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusTeapot, resp.StatusCode)
+	require.Empty(t, resp.Header.Get("Location"))
+	require.ErrorIs(t, heard, howdah.ErrSchemaMissing)
+}
+
+func TestFromWithoutMiddleware(t *testing.T) {
+	require.Panics(t, func() { session.From(context.Background()) })
+}
+
+// Cookies for plain HTTP, for a domain, and ones that stay.
+func TestCookieOptions(t *testing.T) {
+	for _, c := range []struct {
+		cookie session.Cookie
+		want   string
+	}{
+		{session.Cookie{Insecure: true}, `^session=[^;]+; Path=/; HttpOnly; SameSite=Lax$`},
+		{session.Cookie{Domain: "example.org"}, `^__Secure-session=[^;]+; Path=/; Domain=example.org; HttpOnly; Secure; SameSite=Lax$`},
+		{session.Cookie{Path: "/app", SameSite: http.SameSiteStrictMode}, `^__Secure-session=[^;]+; Path=/app; HttpOnly; Secure; SameSite=Strict$`},
+		{session.Cookie{Persistent: true}, `^__Host-session=[^;]+; Path=/; Max-Age=6047[0-9]{2}; HttpOnly; Secure; SameSite=Lax$`},
+		{session.Cookie{Name: "sid"}, `^sid=[^;]+; Path=/; HttpOnly; Secure; SameSite=Lax$`},
+	} {
+		m, _ := open(t, session.Options{Cookie: c.cookie})
+		w := httptest.NewRecorder()
+		m.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			require.NoError(t, session.From(r.Context()).Login("ada"))
+		})).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		require.Regexp(t, c.want, w.Header().Get("Set-Cookie"))
+	}
+}
