@@ -172,6 +172,30 @@ func TestOrder(t *testing.T) {
 	require.EqualValues(t, 8*300, n)
 }
 
+// TestMerged asks for one key many times at once: every caller gets the answer,
+// in memory of its own.
+func TestMerged(t *testing.T) {
+	ctx := t.Context()
+	db := open(t, pgtest.New(t), nil)
+	cache := db.Cache("db0")
+	require.NoError(t, cache.Set(ctx, "k", []byte("value"), 0))
+	together(64, func(i int) {
+		for range 50 {
+			one := &howdah.Call{Verb: howdah.VerbGet, Key: []byte("k")}
+			entry := &howdah.Call{Verb: howdah.VerbGetEntry, Key: []byte("k")}
+			many := &howdah.Call{Verb: howdah.VerbGetMany, Keys: [][]byte{[]byte("k")}}
+			stat := &howdah.Call{Verb: howdah.VerbStatMany, Keys: [][]byte{[]byte("k")}}
+			require.NoError(t, cache.Do(ctx, one, entry, many, stat))
+			for _, value := range [][]byte{one.Result.Value, entry.Result.Value, many.Entries[0].Value} {
+				require.Equal(t, "value", string(value))
+				copy(value, "XXXXX")
+			}
+			require.True(t, stat.Entries[0].Found)
+		}
+	})
+	require.NotZero(t, db.Stats().Caches[0].Merged)
+}
+
 // TestLockedRow holds one key in a foreign transaction: only its own callers
 // wait.
 func TestLockedRow(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -271,6 +272,11 @@ func (fl *flight) complete(c *Call, err error) {
 		follower.Result = c.Result
 		follower.Result.Key = follower.Key
 		follower.Result.Value = bytes.Clone(c.Result.Value)
+		follower.Entries = slices.Clone(c.Entries)
+		for i := range follower.Entries {
+			follower.Entries[i].Key = follower.Keys[i]
+			follower.Entries[i].Value = bytes.Clone(c.Entries[i].Value)
+		}
 	}
 	fl.Complete(&c.flight.op, err)
 }
