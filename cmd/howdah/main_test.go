@@ -277,7 +277,7 @@ func TestVersion(t *testing.T) {
 func TestHelp(t *testing.T) {
 	r := execute(t, "", nil, "help")
 	require.Equal(t, 0, r.code)
-	for _, command := range []string{"serve", "migrate", "get", "set", "del", "ttl", "keys", "stat", "version"} {
+	for _, command := range []string{"serve", "migrate", "doctor", "get", "set", "del", "ttl", "keys", "stat", "version"} {
 		require.Regexp(t, `(?m)^  `+command+` `, r.out)
 	}
 	require.Contains(t, execute(t, "", nil, "serve", "--help").out, "HOWDAH_SHUTDOWN_TIMEOUT")

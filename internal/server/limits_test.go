@@ -1,0 +1,108 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/resp"
+)
+
+func TestLimits(t *testing.T) {
+	t.Run("clients", func(t *testing.T) {
+		drivers(t, func(t *testing.T, configure func(*Config)) {
+			s := start(t, func(c *Config) {
+				c.MaxClients = 2
+				configure(c)
+			})
+			first, second := s.dial(), s.dial()
+			first.send("PING")
+			second.send("PING")
+			first.reply()
+			second.reply()
+			third := s.dial()
+			require.Equal(t, "ERR max number of clients reached", string(third.reply().Str))
+			third.closed()
+			second.Close()
+			require.Eventually(t, func() bool {
+				c := s.dial()
+				defer c.Close()
+				c.send("PING")
+				reply, err := resp.ReadReply(c.in)
+				return err == nil && string(reply.Str) == "PONG"
+			}, 10*time.Second, 20*time.Millisecond)
+		})
+	})
+	t.Run("idle", func(t *testing.T) {
+		drivers(t, func(t *testing.T, configure func(*Config)) {
+			s := start(t, func(c *Config) {
+				c.IdleTimeout = time.Second
+				configure(c)
+			})
+			idle, busy := s.dial(), s.dial()
+			gone := make(chan error, 1)
+			go func() {
+				_, err := io.ReadAll(idle)
+				gone <- err
+			}()
+			for waiting := true; waiting; {
+				busy.send("PING")
+				require.Equal(t, "PONG", string(busy.reply().Str))
+				select {
+				case err := <-gone:
+					require.NoError(t, err)
+					waiting = false
+				case <-time.After(100 * time.Millisecond):
+				}
+			}
+		})
+	})
+	t.Run("stalled", func(t *testing.T) {
+		drivers(t, func(t *testing.T, configure func(*Config)) {
+			s := start(t, func(c *Config) {
+				c.StallTimeout, c.Timeout = time.Second, 10*time.Second
+				configure(c)
+			})
+			c := s.dial()
+			c.send("SET", "k", strings.Repeat("v", 1<<20))
+			require.Equal(t, "OK", string(c.reply().Str))
+			for range 64 {
+				c.send("GET", "k")
+			}
+			other := s.dial()
+			require.Eventually(t, func() bool {
+				other.send("INFO", "clients")
+				return strings.Contains(string(other.reply().Str), "connected_clients:1\r\n")
+			}, 20*time.Second, 50*time.Millisecond)
+		})
+	})
+	t.Run("authentication", func(t *testing.T) {
+		drivers(t, func(t *testing.T, configure func(*Config)) {
+			s := start(t, func(c *Config) {
+				c.Password, c.AuthTimeout = "secret", time.Second
+				configure(c)
+			})
+			known := s.dial()
+			known.send("AUTH", "secret")
+			require.Equal(t, "OK", string(known.reply().Str))
+			slow := s.dial()
+			began := time.Now()
+			for { // one byte at a time does not keep it alive
+				if _, err := slow.Write([]byte("*")); err != nil {
+					break
+				}
+				require.NoError(t, slow.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
+				if _, err := slow.in.Peek(1); errors.Is(err, io.EOF) {
+					break
+				}
+				require.Less(t, time.Since(began), 20*time.Second)
+			}
+			known.send("PING")
+			require.Equal(t, "PONG", string(known.reply().Str))
+		})
+	})
+}
