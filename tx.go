@@ -150,14 +150,14 @@ func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Conte
 }
 
 func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.Context, pgx.Tx) error) error {
-	tx, err := db.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	tx, err := db.pool.BeginTx(ctx, pgx.TxOptions{
+		// Two statements in one text are one round trip.
+		BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = " + db.lockBudget(ctx),
+	})
 	if err != nil {
 		return failure(err, false, false)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if _, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', $1::text, true)`, db.lockBudget(ctx)); err != nil {
-		return txFailure(err)
-	}
 	if err := db.checkWatched(ctx, tx, watch); err != nil {
 		return txFailure(err)
 	}
@@ -178,7 +178,7 @@ func (db *DB) lockBudget(ctx context.Context) string {
 	if d, ok := ctx.Deadline(); ok {
 		left = time.Until(d)
 	}
-	return fmt.Sprintf("%dms", max(1, left.Milliseconds()/2))
+	return fmt.Sprintf("'%dms'", max(1, left.Milliseconds()/2))
 }
 
 // txFailure keeps conflicts, which transact repeats, and translates the rest.
