@@ -41,7 +41,7 @@ var house = map[string]room{
 
 	"schema":          {floor: ground},
 	"migrate":         {floor: stairs},
-	"internal/doctor": {floor: stairs},
+	"internal/doctor": {floor: stairs, tests: []string{"migrate"}},
 
 	".": {floor: floor1},
 
