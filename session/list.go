@@ -29,14 +29,25 @@ func (m *Manager) List(ctx context.Context, user string) ([]Info, error) {
 	if err := checkUser(user); err != nil {
 		return nil, err
 	}
-	var list []Info
-	err := m.run.Query(ctx, func(rows pgx.Rows) (err error) {
+	return m.list(ctx, infoColumns+` FROM howdah.session_list($1::text)`, user)
+}
+
+// All returns the live sessions of everybody whose ids come after the given
+// one, in the order of ids, at most limit. The zero ID comes before all; ids of
+// version 7 are in the order of creation.
+func (m *Manager) All(ctx context.Context, after ID, limit int) ([]Info, error) {
+	return m.list(ctx, infoColumns+` FROM howdah.sessions WHERE id > $1::uuid ORDER BY id LIMIT $2::integer`, after.String(), limit)
+}
+
+const infoColumns = `
+	SELECT id::text, coalesce(user_id, ''), created_at, last_seen_at, expires_at, absolute_expires_at,
+	       ip, coalesce(user_agent, ''), payload_bytes`
+
+func (m *Manager) list(ctx context.Context, sql string, args ...any) (list []Info, err error) {
+	err = m.run.Query(ctx, func(rows pgx.Rows) (err error) {
 		list, err = pgx.CollectRows(rows, scanInfo)
 		return err
-	}, `
-		SELECT id::text, coalesce(user_id, ''), created_at, last_seen_at, expires_at, absolute_expires_at,
-		       ip, coalesce(user_agent, ''), payload_bytes
-		FROM howdah.session_list($1::text)`, user)
+	}, sql, args...)
 	return list, err
 }
 

@@ -111,6 +111,14 @@ func verbs(t *testing.T, m *session.Manager) {
 	require.NoError(t, err)
 	require.EqualValues(t, 3, n)
 
+	page, err := m.All(ctx, session.ID{}, 2)
+	require.NoError(t, err)
+	require.Len(t, page, 2)
+	require.Equal(t, s.ID, page[0].ID)
+	page, err = m.All(ctx, page[1].ID, 2)
+	require.NoError(t, err)
+	require.Len(t, page, 1)
+
 	// Rotate keeps everything but the secret.
 	rotated, err := m.Rotate(ctx, s.Token(), session.Renewal{})
 	require.NoError(t, err)

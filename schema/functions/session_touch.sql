@@ -4,34 +4,36 @@ CREATE OR REPLACE FUNCTION howdah.session_touch(
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-    -- Locks first, by id: the order of every statement on many sessions. A row
-    -- that another transaction holds is not waited for.
-    WITH due AS MATERIALIZED (
-        SELECT s.id, u.used
-        FROM (SELECT i.id, statement_timestamp() - greatest(min(coalesce(i.age, interval '0')), interval '0') AS used
-              FROM unnest(ids, ages) AS i (id, age)
-              GROUP BY i.id) AS u
+    WITH used AS MATERIALIZED (
+        SELECT i.id, statement_timestamp() - greatest(min(coalesce(i.age, interval '0')), interval '0') AS at
+        FROM unnest(ids, ages) AS i (id, age)
+        GROUP BY i.id
+    ), held AS MATERIALIZED (
+        -- Locks first, by id: the order of every statement on many sessions. A
+        -- row that another transaction holds is not waited for.
+        SELECT s.id, u.at
+        FROM used AS u
         JOIN howdah.session AS s ON s.id = u.id
         WHERE s.idle_expires_at > statement_timestamp()
-          AND howdah._session_due(s, u.used)
-    ), held AS MATERIALIZED (
-        SELECT s.id, d.used
-        FROM due AS d
-        JOIN howdah.session AS s ON s.id = d.id
+          AND howdah._session_due(s, u.at)
         ORDER BY s.id
         FOR NO KEY UPDATE OF s SKIP LOCKED
     ), done AS (
         UPDATE howdah.session AS s
-        SET last_seen_at    = greatest(s.last_seen_at, h.used),
-            idle_expires_at = howdah._session_expiry(s, h.used)
+        SET last_seen_at    = greatest(s.last_seen_at, h.at),
+            idle_expires_at = howdah._session_expiry(s, h.at)
         FROM held AS h
         WHERE s.id = h.id
         RETURNING s.id
     )
-    SELECT count(done.id), coalesce(array_agg(due.id) FILTER (WHERE done.id IS NULL), '{}')
-    INTO touched, locked
-    FROM due
-    LEFT JOIN done ON done.id = due.id;
+    SELECT (SELECT count(*) FROM done),
+           ARRAY(SELECT s.id
+                 FROM used AS u
+                 JOIN howdah.session AS s ON s.id = u.id
+                 WHERE NOT EXISTS (SELECT FROM done AS d WHERE d.id = u.id)
+                   AND s.idle_expires_at > statement_timestamp()
+                   AND howdah._session_due(s, u.at))
+    INTO touched, locked;
 END
 $$;
 

@@ -130,6 +130,15 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	_, err = pool.Exec(t.Context(), "UPDATE howdah.session SET absolute_expires_at = absolute_expires_at - interval '1 hour'")
 	require.NoError(t, err)
 	require.Equal(t, 1, expire(), "for an hour")
+
+	// Nor does it come back when an administrator has ended it by its id.
+	require.NoError(t, s.Commit(token, []byte("logged in"), later))
+	_, err = pool.Exec(t.Context(), "SELECT howdah.session_revoke(id) FROM howdah.sessions")
+	require.NoError(t, err)
+	require.NoError(t, s.Commit(token, []byte("logged in"), later))
+	_, found, err = s.Find(token)
+	require.NoError(t, err)
+	require.False(t, found)
 }
 
 // What All returns identifies sessions and logs nobody in.
