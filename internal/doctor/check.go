@@ -98,21 +98,24 @@ func indexes(which func(*table) bool, judge func(*database, *table, *index) *tro
 	}
 }
 
-// quote quotes an identifier where it must be, as PostgreSQL's quote_ident but
-// for key words, which are quoted too.
+// quote quotes an identifier where it must be, as PostgreSQL's quote_ident does.
 func quote(name string) string {
 	plain := name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && (name[0] < '0' || name[0] > '9')
-	if plain && !keyword[name] {
+	if plain && !slices.Contains(strings.Fields(keywords), name) {
 		return name
 	}
 	return pgx.Identifier{name}.Sanitize()
 }
 
-// keyword holds the reserved words that are likely names of columns and tables.
-var keyword = map[string]bool{
-	"user": true, "order": true, "group": true, "table": true, "column": true, "default": true, "end": true, "desc": true,
-	"limit": true, "offset": true, "check": true, "primary": true, "references": true, "session_user": true, "to": true,
-}
+// keywords are those that cannot name a table or column without quotes.
+const keywords = `
+	all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate
+	collation column concurrently constraint create cross current_catalog current_date current_role current_schema
+	current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch
+	for foreign freeze from full grant group having ilike in initially inner intersect into is isnull join lateral
+	leading left like limit localtime localtimestamp natural not notnull null offset on only or order outer
+	overlaps placing primary references returning right select session_user similar some symmetric table
+	tablesample then to trailing true union unique user using variadic verbose when where window with`
 
 // literal quotes a string.
 func literal(s string) string {

@@ -228,6 +228,21 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// Words that PostgreSQL reserves are quoted in every statement.
+func TestReservedNames(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.Empty(t))
+	words, err := conn.Query(ctx(t), "SELECT word FROM pg_get_keywords() WHERE catcode IN ('R', 'T')")
+	require.NoError(t, err)
+	list, err := pgx.CollectRows(words, pgx.RowTo[string])
+	require.NoError(t, err)
+	for _, word := range list {
+		require.Equal(t, `"`+word+`"`, doctor.Quote(word))
+	}
+	run(t, conn, `CREATE SCHEMA "select"`, `CREATE TABLE "select"."order cache" (key varchar(9) PRIMARY KEY, value text, "user" char(3))`)
+	repair(t, conn, conn, low, await(t, conn, low, "varchar-limit", `"select"."order cache"`))
+}
+
 func TestText(t *testing.T) {
 	r := &doctor.Report{Database: "app", Role: "me", Server: "18", Findings: []doctor.Finding{
 		{ID: "bad", Severity: doctor.Error, Object: "public.\x1b[2Jx", Evidence: strings.Repeat("word ", 40), Why: "Why.", Repair: []string{"SELECT\n  1;", "SELECT 2"}},

@@ -223,7 +223,8 @@ func (r *reader) activity() (err error) {
 		       coalesce(datname = current_database(), false),
 		       coalesce(pg_has_role(usesysid, 'USAGE'), false)
 		FROM pg_stat_activity
-		WHERE pid <> pg_backend_pid() AND backend_type = $1
+		-- The type of others' sessions may be hidden.
+		WHERE pid <> pg_backend_pid() AND datname IS NOT NULL AND coalesce(backend_type, 'client backend') = $1
 		ORDER BY xact_start NULLS LAST`
 	if db.sessions, err = rows[session](r, "sessions", sessions, "client backend"); err != nil {
 		return err

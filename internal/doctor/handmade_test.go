@@ -169,7 +169,7 @@ func TestHandMadeFaults(t *testing.T) {
 	}
 }
 
-// Tables that only look alike.
+// Tables that only look alike, and partitions.
 func TestNotACache(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, pgtest.Empty(t))
@@ -177,6 +177,8 @@ func TestNotACache(t *testing.T) {
 		"CREATE TABLE products (id serial PRIMARY KEY, name varchar(20), value jsonb, created_at timestamp)",
 		"CREATE TABLE training_plan (session_count int, data jsonb)",
 		"CREATE TABLE orders (id serial PRIMARY KEY, payload jsonb)",
+		"CREATE TABLE parts (key text, value text, expires_at timestamptz) PARTITION BY HASH (key)",
+		"CREATE TABLE part PARTITION OF parts FOR VALUES WITH (MODULUS 1, REMAINDER 0)", "CREATE INDEX ON parts (expires_at)",
 		"CREATE TEMP TABLE cache (id serial PRIMARY KEY, key text, value jsonb)")
 	r := examine(t, conn, low)
 	require.Empty(t, r.HandMade)
@@ -194,4 +196,14 @@ func TestGoodTable(t *testing.T) {
 	r := examine(t, conn, doctor.Options{})
 	require.Equal(t, []string{"public.sessions"}, r.HandMade)
 	require.Empty(t, about(r))
+}
+
+func TestInvalidIndex(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.Empty(t))
+	run(t, conn, "CREATE TABLE cache (id bigint PRIMARY KEY, key text, value text)", "INSERT INTO cache VALUES (1, 'a', ''), (2, 'a', '')")
+	require.Error(t, conn.PgConn().Exec(ctx(t), "CREATE UNIQUE INDEX CONCURRENTLY half ON cache (key)").Close())
+	repair(t, conn, conn, low, await(t, conn, low, "invalid-index", "public.half"))
+	repair(t, conn, conn, low, await(t, conn, low, "no-unique-key", "public.cache"))
+	require.Empty(t, about(examine(t, conn, low)))
 }

@@ -61,7 +61,7 @@ type index struct {
 	Method     string
 	Unique     bool
 	Primary    bool
-	Constraint bool // a constraint stands on it
+	Constraint bool // a constraint, or replication, stands on it
 	Valid      bool
 	Bytes      int64
 	Scans      int64
@@ -143,12 +143,14 @@ func (t *table) uniquelyIndexed(c *column) bool {
 }
 
 // candidates are the tables of the schema howdah, and those outside it that
-// have a column for a payload. Extensions' tables are not the user's.
+// have a column for a payload. Extensions' tables are not the user's, and what
+// repairs a table does not repair a partition.
 const candidates = `
 	WITH candidate AS (
 	    SELECT c.* FROM pg_class AS c
 	    JOIN pg_namespace AS n ON n.oid = c.relnamespace
 	    WHERE c.relkind = 'r' AND c.relpersistence <> 't'
+	      AND NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = c.oid)
 	      AND n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema'
 	      AND CASE WHEN n.nspname = 'howdah' THEN c.relname LIKE 'cache\_%'
 	               ELSE EXISTS (SELECT FROM pg_attribute AS a
@@ -196,7 +198,7 @@ func (r *reader) tables() error {
 	}
 	indexes, err := rows[index](r, "indexes", candidates+`
 		SELECT c.oid, ic.relname::text, '', am.amname::text, i.indisunique, i.indisprimary,
-		       EXISTS (SELECT FROM pg_constraint AS k WHERE k.conindid = ic.oid), i.indisvalid,
+		       i.indisreplident OR EXISTS (SELECT FROM pg_constraint AS k WHERE k.conindid = ic.oid), i.indisvalid,
 		       pg_relation_size(ic.oid), coalesce(s.idx_scan, 0),
 		       ARRAY(SELECT k FROM unnest(i.indkey::smallint[]) AS k WHERE k > 0
 		             UNION

@@ -1,0 +1,4 @@
+package doctor
+
+// Quote is quote.
+var Quote = quote
