@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/session"
 )
 
@@ -238,4 +241,51 @@ func TestBatchesDoNotDeadlock(t *testing.T) {
 	n, err := m.RevokeUser(t.Context(), "ada")
 	require.NoError(t, err)
 	require.EqualValues(t, 100, n)
+}
+
+// A session that somebody's transaction holds delays its own writers only, for
+// no longer than they care to wait, and they hear that nothing changed.
+func TestLockedSession(t *testing.T) {
+	url := pgtest.New(t)
+	m, pool := openURL(t, url, session.Options{})
+	impatient, _ := openURL(t, url, session.Options{Timeout: 300 * time.Millisecond})
+	s := create(t, m, session.Start{})
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.Background())
+	_, err = tx.Exec(t.Context(), "SELECT FROM howdah.session FOR UPDATE")
+	require.NoError(t, err)
+	_, _, err = impatient.Merge(t.Context(), s.Token(), nil)
+	require.ErrorIs(t, err, howdah.ErrTimeout)
+	_, err = impatient.End(t.Context(), s.Token())
+	require.ErrorIs(t, err, howdah.ErrTimeout)
+	get(t, m, s.Token())
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := m.Merge(t.Context(), s.Token(), nil)
+		done <- err
+	}()
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.NoError(t, <-done)
+	require.Equal(t, s.Version+1, get(t, m, s.Token()).Version)
+}
+
+// One that is being created counts for the next: that one waits and sees.
+func TestUserLimitCountsWhatIsNotCommitted(t *testing.T) {
+	m, pool := open(t, session.Options{UserLimit: 1})
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.Background())
+	_, err = tx.Exec(t.Context(), "SELECT howdah.session_create(gen_random_uuid(), sha256('x'), 'ada', user_limit => 1)")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := m.Create(t.Context(), session.Start{User: "ada"})
+		done <- err
+	}()
+	eventually(t, "the second has answered or waits", func() bool {
+		return len(done) == 1 || one[bool](t, pool, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)")
+	})
+	require.NoError(t, tx.Commit(t.Context()))
+	require.ErrorIs(t, <-done, session.ErrUserLimit)
 }

@@ -112,6 +112,27 @@ func TestFlushKnowsWhenTheUseWas(t *testing.T) {
 	touch("5 minutes") // never shorter
 	about(t, 40*time.Minute, left(t, pool, s.ID))
 	require.Empty(t, locked)
+	age(t, pool, s.ID, 41*time.Minute)
+	touch("0") // what has expired stays so
+	require.Zero(t, touched)
+	require.Empty(t, locked)
+	dead(t, m, s.Token())
+}
+
+// What cannot be written is kept, and the reader is served all the same.
+func TestFlushFails(t *testing.T) {
+	m, pool := open(t, byHand)
+	s := create(t, m, session.Start{})
+	age(t, pool, s.ID, 15*time.Minute)
+	run(t, pool, "ALTER FUNCTION howdah.session_touch RENAME TO hidden")
+	get(t, m, s.Token()) // nobody runs, so it is tried at once
+	require.Equal(t, 1, m.Stats().Waiting)
+	require.ErrorIs(t, m.Flush(t.Context()), howdah.ErrSchemaMissing)
+	require.Equal(t, 1, m.Stats().Waiting)
+	run(t, pool, "ALTER FUNCTION howdah.hidden RENAME TO session_touch")
+	require.NoError(t, m.Flush(t.Context()))
+	require.Zero(t, m.Stats().Waiting)
+	about(t, 40*time.Minute, left(t, pool, s.ID))
 }
 
 func TestAbsoluteLimitIsNeverExtended(t *testing.T) {

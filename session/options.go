@@ -81,9 +81,9 @@ func (o *Options) withDefaults() (Options, error) {
 		out = *o
 	}
 	for _, d := range []struct {
-		name            string
-		field           *time.Duration
-		def, none, min_ time.Duration
+		name             string
+		field            *time.Duration
+		def, none, least time.Duration
 	}{
 		{"IdleTimeout", &out.IdleTimeout, 30 * time.Minute, NoIdleTimeout, time.Second},
 		{"Lifetime", &out.Lifetime, 7 * 24 * time.Hour, 0, time.Second},
@@ -94,8 +94,8 @@ func (o *Options) withDefaults() (Options, error) {
 		if *d.field == 0 {
 			*d.field = d.def
 		}
-		if *d.field < d.min_ && (d.none == 0 || *d.field != d.none) {
-			return out, fmt.Errorf("session: Options.%s is %v; it must be at least %v", d.name, *d.field, d.min_)
+		if *d.field < d.least && (d.none == 0 || *d.field != d.none) {
+			return out, fmt.Errorf("session: Options.%s is %v; it must be at least %v", d.name, *d.field, d.least)
 		}
 	}
 	if out.SkipWindow < 0 && out.SkipWindow != NoSkip {
