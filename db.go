@@ -31,6 +31,8 @@ type DB struct {
 	closed  atomic.Bool
 	mu      sync.RWMutex
 	engines map[string]*engine
+
+	upkeep upkeepCounters
 }
 
 // Open connects to a PostgreSQL URL or a key=value string, checks that the
@@ -76,6 +78,7 @@ func OpenPool(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*DB, erro
 
 func open(ctx context.Context, pool *pgxpool.Pool, o Options) (*DB, error) {
 	db := &DB{pool: pool, opts: o, engines: make(map[string]*engine)}
+	db.upkeep.wake = make(chan struct{}, 1)
 	mode := pool.Config().ConnConfig.DefaultQueryExecMode
 	db.named = o.Pooler == "" && (mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe)
 	if err := db.Ping(ctx); err != nil {

@@ -18,6 +18,8 @@ type engine struct {
 	coalescer *coalesce.Coalescer
 	table     atomic.Pointer[table]
 	counters  counters
+	reads     atomic.Pointer[reads] // nil: reads are not noted
+	pressure  pressure
 }
 
 // flightState is a call's part in the coalescer.
@@ -31,6 +33,8 @@ type flightState struct {
 func newEngine(db *DB, t *table) *engine {
 	e := &engine{db: db, name: t.name}
 	e.table.Store(t)
+	e.pressure.wake = db.upkeep.wake
+	e.pressure.every.Store(firstRound)
 	e.coalescer = coalesce.New(coalesce.Options{
 		MaxKeys:       db.opts.MaxBatchKeys,
 		MaxBytes:      db.opts.MaxBatchBytes,
@@ -135,7 +139,8 @@ func (e *engine) connect(ctx context.Context, deadline time.Time) (*pgxpool.Conn
 		return nil, failure(err, false, false)
 	}
 	t := e.table.Load()
-	if time.Since(t.loaded) < tableRefresh {
+	age := time.Since(t.loaded)
+	if age < tableRefresh && !(t.full && age > fullRefresh) {
 		return conn, nil
 	}
 	if t, err = loadTable(ctx, conn, e.name, t); err != nil {

@@ -26,6 +26,9 @@ type flight struct {
 // it is waited for, the batch grows.
 func (e *engine) run(ctx context.Context, f *coalesce.Flight) {
 	fl := &flight{Flight: f, engine: e, ctx: ctx, deadline: time.Now().Add(e.db.opts.Timeout)}
+	if f.Kind() != coalesce.Read {
+		e.pressure.hold(ctx)
+	}
 	var err error
 	fl.conn, err = e.connect(ctx, fl.deadline)
 	defer func() {
@@ -44,7 +47,9 @@ func (e *engine) run(ctx context.Context, f *coalesce.Flight) {
 		fl.failAll(ops, err)
 		return
 	}
-	fl.fly(fl.plan(ops), 0)
+	if ops = fl.refuseFull(ops); len(ops) > 0 {
+		fl.fly(fl.plan(ops), 0)
+	}
 }
 
 // plan makes the requests of a batch, one for each statement that it needs.
@@ -146,6 +151,12 @@ func (fl *flight) lost(r *request, err error, sent, write bool) {
 }
 
 func (fl *flight) succeed(r *request) {
+	if n := fl.engine.reads.Load(); n != nil {
+		n.note(r)
+	}
+	if fl.Kind() != coalesce.Read {
+		fl.engine.pressure.written(len(r.rows))
+	}
 	for _, c := range r.calls {
 		if c.flight.again {
 			c.flight.again = false

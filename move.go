@@ -67,6 +67,9 @@ func (c *Cache) transferIn(ctx context.Context, tx pgx.Tx, source *engine, from 
 	if err != nil {
 		return txFailure(err)
 	}
+	if goal.table.Load().full && (source != goal || !remove) {
+		return ErrOutOfMemory
+	}
 	if source == goal && from == to {
 		if !replace {
 			return ErrNotStored

@@ -13,6 +13,7 @@ import (
 type Stats struct {
 	Caches []CacheStats // by name; the caches that were used
 	Pool   PoolStats
+	Upkeep UpkeepStats // of Run
 }
 
 // PoolStats are connections now.
@@ -30,6 +31,7 @@ type CacheStats struct {
 	Merged    uint64 // calls that shared the place of an equal one
 	Blocked   uint64 // times that a call met a foreign lock
 	Queued    int    // calls waiting now
+	Full      bool   // it refuses writes: over its budget, with nothing that may be evicted
 }
 
 // VerbStats are the counters of one verb.
@@ -137,6 +139,7 @@ func (db *DB) Stats() Stats {
 		}
 		return 1
 	})
+	s.Upkeep = db.upkeep.stats()
 	p := db.pool.Stat()
 	s.Pool = PoolStats{Total: p.TotalConns(), Idle: p.IdleConns(), Acquired: p.AcquiredConns(), Max: p.MaxConns()}
 	return s
@@ -144,7 +147,7 @@ func (db *DB) Stats() Stats {
 
 func (e *engine) stats() CacheStats {
 	cs := e.coalescer.Stats()
-	s := CacheStats{Name: e.name, Merged: cs.Merged, Blocked: cs.Blocked, Queued: cs.Queued}
+	s := CacheStats{Name: e.name, Full: e.table.Load().full, Merged: cs.Merged, Blocked: cs.Blocked, Queued: cs.Queued}
 	s.BatchKeys.Sum = float64(cs.KeysTotal)
 	for i, n := range cs.Keys {
 		if i < len(cs.Keys)-1 {

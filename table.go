@@ -17,6 +17,9 @@ import (
 // alter_cache reaches every process within this time and one call.
 const tableRefresh = 5 * time.Second
 
+// fullRefresh is the same for a cache that refuses writes.
+const fullRefresh = time.Second
+
 var validName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 
 // table is what the statements of one cache are made from: a snapshot of its
@@ -26,6 +29,7 @@ type table struct {
 	durability string
 	defaultTTL int64 // microseconds, 0: none
 	maxTTL     int64 // microseconds, 0: none
+	full       bool  // over its budget, and may evict nothing
 	loaded     time.Time
 	statements [statementCount]statement
 }
@@ -84,9 +88,10 @@ func loadTable(ctx context.Context, q querier, name string, old *table) (*table,
 	err := q.QueryRow(ctx, `
 		SELECT durability,
 		       coalesce(extract(epoch FROM default_ttl) * 1000000, 0)::bigint,
-		       coalesce(extract(epoch FROM max_ttl) * 1000000, 0)::bigint
+		       coalesce(extract(epoch FROM max_ttl) * 1000000, 0)::bigint,
+		       full_since IS NOT NULL
 		FROM howdah.cache
-		WHERE name = $1::text`, name).Scan(&t.durability, &t.defaultTTL, &t.maxTTL)
+		WHERE name = $1::text`, name).Scan(&t.durability, &t.defaultTTL, &t.maxTTL, &t.full)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", ErrCacheNotFound, name, name)
 	}

@@ -19,14 +19,26 @@ import (
 // doIn runs calls in the caller's transaction, pipelined in their order.
 func (e *engine) doIn(ctx context.Context, tx pgx.Tx, calls []*Call) error {
 	now := coalesce.Now()
-	requests := make([]*request, len(calls))
-	for i, c := range calls {
+	table := e.table.Load()
+	requests := make([]*request, 0, len(calls))
+	accepted := make([]*Call, 0, len(calls))
+	for _, c := range calls {
 		c.flight.start = now
 		if err := e.prepare(c, 0); err != nil {
 			c.Err = err
 			return err
 		}
-		requests[i] = newRequest(c, e.table.Load())
+		if table.full && c.Verb.needsRoom() {
+			c.Err = nil
+			c.refuse()
+			e.counters.record(c)
+			continue
+		}
+		requests = append(requests, newRequest(c, table))
+		accepted = append(accepted, c)
+	}
+	if calls = accepted; len(calls) == 0 {
+		return nil
 	}
 	deadline, _ := ctx.Deadline()
 	conn := tx.Conn()

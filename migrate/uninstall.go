@@ -44,7 +44,7 @@ func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 		           WHEN 'pg_class'::regclass THEN
 		               o.type = 'view' AND o.name = 'sessions'
 		               OR o.type = 'table' AND (
-		                   o.name IN ('migration', 'meta', 'cache', 'runtime_role', 'session', 'session_hand')
+		                   o.name IN ('migration', 'meta', 'cache', 'runtime_role', 'upkeep', 'leader', 'epoch', 'beacon', 'session', 'session_hand')
 		                   OR o.name IN (SELECT quote_ident('cache_' || c.name) FROM howdah.cache AS c))
 		           WHEN 'pg_proc'::regclass THEN
 		               d.objid IN (SELECT to_regprocedure(f.signature)::oid

@@ -16,10 +16,11 @@ BEGIN
           AND p.proname <> ALL (ARRAY[
               'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime',
               '_create_table', '_create_prefix_index', '_own_table',
-              '_check_admin', '_check_settings', '_grant_cache', '_grant_functions'])
+              '_check_admin', '_check_settings', '_grant_cache', '_grant_functions', '_grant_upkeep'])
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', verb, role);
     END LOOP;
+    PERFORM howdah._grant_upkeep(role);
 END
 $$;
 

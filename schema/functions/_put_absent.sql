@@ -5,6 +5,7 @@ AS $$
 DECLARE
     result bigint;
 BEGIN
+    PERFORM howdah._room(settings);
     EXECUTE format($sql$
         INSERT INTO howdah.%I AS c (hash, version, expires_at, key, value)
         VALUES ($1, howdah._clock(), $2, $3, $4)

@@ -5,6 +5,7 @@ AS $$
 DECLARE
     result bigint;
 BEGIN
+    PERFORM howdah._room(settings);
     EXECUTE format($sql$
         UPDATE howdah.%I AS c
         SET version    = greatest(c.version + 1, howdah._clock()),

@@ -56,7 +56,8 @@ BEGIN
     UPDATE howdah.cache AS c
     SET durability = after.durability, default_ttl = after.default_ttl, max_ttl = after.max_ttl,
         max_bytes = after.max_bytes, max_entries = after.max_entries, eviction = after.eviction,
-        fillfactor = after.fillfactor, prefix_index = after.prefix_index
+        fillfactor = after.fillfactor, prefix_index = after.prefix_index,
+        full_since = NULL  -- upkeep will say so again
     WHERE c.name = after.name;
 
     IF empty THEN

@@ -18,7 +18,7 @@ BEGIN
     PERFORM howdah._check_name(name);
     PERFORM howdah._check_admin();
     settings := ROW(name, durability, default_ttl, max_ttl, max_bytes, max_entries,
-                    eviction, fillfactor, prefix_index, statement_timestamp())::howdah.cache;
+                    eviction, fillfactor, prefix_index, statement_timestamp(), NULL)::howdah.cache;
     PERFORM howdah._check_settings(settings);
 
     -- The row first: of two that make the same cache, one waits and then fails.

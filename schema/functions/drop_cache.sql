@@ -16,6 +16,7 @@ BEGIN
         RAISE EXCEPTION 'Cache % does not exist.', quote_literal(name)
             USING ERRCODE = 'HW001', HINT = 'SELECT name FROM howdah.caches() lists the caches.';
     END IF;
+    DELETE FROM howdah.upkeep AS u WHERE u.cache = drop_cache.name;
     EXECUTE format('DROP TABLE IF EXISTS howdah.%I', 'cache_' || name);
     RETURN true;
 END

@@ -7,6 +7,7 @@ DECLARE
     settings howdah.cache := howdah._settings(cache);
     result   bytea;
 BEGIN
+    PERFORM howdah._room(settings);
     IF delta IS NULL THEN
         RAISE EXCEPTION 'The delta is NULL.'
             USING ERRCODE = 'HW012', HINT = 'Give an integer; it may be negative.';
@@ -46,7 +47,8 @@ ttl: of a new entry, as in howdah.set; an existing entry keeps its own.
 
 Returns the sum.
 Errors: HW001 cache not found, HW005 the value is not an integer, HW006 overflow,
-HW007 key too long, HW009 invalid TTL, HW010 collision (class sync), HW012 NULL.
+HW007 key too long, HW009 invalid TTL, HW010 collision (class sync), HW011 full, HW012
+NULL.
 After an error the value is what it was.';
 
 REVOKE ALL ON FUNCTION howdah.increment(text, bytea, bigint, interval) FROM PUBLIC;

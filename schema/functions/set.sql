@@ -7,6 +7,7 @@ DECLARE
     settings howdah.cache := howdah._settings(cache);
     result   bigint;
 BEGIN
+    PERFORM howdah._room(settings);
     EXECUTE format($sql$
         INSERT INTO howdah.%I AS c (hash, version, expires_at, key, value)
         VALUES ($1, howdah._clock(), $2, $3, $4)
@@ -38,6 +39,6 @@ cache caps it.
 
 Returns the version of the entry, which is greater than any the key had.
 Errors: HW001 cache not found, HW007 key too long, HW008 value too large, HW009
-invalid TTL, HW010 collision (class sync), HW012 NULL.';
+invalid TTL, HW010 collision (class sync), HW011 full, HW012 NULL.';
 
 REVOKE ALL ON FUNCTION howdah.set(text, bytea, bytea, interval) FROM PUBLIC;

@@ -8,6 +8,7 @@ DECLARE
     hashes   bigint[]     := howdah._key_hashes(keys);
     stored   bigint;
 BEGIN
+    PERFORM howdah._room(settings);
     IF cardinality(keys) IS DISTINCT FROM cardinality("values") THEN
         RAISE EXCEPTION 'There are % keys but % values.', cardinality(keys), coalesce(cardinality("values")::text, 'NULL')
             USING ERRCODE = 'HW012', HINT = 'Give one value for each key.';

@@ -1,0 +1,269 @@
+package howdah_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// TestPolicies lets each policy choose half of 4,000 entries, which differ in
+// when they were written and read, how often, and when they expire, so that
+// only one policy keeps each set.
+func TestPolicies(t *testing.T) {
+	// Of 4,000 keys i: written in their order, a minute for 100 of them; each
+	// fourth read just now; each fourth one after it read often, long ago in
+	// part; even ones with a TTL, the longer the smaller i.
+	const rows = `
+		UPDATE howdah.cache_c AS c
+		SET version    = howdah._clock() - (4000 - i) * 600000::bigint,
+		    accessed   = CASE WHEN i % 4 = 0 THEN extract(epoch FROM now())::bigint / 60 + 1 ELSE 0 END,
+		    frequency  = CASE WHEN i % 4 = 1 THEN 200 ELSE 0 END,
+		    expires_at = CASE WHEN i % 2 = 0 THEN now() + (5000 - i) * interval '1 minute' ELSE 'infinity' END
+		FROM (SELECT hash, substring(encode(key, 'escape') FROM 5)::integer AS i FROM howdah.cache_c) AS n
+		WHERE n.hash = c.hash`
+	tests := []struct {
+		policy string
+		// What a key's number must satisfy to be kept, in which share at least,
+		// and how many there are.
+		kept  func(i int) bool
+		share float64
+	}{
+		{"allkeys-lru", func(i int) bool { return i%4 == 0 }, 1},
+		{"allkeys-lru", func(i int) bool { return i > 2800 }, 1},
+		{"allkeys-lfu", func(i int) bool { return i%4 == 1 }, 1},
+		{"allkeys-random", func(i int) bool { return i%4 == 3 }, 0.40},
+		{"volatile-lru", func(i int) bool { return i%2 == 1 }, 1},
+		{"volatile-lru", func(i int) bool { return i%2 == 0 && i%4 != 0 && i > 3900 }, 0},
+		{"volatile-lfu", func(i int) bool { return i%2 == 1 }, 1},
+		{"volatile-random", func(i int) bool { return i%2 == 1 }, 1},
+		{"volatile-ttl", func(i int) bool { return i%2 == 1 }, 1},
+	}
+	db := open(t, pgtest.New(t), nil)
+	for _, test := range tests {
+		t.Run(test.policy, func(t *testing.T) {
+			statement(t, db, "SELECT howdah.drop_cache('c', true)")
+			statement(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 2400)", test.policy)
+			fill(t, db, "c", 4000, "'infinity'")
+			statement(t, db, rows)
+			var evicted int64
+			for range 100 {
+				r := maintain(t, db, howdah.MaintainOptions{Cache: "c", MaxTime: time.Second})
+				evicted += r.Evicted
+				if r.Evicted == 0 {
+					break
+				}
+			}
+			left := number(t, db, "SELECT count(*) FROM howdah.cache_c")
+			require.EqualValues(t, 4000-evicted, left)
+			require.InDelta(t, 2250, left, 100, "from 97 %% of the budget down to 95 %%, or a little less")
+			var all, kept int
+			for i := 1; i <= 4000; i++ {
+				if test.kept(i) {
+					all++
+				}
+			}
+			found, err := db.Pool().Query(t.Context(), "SELECT substring(encode(key, 'escape') FROM 5)::integer FROM howdah.cache_c")
+			require.NoError(t, err)
+			for found.Next() {
+				var i int
+				require.NoError(t, found.Scan(&i))
+				if test.kept(i) {
+					kept++
+				}
+			}
+			require.NoError(t, found.Err())
+			require.GreaterOrEqual(t, float64(kept)/float64(all), test.share, "kept %d of %d", kept, all)
+			if test.policy == "allkeys-random" {
+				require.Less(t, float64(kept)/float64(all), 0.75)
+			}
+		})
+	}
+
+	t.Run("volatile-ttl takes the soonest", func(t *testing.T) {
+		statement(t, db, "SELECT howdah.drop_cache('c', true)")
+		statement(t, db, "SELECT howdah.create_cache('c', eviction => 'volatile-ttl', max_entries => 3000)")
+		fill(t, db, "c", 4000, "'infinity'")
+		statement(t, db, rows)
+		for maintain(t, db, howdah.MaintainOptions{Cache: "c", MaxTime: time.Second}).Evicted > 0 {
+		}
+		// Of the even ones, those with large i expire first: 1150 of 2000 went.
+		require.LessOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_c WHERE expires_at < now() + interval '2900 minutes'"), int64(20))
+		require.GreaterOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_c WHERE expires_at < 'infinity'"), int64(800))
+	})
+}
+
+// What is read stays, by the reads that callers make: no write but the notes
+// of Run.
+func TestReadsDecide(t *testing.T) {
+	for _, policy := range []string{"allkeys-lru", "allkeys-lfu"} {
+		t.Run(policy, func(t *testing.T) {
+			db := open(t, pgtest.New(t), nil)
+			statement(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 1000)", policy)
+			cache := db.Cache("c")
+			fill(t, db, "c", 900, "'infinity'")
+			// Written long ago, so that what comes later is more recent but for the reads.
+			statement(t, db, "UPDATE howdah.cache_c SET version = version - 600000000")
+			_, err := cache.Get(t.Context(), "key:1") // the engine knows the cache
+			require.NoError(t, err)
+			running(t, db)
+			eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
+			hot := make([]string, 100)
+			for i := range hot {
+				hot[i] = fmt.Sprintf("key:%d", i+1)
+			}
+			eventually(t, "the reads are noted", func() bool {
+				found, err := cache.GetMany(t.Context(), hot)
+				require.NoError(t, err)
+				require.Len(t, found, 100)
+				return number(t, db, "SELECT count(*) FROM howdah.cache_c WHERE accessed > 0") == 100
+			})
+			if policy == "allkeys-lfu" {
+				require.Positive(t, number(t, db, "SELECT min(frequency) FROM howdah.cache_c WHERE accessed > 0"))
+			}
+			for i := range 3000 {
+				require.NoError(t, cache.Set(t.Context(), fmt.Sprintf("scan:%d", i), []byte("v"), 0))
+			}
+			eventually(t, "the budget holds", func() bool { return number(t, db, "SELECT howdah.count('c')") <= 1000 })
+			found, err := cache.GetMany(t.Context(), hot)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(found), 98, "a scan of 3,000 keys passed through")
+		})
+	}
+}
+
+// Writers push the budget through a cache more than once in five seconds, on a
+// machine that is busy.
+func TestBudgetHoldsUnderOverload(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
+	for _, test := range []struct {
+		name, settings string
+		used           string
+		budget         float64
+	}{
+		{"entries", "max_entries => 20000", "count(*)", 20000},
+		{"bytes", "max_bytes => 5000000, eviction => 'volatile-lfu', default_ttl => '1 hour'",
+			"sum(octet_length(key) + octet_length(value) + 88)", 5_000_000},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			db := open(t, pgtest.New(t), nil)
+			statement(t, db, "SELECT howdah.create_cache('c', "+test.settings+")")
+			cache := db.Cache("c")
+			running(t, db)
+			eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			var writers sync.WaitGroup
+			var written atomic.Int64
+			for g := range 32 {
+				writers.Go(func() {
+					value := make([]byte, 400)
+					for i := 0; ctx.Err() == nil; i++ {
+						key := fmt.Sprintf("%d:%d", g, i)
+						time.Sleep(4 * time.Millisecond) // 8,000 sets a second at most
+						if err := cache.Set(context.Background(), key, value[:100+rand.IntN(300)], 0); err != nil {
+							t.Error(err)
+							return
+						}
+						written.Add(1)
+					}
+				})
+			}
+			var most, least float64 = 0, 2
+			filled := false
+			var when time.Duration
+			began := time.Now()
+			for ctx.Err() == nil {
+				used := float64(number(t, db, "SELECT coalesce("+test.used+", 0)::bigint FROM howdah.cache_c")) / test.budget
+				filled = filled || used > 0.95
+				if filled {
+					if used > most {
+						when = time.Since(began)
+					}
+					most, least = max(most, used), min(least, used)
+				}
+				time.Sleep(50 * time.Millisecond) // the pace of the measurement
+			}
+			writers.Wait()
+			t.Logf("%d sets; used %.3f to %.3f of the budget, most after %v", written.Load(), least, most, when.Round(time.Millisecond))
+			require.True(t, filled)
+			require.Greater(t, db.Stats().Upkeep.Evicted, uint64(1000))
+			require.Less(t, most, 1.10)
+			require.Greater(t, least, 0.85)
+		})
+	}
+}
+
+// With noeviction, writes that need room are refused through every door, and
+// reads and deletes go on.
+func TestOutOfMemory(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	statement(t, db, "SELECT howdah.create_cache('c', eviction => 'noeviction', max_entries => 100)")
+	cache := db.Cache("c")
+	ctx := t.Context()
+	for i := range 101 {
+		require.NoError(t, cache.Set(ctx, fmt.Sprintf("k%d", i), []byte("1"), 0))
+	}
+	running(t, db)
+	eventually(t, "a write is refused", func() bool {
+		return cache.Set(ctx, "k1", []byte("1"), 0) != nil
+	})
+	require.ErrorIs(t, cache.Set(ctx, "k1", []byte("2"), 0), howdah.ErrOutOfMemory)
+	require.ErrorIs(t, cache.Add(ctx, "new", nil, 0), howdah.ErrOutOfMemory)
+	require.ErrorIs(t, cache.SetMany(ctx, []howdah.Item{{Key: "new"}}, 0), howdah.ErrOutOfMemory)
+	_, err := cache.Increment(ctx, "k2", 1, 0)
+	require.ErrorIs(t, err, howdah.ErrOutOfMemory)
+	require.ErrorIs(t, cache.Copy(ctx, "k1", cache, "k1 again", false), howdah.ErrOutOfMemory)
+	require.NoError(t, cache.Rename(ctx, "k3", "k3 moved", false))
+	tx, err := db.Pool().Begin(ctx)
+	require.NoError(t, err)
+	require.ErrorIs(t, cache.With(tx).Set(ctx, "k1", nil, 0), howdah.ErrOutOfMemory)
+	require.NoError(t, cache.With(tx).Delete(ctx, "k4"))
+	require.NoError(t, tx.Commit(ctx))
+	for _, verb := range []string{
+		"set('c', 'k', 'v')", "set_text('c', 'k', 'v')", "set_many('c', '{k}', '{v}')", "add('c', 'k', 'v')",
+		"replace('c', 'k1', 'v')", "compare_and_set('c', 'k', 0, 'v')", "compare_and_set('c', 'k1', 1, 'v')", "increment('c', 'k1')",
+	} {
+		_, err := db.Pool().Exec(ctx, "SELECT howdah."+verb)
+		require.ErrorContains(t, err, "HW011", verb)
+	}
+	require.True(t, full(db))
+
+	value, err := cache.Get(ctx, "k1")
+	require.NoError(t, err)
+	require.Equal(t, "1", string(value), "nothing was written")
+	require.NoError(t, cache.Expire(ctx, "k1", time.Hour))
+	statement(t, db, "SELECT howdah.expire('c', 'k1', '1 hour'), howdah.delete('c', 'k5')")
+	for i := range 10 {
+		require.NoError(t, cache.Delete(ctx, fmt.Sprintf("k%d", i)))
+	}
+	eventually(t, "there is room again", func() bool { return cache.Set(ctx, "k1", []byte("2"), 0) == nil })
+	eventually(t, "and it is known", func() bool { return !full(db) })
+
+	// volatile-* with nothing that expires: the same.
+	statement(t, db, "SELECT howdah.alter_cache('c', eviction => 'volatile-lru', max_entries => 50)")
+	eventually(t, "a write is refused", func() bool { return strings.Contains(fmt.Sprint(cache.Set(ctx, "k1", nil, 0)), "budget") })
+	statement(t, db, "SELECT howdah.alter_cache('c', eviction => 'allkeys-lru')")
+	statement(t, db, "SELECT howdah.set('c', 'at once', 'v')")
+	eventually(t, "writes go on", func() bool { return cache.Set(ctx, "k1", nil, 0) == nil })
+}
+
+func full(db *howdah.DB) bool {
+	for _, c := range db.Stats().Caches {
+		if c.Name == "c" {
+			return c.Full
+		}
+	}
+	return false
+}

@@ -1,0 +1,201 @@
+package howdah
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// flushInterval is how often what was read is noted in the rows.
+	flushInterval = 5 * time.Second
+
+	// maxReads bounds the keys noted between two flushes, for each cache: with
+	// more, those that are read first, which the often read are likely to be.
+	maxReads = 8192
+
+	// flushRows bounds one statement of a flush.
+	flushRows = 1000
+)
+
+// reads counts reads by the hash of their key, in memory. No read writes.
+type reads struct {
+	policy string
+
+	mu     sync.Mutex
+	counts map[int64]int32
+}
+
+// note counts the keys of a request that were there.
+func (n *reads) note(r *request) {
+	switch r.stmt {
+	case stmtStat, stmtDelete, stmtGetDelete, stmtExpire, stmtLocked:
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, row := range r.rows {
+		found := row.call.Status == StatusOK
+		if row.call.Entries != nil {
+			found = row.call.Entries[row.index].Found
+		}
+		if !found {
+			continue
+		}
+		if count, ok := n.counts[row.hash]; ok {
+			n.counts[row.hash] = count + 1
+		} else if len(n.counts) < maxReads {
+			n.counts[row.hash] = 1
+		}
+	}
+}
+
+// take empties the notes; the rows come in the order of their hashes.
+func (n *reads) take() (hashes []int64, counts []int32) {
+	n.mu.Lock()
+	taken := n.counts
+	n.counts = make(map[int64]int32)
+	n.mu.Unlock()
+	for hash := range taken {
+		hashes = append(hashes, hash)
+	}
+	slices.Sort(hashes)
+	for _, hash := range hashes {
+		counts = append(counts, taken[hash])
+	}
+	return hashes, counts
+}
+
+// applyBudgets tells the engines what upkeep saw: whose reads are to be
+// noted, and who is full. nil ends all noting.
+func (db *DB) applyBudgets(budgets map[string]budget, used map[string]Upkeep, leads bool) {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	for name, e := range db.engines {
+		b := budgets[name]
+		counted := b.limited() && (strings.HasSuffix(b.policy, "-lru") || strings.HasSuffix(b.policy, "-lfu"))
+		switch old := e.reads.Load(); {
+		case !counted:
+			e.reads.Store(nil)
+		case old == nil || old.policy != b.policy:
+			e.reads.Store(&reads{policy: b.policy, counts: make(map[int64]int32)})
+		}
+		if !leads { // who leads knows better
+			e.pressure.set(b, 0, used[name].Entries, used[name].Size, false)
+		}
+		if budgets != nil && b.full != e.table.Load().full {
+			e.forget()
+		}
+	}
+}
+
+// rowsWritten is how many rows this process has written to each cache.
+func (db *DB) rowsWritten() map[string]int64 {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	rows := make(map[string]int64, len(db.engines))
+	for name, e := range db.engines {
+		rows[name] = e.pressure.rows.Load()
+	}
+	return rows
+}
+
+// press tells the engine of a cache what a round found that began when seen
+// rows had been written.
+func (db *DB) press(r Upkeep, b budget, seen int64) {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	if e := db.engines[r.Cache]; e != nil {
+		e.pressure.seen.Store(seen)
+		e.pressure.set(b, b.share(r), r.Entries, r.Size, true)
+	}
+}
+
+// flushReads writes to the rows when, and how often, they were read. It
+// returns the first error; what could not be written is forgotten, for it is
+// only a hint.
+func (db *DB) flushReads(ctx context.Context) error {
+	db.mu.RLock()
+	engines := make([]*engine, 0, len(db.engines))
+	for _, e := range db.engines {
+		engines = append(engines, e)
+	}
+	db.mu.RUnlock()
+	var first error
+	for _, e := range engines {
+		n := e.reads.Load()
+		if n == nil {
+			continue
+		}
+		hashes, counts := n.take()
+		for len(hashes) > 0 {
+			chunk := min(flushRows, len(hashes))
+			first = cmp.Or(first, e.flushReads(ctx, n.policy, hashes[:chunk], counts[:chunk]))
+			hashes, counts = hashes[chunk:], counts[chunk:]
+		}
+	}
+	return first
+}
+
+// A read is noted to the minute, as its end: an entry that was read in this
+// minute is more recent than one that was only written in it.
+//
+// The LFU counter is Redis's: it goes up by one with the chance
+// 1 / (10 * counter + 1), which takes 5 * counter^2 - 4 * counter reads on
+// average to get there, and down by one for each idle minute. Many reads at
+// once take the inverse of that, rounded by chance.
+const (
+	noteRecency = `
+		WITH noted AS MATERIALIZED (
+			SELECT t.hash, t.frequency
+			FROM unnest($1::bigint[], $2::integer[]) AS u (h, n)
+			JOIN {table} AS t ON t.hash = u.h
+			WHERE t.accessed < ` + thisMinute + `
+			ORDER BY t.hash
+			FOR NO KEY UPDATE OF t SKIP LOCKED
+		)`
+	noteFrequency = `
+		WITH counted AS MATERIALIZED (
+			SELECT u.h, u.n, greatest(0, t.frequency - greatest(0,
+			           ` + thisMinute + ` - greatest(t.accessed, t.version / 60000000))) AS f
+			FROM unnest($1::bigint[], $2::integer[]) AS u (h, n)
+			JOIN {table} AS t ON t.hash = u.h
+		), noted AS MATERIALIZED (
+			SELECT t.hash, c.frequency
+			FROM (SELECT h, least(255, greatest(f, floor(
+			                 (4 + sqrt(16 + 20 * (greatest(0, 5 * f * f - 4 * f) + n))) / 10 + random())))::smallint AS frequency
+			      FROM counted) AS c
+			JOIN {table} AS t ON t.hash = c.h
+			WHERE t.accessed < ` + thisMinute + ` OR t.frequency < c.frequency
+			ORDER BY t.hash
+			FOR NO KEY UPDATE OF t SKIP LOCKED
+		)`
+	writeNotes = `
+		UPDATE {table} AS t SET accessed = ` + thisMinute + `, frequency = noted.frequency
+		FROM noted
+		WHERE t.hash = noted.hash`
+	thisMinute = `(ceil(extract(epoch FROM statement_timestamp()) / 60))::integer`
+)
+
+func (e *engine) flushReads(ctx context.Context, policy string, hashes []int64, counts []int32) error {
+	sql := noteRecency + writeNotes
+	if strings.HasSuffix(policy, "-lfu") {
+		sql = noteFrequency + writeNotes
+	}
+	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
+	defer cancel()
+	err := e.db.unsynced(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, strings.ReplaceAll(sql, "{table}", tableName(e.name)), hashes, counts)
+		return err
+	})
+	switch sqlState(err) {
+	case "42P01", "55P03": // dropped, or being altered
+		return nil
+	}
+	return schemaFailure(err)
+}

@@ -1,0 +1,157 @@
+CREATE OR REPLACE FUNCTION howdah._maintain(
+    settings    howdah.cache,
+    max_rows    bigint,
+    max_blocks  bigint,
+    deadline    timestamptz,
+    OUT expired bigint,
+    OUT evicted bigint,
+    OUT bytes   bigint,
+    OUT blocks  bigint,
+    OUT entries bigint,
+    OUT size    bigint,
+    OUT more    boolean
+)
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    tbl     CONSTANT text   := format('howdah.%I', 'cache_' || settings.name);
+    total   CONSTANT bigint := pg_relation_size(tbl::regclass) / current_setting('block_size')::bigint;
+    salt    CONSTANT bigint := (random() * 1000000000)::bigint;
+    -- Locked rows are left for the next time, and the statement that locks
+    -- deletes: no row is held for longer than the round. What was overwritten
+    -- meanwhile is looked at again before it is locked.
+    remove  CONSTANT text   := $sql$
+        WITH gone AS (
+            DELETE FROM %1$s AS d
+            WHERE d.ctid = ANY (ARRAY(
+                SELECT c.ctid FROM %1$s AS c
+                WHERE c.ctid >= $1 AND c.ctid < $2 AND %2$s
+                %3$s LIMIT $3
+                FOR UPDATE SKIP LOCKED))
+            RETURNING octet_length(d.key) + octet_length(d.value) + 88 AS bytes
+        )
+        SELECT count(*), coalesce(sum(g.bytes), 0) FROM gone AS g$sql$;
+    state   howdah.upkeep;
+    sample  record;       -- what howdah._sample found
+    excess  bigint := 0;  -- entries to be evicted
+    worst   bigint;       -- the score up to which they may be
+    place   bigint;
+    reach   bigint := 64;  -- blocks from a place on
+    step    bigint;
+    began   CONSTANT timestamptz := clock_timestamp();
+    started timestamptz;
+    counted bigint;
+    freed   bigint;
+    cut     boolean := false;  -- a bound was met where there was work
+BEGIN
+    expired := 0; evicted := 0; bytes := 0; blocks := 0; more := false;
+    SELECT u.* INTO state FROM howdah.upkeep AS u WHERE u.cache = settings.name;
+    state.hand := CASE WHEN state.hand < total THEN state.hand ELSE 0 END;
+    state.hand := coalesce(state.hand, 0);
+    state.chunk := coalesce(state.chunk, 64);
+
+    SELECT NULL::bigint[] AS scores, NULL::bigint[] AS places INTO sample;
+    IF settings.max_entries IS NOT NULL OR settings.max_bytes IS NOT NULL THEN
+        IF total = 0 THEN
+            entries := 0; size := 0;
+        ELSE
+            SELECT * INTO sample FROM howdah._sample(settings, total, salt);
+            entries := round(sample.rows * total::numeric / sample.blocks);
+            size    := round(sample.bytes * total::numeric / sample.blocks);
+            -- An estimate: where the last one is near, it says something too.
+            IF sample.blocks < total AND abs(entries - state.entries) < entries / 10 THEN
+                entries := (entries + state.entries) / 2;
+                size    := (size + state.bytes) / 2;
+            END IF;
+        END IF;
+        -- From 97 % of the budget down to 95 %, and half of what came since the
+        -- last round below that: so much will come before the next.
+        IF entries > settings.max_entries * 0.97 THEN
+            excess := ceil(entries - settings.max_entries * 0.95);
+        END IF;
+        IF size > settings.max_bytes * 0.97 THEN
+            excess := greatest(excess, ceil((size - settings.max_bytes * 0.95) * entries / size));
+        END IF;
+        IF excess > 0 AND sample.scores IS NOT NULL THEN
+            excess := excess + greatest(0, least((entries - coalesce(state.entries, entries)) / 2, entries / 20));
+            -- The tenth that is worst by the policy goes, or more if need be.
+            SELECT percentile_disc(greatest(0.1, least(1.0,
+                       excess::float8 / (cardinality(sample.scores) * total::float8 / sample.blocks))))
+                   WITHIN GROUP (ORDER BY s.score)
+            INTO worst FROM unnest(sample.scores) AS s (score);
+        END IF;
+        PERFORM howdah._mark_full(settings, entries, size, worst IS NULL AND excess > 0);
+    END IF;
+
+    -- Entries of one age lie together: begin where the sample met most of the
+    -- worst, and take the blocks after it along. A quarter of the time is left
+    -- for what has expired.
+    FOR place IN
+        SELECT s.place
+        FROM unnest(sample.scores, sample.places) AS s (score, place)
+        WHERE s.score <= worst
+        GROUP BY s.place
+        ORDER BY count(*) DESC, random()
+    LOOP
+        EXIT WHEN evicted >= least(max_rows, excess)
+               OR evicted > 0 AND clock_timestamp() > deadline - 0.25 * (deadline - began);
+        started := clock_timestamp();
+        EXECUTE format(remove, tbl,
+            format('c.expires_at > statement_timestamp() AND %s %s <= %s',
+                   CASE WHEN settings.eviction LIKE 'volatile-%' THEN 'c.expires_at < ''infinity'' AND' ELSE '' END,
+                   howdah._score(settings.eviction, salt), worst),
+            'ORDER BY ' || howdah._score(settings.eviction, salt))
+        INTO counted, freed
+        USING format('(%s,0)', place)::tid, format('(%s,0)', least(place + reach, total))::tid,
+              least(max_rows, excess) - evicted;
+        evicted := evicted + counted;
+        bytes := bytes + freed;
+        reach := CASE WHEN clock_timestamp() - started < interval '2 milliseconds'
+                      THEN least(reach * 2, 1024) ELSE greatest(reach / 2, 16) END;
+    END LOOP;
+
+    WHILE blocks < least(total, max_blocks) LOOP
+        IF expired + evicted >= max_rows OR blocks > 0 AND clock_timestamp() >= deadline THEN
+            cut := true;
+            EXIT;
+        END IF;
+        started := clock_timestamp();
+        step := least(state.chunk, total - state.hand, least(total, max_blocks) - blocks);
+        EXECUTE format(remove, tbl, 'c.expires_at <= statement_timestamp()', '')
+        INTO counted, freed
+        USING format('(%s,0)', state.hand)::tid, format('(%s,0)', state.hand + step)::tid,
+              max_rows - expired - evicted;
+        expired := expired + counted;
+        bytes := bytes + freed;
+        IF expired + evicted >= max_rows THEN
+            cut := true;  -- there may be more in this chunk: the hand stays
+            EXIT;
+        END IF;
+        blocks := blocks + step;
+        state.hand := CASE WHEN state.hand + step >= total THEN 0 ELSE state.hand + step END;
+        -- About 2 ms a chunk, whatever the machine and the rows are like.
+        IF clock_timestamp() - started < interval '1 millisecond' THEN
+            state.chunk := least(state.chunk * 2, 1024);
+        ELSIF clock_timestamp() - started > interval '3 milliseconds' THEN
+            state.chunk := greatest(state.chunk / 2, 4);
+        END IF;
+    END LOOP;
+
+    IF entries > 0 THEN
+        size := greatest(0, size - evicted * size / entries);
+        entries := greatest(0, entries - evicted);
+    END IF;
+    more := cut AND expired > 0 OR worst IS NOT NULL AND excess > evicted;
+    INSERT INTO howdah.upkeep AS u (cache, hand, chunk, entries, bytes, expired, evicted, last_round)
+    VALUES (settings.name, state.hand, state.chunk, entries, size, expired, evicted, clock_timestamp())
+    ON CONFLICT ON CONSTRAINT upkeep_pkey DO UPDATE
+    SET hand = excluded.hand, chunk = excluded.chunk, entries = excluded.entries, bytes = excluded.bytes,
+        expired = u.expired + excluded.expired, evicted = u.evicted + excluded.evicted,
+        last_round = excluded.last_round;
+END
+$$;
+
+COMMENT ON FUNCTION howdah._maintain(howdah.cache, bigint, bigint, timestamptz) IS
+'Internal. The round of howdah.maintain on one cache.';
+
+REVOKE ALL ON FUNCTION howdah._maintain(howdah.cache, bigint, bigint, timestamptz) FROM PUBLIC;

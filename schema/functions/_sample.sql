@@ -1,0 +1,52 @@
+CREATE OR REPLACE FUNCTION howdah._sample(
+    settings   howdah.cache,
+    total      bigint,
+    salt       bigint,
+    OUT blocks bigint,
+    OUT rows   bigint,
+    OUT bytes  bigint,
+    OUT scores bigint[],
+    OUT places bigint[]
+)
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    -- So many stretches of so many blocks. A small table is read as a whole, and
+    -- the numbers are exact. Of a larger one each 128th part gives a stretch: rows
+    -- of one age lie together, and some parts are full while others are empty.
+    number  CONSTANT bigint := 128;
+    stretch CONSTANT bigint := 2;
+    starts  bigint[];
+BEGIN
+    SELECT array_agg(s.start), sum(least(s.start + stretch, total) - s.start)
+    INTO starts, blocks
+    FROM (SELECT CASE WHEN total <= number * stretch THEN i * stretch
+                      ELSE floor((i + random()) * (total - stretch) / number)::bigint END AS start
+          FROM generate_series(0, number - 1) AS i) AS s
+    WHERE s.start < total;
+
+    EXECUTE format($sql$
+        SELECT count(*), coalesce(sum(octet_length(c.key) + octet_length(c.value) + 88), 0),
+               array_agg(%2$s) FILTER (WHERE %3$s), array_agg(s.place) FILTER (WHERE %3$s)
+        FROM unnest($1) AS s (place), LATERAL (
+            SELECT c.* FROM howdah.%1$I AS c
+            WHERE c.ctid >= format('(%%s,0)', s.place)::tid
+              AND c.ctid < format('(%%s,0)', least(s.place + $2, $3))::tid
+              AND c.expires_at > statement_timestamp()
+            OFFSET 0) AS c
+        $sql$, 'cache_' || settings.name, howdah._score(settings.eviction, salt),
+        CASE WHEN settings.eviction = 'noeviction' THEN 'false'
+             WHEN settings.eviction LIKE 'volatile-%' THEN 'c.expires_at < ''infinity'''
+             ELSE 'true' END)
+    INTO rows, bytes, scores, places
+    USING starts, stretch, total;
+END
+$$;
+
+COMMENT ON FUNCTION howdah._sample(howdah.cache, bigint, bigint) IS
+'Internal. Reads some blocks of a cache, spread over it: how many, the live rows
+in them, what these need, and, of those that the policy may evict, the scores and
+the places (first blocks). An entry needs its key, its value and 88 bytes: 60 in
+the row, 28 in the index.';
+
+REVOKE ALL ON FUNCTION howdah._sample(howdah.cache, bigint, bigint) FROM PUBLIC;

@@ -1,0 +1,348 @@
+package howdah_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// fill stores n rows without the detour over calls. expires is SQL on i.
+func fill(t *testing.T, db *howdah.DB, cache string, n int, expires string) {
+	t.Helper()
+	statement(t, db, fmt.Sprintf(`
+		INSERT INTO howdah.cache_%s (hash, version, expires_at, key, value)
+		SELECT howdah.key_hash(convert_to('key:' || i, 'UTF8')), howdah._clock() + i, %s,
+		       convert_to('key:' || i, 'UTF8'), convert_to(repeat('v', 200), 'UTF8')
+		FROM generate_series(1, %d) AS i`, cache, expires, n))
+}
+
+func statement(t *testing.T, db *howdah.DB, sql string, args ...any) {
+	t.Helper()
+	_, err := db.Pool().Exec(t.Context(), sql, args...)
+	require.NoError(t, err, sql)
+}
+
+func number(t *testing.T, db *howdah.DB, sql string, args ...any) (n int64) {
+	t.Helper()
+	require.NoError(t, db.Pool().QueryRow(t.Context(), sql, args...).Scan(&n), sql)
+	return n
+}
+
+// maintain does a round on one cache.
+func maintain(t *testing.T, db *howdah.DB, opts howdah.MaintainOptions) howdah.Upkeep {
+	t.Helper()
+	rounds, err := db.Maintain(t.Context(), opts)
+	require.NoError(t, err)
+	require.Len(t, rounds, 1)
+	return rounds[0]
+}
+
+// running runs the upkeep until the end of the test, or until stop.
+func running(t *testing.T, db *howdah.DB) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- db.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	require.Eventually(t, condition, 30*time.Second, 5*time.Millisecond, what)
+}
+
+func TestMaintainRemovesWhatExpired(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	fill(t, db, "db0", 20_000, "statement_timestamp() + CASE WHEN i % 4 = 0 THEN interval '1 hour' ELSE interval '-1 second' END")
+
+	var expired int64
+	for i := 0; ; i++ {
+		r := maintain(t, db, howdah.MaintainOptions{Cache: "db0", MaxRows: 700, MaxBlocks: 100, MaxTime: time.Minute})
+		require.LessOrEqual(t, r.Expired, int64(700))
+		require.LessOrEqual(t, r.Blocks, int64(100))
+		require.Zero(t, r.Evicted)
+		require.Equal(t, r.Expired*(88+200)+keyBytes(r), r.Bytes)
+		expired += r.Expired
+		require.Less(t, i, 200)
+		if expired == 15_000 {
+			break
+		}
+	}
+	require.EqualValues(t, 5000, number(t, db, "SELECT count(*) FROM howdah.cache_db0"))
+	require.EqualValues(t, 5000, number(t, db, "SELECT howdah.count('db0')"))
+	require.EqualValues(t, 15_000, number(t, db, "SELECT expired FROM howdah.upkeep WHERE cache = 'db0'"))
+	for range 10 {
+		r := maintain(t, db, howdah.MaintainOptions{})
+		require.Zero(t, r.Expired, "live entries stay")
+		require.False(t, r.More)
+	}
+}
+
+// keyBytes is what is left of a round's bytes for the keys, "key:1" to
+// "key:20000".
+func keyBytes(r howdah.Upkeep) int64 {
+	keys := r.Bytes - r.Expired*288
+	if keys < 5*r.Expired || keys > 9*r.Expired {
+		return -1
+	}
+	return keys
+}
+
+// A round of a millisecond ends soon, however much there is to do, and says so.
+func TestMaintainKeepsItsTime(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	fill(t, db, "db0", 60_000, "statement_timestamp() - interval '1 second'")
+	r := maintain(t, db, howdah.MaintainOptions{MaxTime: time.Microsecond, MaxRows: 1_000_000})
+	require.True(t, r.More)
+	require.Positive(t, r.Expired)
+	require.LessOrEqual(t, r.Blocks, int64(64), "one chunk")
+	r = maintain(t, db, howdah.MaintainOptions{MaxTime: time.Minute, MaxRows: 1_000_000, MaxBlocks: 1_000_000})
+	require.False(t, r.More)
+	require.Zero(t, number(t, db, "SELECT count(*) FROM howdah.cache_db0"))
+}
+
+// An entry that is stored again over its expired row, while rounds run, stays.
+func TestMaintainLeavesRevivedEntries(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	cache := db.Cache("db0")
+	var stop atomic.Bool
+	var rounds sync.WaitGroup
+	var removed atomic.Int64
+	for range 2 {
+		rounds.Go(func() {
+			for !stop.Load() {
+				done, err := db.Maintain(t.Context(), howdah.MaintainOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, r := range done {
+					removed.Add(r.Expired)
+				}
+			}
+		})
+	}
+	together(8, func(g int) {
+		for i := range 150 {
+			key := fmt.Sprintf("%d:%d", g, i%20)
+			if err := cache.Set(t.Context(), key, []byte("old"), time.Microsecond); err != nil {
+				t.Error(err)
+			}
+			if err := cache.Set(t.Context(), key, []byte("new"), time.Hour); err != nil {
+				t.Error(err)
+			}
+			if value, err := cache.Get(t.Context(), key); err != nil || string(value) != "new" {
+				t.Errorf("%s: %q %v", key, value, err)
+			}
+		}
+	})
+	stop.Store(true)
+	rounds.Wait()
+	require.Positive(t, removed.Load(), "the race took place")
+	require.EqualValues(t, 160, number(t, db, "SELECT count(*) FROM howdah.cache_db0"))
+}
+
+// A row that somebody holds is left for later, at once.
+func TestMaintainWaitsForNobody(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	fill(t, db, "db0", 100, "statement_timestamp() - interval '1 second'")
+	tx, err := db.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
+	_, err = tx.Exec(t.Context(), "SELECT FROM howdah.cache_db0 WHERE key = 'key:7' FOR UPDATE")
+	require.NoError(t, err)
+	require.EqualValues(t, 99, maintain(t, db, howdah.MaintainOptions{}).Expired)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.EqualValues(t, 1, maintain(t, db, howdah.MaintainOptions{}).Expired)
+
+	// A cache whose table is locked as a whole is left out.
+	statement(t, db, "SELECT howdah.create_cache('other')")
+	tx, err = db.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
+	_, err = tx.Exec(t.Context(), "LOCK TABLE howdah.cache_db0 IN ACCESS EXCLUSIVE MODE")
+	require.NoError(t, err)
+	require.Equal(t, "other", maintain(t, db, howdah.MaintainOptions{}).Cache)
+}
+
+func TestOneRoundAtATime(t *testing.T) {
+	url := pgtest.New(t)
+	db := open(t, url, nil)
+	fill(t, db, "db0", 5000, "statement_timestamp() - interval '1 second'")
+	tx, err := db.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
+	_, err = tx.Exec(t.Context(), "SELECT howdah.maintain(max_rows => 10)")
+	require.NoError(t, err)
+	rounds, err := db.Maintain(t.Context(), howdah.MaintainOptions{})
+	require.NoError(t, err)
+	require.Empty(t, rounds, "another session is in a round")
+	require.NoError(t, tx.Rollback(t.Context()))
+
+	// Many at once remove every row once.
+	var expired atomic.Int64
+	together(6, func(int) {
+		for expired.Load() < 5000 {
+			rounds, err := db.Maintain(t.Context(), howdah.MaintainOptions{MaxRows: 200})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, r := range rounds {
+				expired.Add(r.Expired)
+			}
+		}
+	})
+	require.EqualValues(t, 5000, expired.Load())
+}
+
+func TestMaintainRefusesBadArguments(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	_, err := db.Maintain(t.Context(), howdah.MaintainOptions{Cache: "none"})
+	require.ErrorIs(t, err, howdah.ErrCacheNotFound)
+	for _, call := range []string{
+		"max_rows => 0", "max_rows => -1", "max_blocks => 0", "max_time => '0'", "max_time => '-1 s'", "max_rows => NULL",
+	} {
+		_, err := db.Pool().Exec(t.Context(), "SELECT howdah.maintain("+call+")")
+		require.ErrorContains(t, err, "HW012", call)
+	}
+	_, err = db.Maintain(t.Context(), howdah.MaintainOptions{MaxRows: -5})
+	require.ErrorContains(t, err, "not positive")
+	require.NoError(t, db.Close())
+	_, err = db.Maintain(t.Context(), howdah.MaintainOptions{})
+	require.ErrorIs(t, err, howdah.ErrClosed)
+	require.ErrorIs(t, db.Run(t.Context()), howdah.ErrClosed)
+}
+
+func TestRunRemovesWhatExpired(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	statement(t, db, "SELECT howdah.create_cache('logged', durability => 'sync')")
+	stop := running(t, db)
+	eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
+	fill(t, db, "db0", 30_000, "statement_timestamp() + CASE WHEN i % 10 = 0 THEN interval '1 hour' ELSE interval '1 second' END")
+	fill(t, db, "logged", 3000, "statement_timestamp()")
+	eventually(t, "all that expired goes", func() bool {
+		return number(t, db, "SELECT (SELECT count(*) FROM howdah.cache_db0) + (SELECT count(*) FROM howdah.cache_logged)") == 3000
+	})
+	require.GreaterOrEqual(t, db.Stats().Upkeep.Expired, uint64(30_000))
+	stop()
+	require.False(t, db.Stats().Upkeep.Leader)
+}
+
+// One of several leads. Whether it stops in order or dies, another takes over.
+func TestAnotherTakesOver(t *testing.T) {
+	url := pgtest.New(t)
+	dbs := []*howdah.DB{open(t, url, nil), open(t, url, nil)}
+	stops := []func(){running(t, dbs[0]), running(t, dbs[1])}
+	leaders := func() (n, which int) {
+		for i, db := range dbs {
+			if db.Stats().Upkeep.Leader {
+				n, which = n+1, i
+			}
+		}
+		return n, which
+	}
+	eventually(t, "one leads", func() bool { n, _ := leaders(); return n == 1 })
+	_, first := leaders()
+	stops[first]()
+	eventually(t, "the other leads", func() bool { n, which := leaders(); return n == 1 && which != first })
+	stops[1-first]()
+
+	// Somebody died a second ago.
+	statement(t, dbs[0], "UPDATE howdah.leader SET holder = 'dead', until = statement_timestamp() + interval '4 s'")
+	began := time.Now()
+	running(t, dbs[0])
+	eventually(t, "the lease runs out", func() bool { n, _ := leaders(); return n == 1 })
+	require.Greater(t, time.Since(began), 3*time.Second)
+	require.Less(t, time.Since(began), 10*time.Second)
+}
+
+// The role of an application may do the upkeep, and cannot do more than that.
+func TestUpkeepByTheRuntimeRole(t *testing.T) {
+	databaseURL := pgtest.New(t)
+	owner := open(t, databaseURL, nil)
+	super, err := pgx.Connect(t.Context(), pgtest.SuperURL(databaseURL))
+	require.NoError(t, err)
+	t.Cleanup(func() { super.Close(context.Background()) })
+	u, err := url.Parse(databaseURL)
+	require.NoError(t, err)
+	role := "app_" + u.Path[1:]
+	_, err = super.Exec(t.Context(), "CREATE ROLE "+role+" LOGIN PASSWORD 'p'")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := super.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
+		require.NoError(t, err)
+	})
+	statement(t, owner, "SELECT howdah.grant_runtime($1)", role)
+	statement(t, owner, "SELECT howdah.create_cache('full', max_entries => 100, eviction => 'noeviction')")
+	statement(t, owner, "SELECT howdah.create_cache('lru', max_entries => 100)")
+	statement(t, owner, "DELETE FROM howdah.beacon") // as a crash does
+	fill(t, owner, "full", 200, "'infinity'")
+	fill(t, owner, "lru", 200, "'infinity'")
+	fill(t, owner, "db0", 200, "statement_timestamp()")
+
+	u.User = url.UserPassword(role, "p")
+	app := open(t, u.String(), nil)
+	_, err = app.Cache("lru").Get(t.Context(), "key:200")
+	require.NoError(t, err)
+	running(t, app)
+	eventually(t, "all is done", func() bool {
+		s := app.Stats().Upkeep
+		return s.Leader && s.Expired == 200 && s.Evicted >= 100 && s.Resets == 1
+	})
+	eventually(t, "full", func() bool { return number(t, owner, "SELECT count(full_since) FROM howdah.cache") == 1 })
+	_, err = app.Pool().Exec(t.Context(), "DELETE FROM howdah.upkeep")
+	require.ErrorContains(t, err, "42501")
+}
+
+// A crash empties the UNLOGGED caches, which is noticed soon after the restart.
+func TestResetIsDetected(t *testing.T) {
+	server := pgtest.Own(t)
+	db := open(t, server.NewURL(), nil)
+	statement(t, db, "SELECT howdah.create_cache('kept', durability => 'sync')")
+	for _, cache := range []string{"db0", "kept"} {
+		require.NoError(t, db.Cache(cache).Set(t.Context(), "k", []byte("v"), 0))
+	}
+	running(t, db)
+	eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
+
+	server.Stop("fast")
+	server.Start()
+	eventually(t, "upkeep goes on", func() bool { return db.Stats().Upkeep.Leader && db.Ping(t.Context()) == nil })
+	rounds := db.Stats().Upkeep.Rounds
+	eventually(t, "another round", func() bool { return db.Stats().Upkeep.Rounds > rounds })
+	require.Zero(t, db.Stats().Upkeep.Resets, "an orderly restart loses nothing")
+	_, err := db.Cache("db0").Get(t.Context(), "k")
+	require.NoError(t, err)
+
+	server.Kill()
+	server.Start()
+	eventually(t, "it answers", func() bool { return db.Ping(t.Context()) == nil })
+	began := time.Now()
+	eventually(t, "the reset is counted", func() bool { return db.Stats().Upkeep.Resets == 1 })
+	t.Logf("detected %v after the first answer", time.Since(began))
+	require.Less(t, time.Since(began), 3*time.Second) // the watch's second, and a slow machine
+	_, err = db.Cache("db0").Get(t.Context(), "k")
+	require.ErrorIs(t, err, howdah.ErrMiss)
+	_, err = db.Cache("kept").Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.EqualValues(t, 2, number(t, db, "SELECT epoch FROM howdah.epoch"))
+	require.EqualValues(t, 2, number(t, db, "SELECT howdah._detect_reset()"), "counted once")
+}
