@@ -39,7 +39,7 @@ Flags beat environment variables, which beat defaults.`,
 	})
 	root.AddCommand(
 		newServe(), newMigrate(), newDoctor(),
-		newGet(), newSet(), newDel(), newTTL(), newKeys(), newStat(), newDoctor(),
+		newGet(), newSet(), newDel(), newTTL(), newKeys(), newStat(),
 		newVersion(),
 	)
 	for _, cmd := range root.Commands() {
