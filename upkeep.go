@@ -355,7 +355,7 @@ func (u *upkeep) end(ctx context.Context) {
 	u.cleaner.Wait()
 	u.db.upkeep.leads.Store(false)
 	u.db.applyBudgets(nil, nil, false)
-	if !u.leads || u.db.closed.Load() {
+	if u.db.closed.Load() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

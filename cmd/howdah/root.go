@@ -38,7 +38,7 @@ Flags beat environment variables, which beat defaults.`,
 		return usagef("%s: run \"%s --help\" for the flags", flagError(err), cmd.CommandPath())
 	})
 	root.AddCommand(
-		newServe(), newMigrate(), newDoctor(),
+		newServe(), newMigrate(), newMaintain(), newDoctor(),
 		newGet(), newSet(), newDel(), newTTL(), newKeys(), newStat(),
 		newVersion(),
 	)

@@ -31,6 +31,7 @@ DECLARE
             RETURNING octet_length(d.key) + octet_length(d.value) + 88 AS bytes
         )
         SELECT count(*), coalesce(sum(g.bytes), 0) FROM gone AS g$sql$;
+    batch   CONSTANT bigint := 2000;  -- rows that one statement removes
     state   howdah.upkeep;
     sample  record;       -- what howdah._sample found
     excess  bigint := 0;  -- entries to be evicted
@@ -103,7 +104,7 @@ BEGIN
             'ORDER BY ' || howdah._score(settings.eviction, salt))
         INTO counted, freed
         USING format('(%s,0)', place)::tid, format('(%s,0)', least(place + reach, total))::tid,
-              least(max_rows, excess) - evicted;
+              least(batch, max_rows - evicted, excess - evicted);
         evicted := evicted + counted;
         bytes := bytes + freed;
         reach := CASE WHEN clock_timestamp() - started < interval '2 milliseconds'
@@ -111,7 +112,7 @@ BEGIN
     END LOOP;
 
     WHILE blocks < least(total, max_blocks) LOOP
-        IF expired + evicted >= max_rows OR blocks > 0 AND clock_timestamp() >= deadline THEN
+        IF expired + evicted >= max_rows OR blocks + expired > 0 AND clock_timestamp() >= deadline THEN
             cut := true;
             EXIT;
         END IF;
@@ -120,12 +121,16 @@ BEGIN
         EXECUTE format(remove, tbl, 'c.expires_at <= statement_timestamp()', '')
         INTO counted, freed
         USING format('(%s,0)', state.hand)::tid, format('(%s,0)', state.hand + step)::tid,
-              max_rows - expired - evicted;
+              least(batch, max_rows - expired - evicted);
         expired := expired + counted;
         bytes := bytes + freed;
         IF expired + evicted >= max_rows THEN
             cut := true;  -- there may be more in this chunk: the hand stays
             EXIT;
+        END IF;
+        IF counted >= batch THEN  -- the same blocks again, in smaller chunks
+            state.chunk := greatest(state.chunk / 4, 4);
+            CONTINUE;
         END IF;
         blocks := blocks + step;
         state.hand := CASE WHEN state.hand + step >= total THEN 0 ELSE state.hand + step END;

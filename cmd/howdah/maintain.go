@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/howdah/howdah"
+)
+
+func newMaintain() *cobra.Command {
+	var (
+		databaseURL, cache string
+		once               bool
+		length             durationFlag
+	)
+	cmd := &cobra.Command{
+		Use:   "maintain",
+		Short: "Remove expired entries and keep budgets, until stopped",
+		Long: `Remove expired entries, evict where a cache is over its budget, and notice when
+a crash has emptied the UNLOGGED caches.
+
+"howdah serve" does this by itself. Run it where nothing else does: beside
+programs that use the caches through SQL alone. Any number may run; one works
+and the others stand by.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case databaseURL == "":
+				return usagef("--database-url is missing: name the PostgreSQL that holds the caches")
+			case once && length > 0:
+				return usagef("give --once or --for, not both")
+			case cache != "" && !once:
+				return usagef("--cache goes with --once")
+			}
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			ctx, stop := untilSignal(cmd.Context(), log)
+			defer stop()
+			db, err := howdah.Open(ctx, databaseURL, &howdah.Options{MaxConns: 3, Logger: log})
+			if err != nil {
+				return err
+			}
+			if once {
+				return errors.Join(maintainOnce(ctx, cmd, db, cache), db.Close())
+			}
+			if length > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Duration(length))
+				defer cancel()
+			}
+			err = db.Run(ctx)
+			s := db.Stats().Upkeep
+			fmt.Fprintf(cmd.OutOrStdout(), "%d rounds, %d entries expired, %d evicted\n", s.Rounds, s.Expired, s.Evicted)
+			return errors.Join(err, db.Close())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&databaseURL, "database-url", "", "PostgreSQL that holds the caches")
+	f.BoolVar(&once, "once", false, "do one bounded round, print what it did, and stop")
+	f.Var(&length, "for", "stop after this time")
+	f.StringVar(&cache, "cache", "", "with --once: this cache only")
+	fromEnvironment(f, "database-url")
+	return cmd
+}
+
+// maintainOnce does one round and prints a line for each cache.
+func maintainOnce(ctx context.Context, cmd *cobra.Command, db *howdah.DB, cache string) error {
+	rounds, err := db.Maintain(ctx, howdah.MaintainOptions{Cache: cache})
+	if err != nil {
+		return err
+	}
+	if len(rounds) == 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), "nothing done: there is no cache, or another session is in a round")
+		return nil
+	}
+	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "CACHE\tEXPIRED\tEVICTED\tBYTES\tBLOCKS\tTIME\tMORE\t")
+	for _, r := range rounds {
+		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%v\t%t\t\n", r.Cache, r.Expired, r.Evicted, r.Bytes, r.Blocks,
+			r.Elapsed.Round(10*time.Microsecond), r.More)
+	}
+	return out.Flush()
+}
