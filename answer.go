@@ -2,6 +2,7 @@ package howdah
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func (r *request) begin(c *Call) {
 	c.Result, c.Entries, c.Int, c.Count = Entry{}, nil, 0, 0
 	c.Status = StatusOK
 	switch r.stmt {
-	case stmtGet, stmtGetEntry, stmtStat:
+	case stmtGet, stmtGetOne, stmtGetEntry, stmtStat:
 		if c.Keys != nil {
 			c.Entries = make([]Entry, len(c.Keys))
 			for i, key := range c.Keys {
@@ -53,7 +54,7 @@ func (r *request) begin(c *Call) {
 		} else if c.Verb != VerbSetRange {
 			c.Status = StatusMiss
 		}
-	case stmtSet, stmtSetVersion, stmtAddAll, stmtExchange:
+	case stmtSet, stmtSetOne, stmtSetVersion, stmtAddAll, stmtExchange:
 	case stmtSetKeep, stmtSetRange:
 		c.Status = StatusCollision // only class sync leaves a row out
 	case stmtAdd, stmtReplace:
@@ -76,19 +77,15 @@ func (r *request) begin(c *Call) {
 
 // find returns the rows asked with a hash: several, where calls share a key.
 func (r *request) find(hash int64) []row {
-	i, _ := slices.BinarySearchFunc(r.rows, hash, func(row row, h int64) int {
-		switch {
-		case row.hash < h:
-			return -1
-		case row.hash > h:
-			return 1
-		}
-		return 0
-	})
+	i := r.next
+	if i >= len(r.rows) || r.rows[i].hash != hash { // PostgreSQL answered in another order, or there are misses
+		i, _ = slices.BinarySearchFunc(r.rows, hash, func(row row, h int64) int { return cmp.Compare(row.hash, h) })
+	}
 	j := i
 	for j < len(r.rows) && r.rows[j].hash == hash {
 		j++
 	}
+	r.next = j
 	return r.rows[i:j]
 }
 
@@ -108,7 +105,7 @@ func (r *request) readRow(v [][]byte) {
 	}
 	for _, row := range r.find(readInt8(v[0])) {
 		switch r.stmt {
-		case stmtGet, stmtGetEntry, stmtStat:
+		case stmtGet, stmtGetOne, stmtGetEntry, stmtStat:
 			if bytes.Equal(row.key, v[1]) {
 				r.readEntry(row, v)
 			}
@@ -131,7 +128,7 @@ func (r *request) readEntry(row row, v [][]byte) {
 		e.Value = append(make([]byte, 0, len(v[2])), v[2]...)
 		e.Length = len(v[2])
 	}
-	if r.stmt == stmtGet {
+	if r.stmt == stmtGet || r.stmt == stmtGetOne {
 		return
 	}
 	e.Length = int(readInt4(v[3]))

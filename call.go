@@ -212,4 +212,5 @@ type Call struct {
 	Count   int64   // VerbDeleteMany
 
 	flight flightState
+	keep   []byte // the memory of Key, for reuse
 }

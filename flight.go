@@ -60,6 +60,9 @@ func (fl *flight) plan(ops []*coalesce.Op) []*request {
 	for _, op := range ops {
 		c := op.Call.(*Call)
 		id := statementOf(c, t)
+		if len(ops) == 1 && c.Keys == nil {
+			id = id.single()
+		}
 		r := shared[id]
 		if r == nil || id.alone() {
 			r = &request{stmt: id, table: t}

@@ -145,6 +145,7 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 	params["lock_timeout"] = strconv.FormatInt(o.LockTimeout.Milliseconds(), 10)
 	// A generic plan made while a cache was still small would scan it for ever.
 	params["enable_seqscan"] = "off"
+	params["enable_bitmapscan"] = "off"
 	params["plan_cache_mode"] = "force_generic_plan"
 	params["jit"] = "off"
 	return config, nil

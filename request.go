@@ -17,6 +17,7 @@ type request struct {
 	calls  []*Call
 	params [][]byte
 	locked map[int64]bool // answer of stmtLocked
+	next   int            // in rows: where the next answer is likely to be
 }
 
 // row is one key of one call.
@@ -90,6 +91,17 @@ func (id statementID) alone() bool {
 	return id == stmtExchange || id == stmtSetRange || id == stmtAddAll
 }
 
+// single is the form of a statement for one key, where there is one.
+func (id statementID) single() statementID {
+	switch id {
+	case stmtGet:
+		return stmtGetOne
+	case stmtSet:
+		return stmtSetOne
+	}
+	return id
+}
+
 // add takes a call into the request.
 func (r *request) add(c *Call) {
 	r.calls = append(r.calls, c)
@@ -110,10 +122,24 @@ func (r *request) add(c *Call) {
 // parameters. The caller's slices are not needed after it, except that keys
 // are still compared with the answers.
 func (r *request) encode() {
-	slices.SortStableFunc(r.rows, func(a, b row) int { return cmp.Compare(a.hash, b.hash) })
+	slices.SortFunc(r.rows, func(a, b row) int {
+		if a.hash != b.hash {
+			return cmp.Compare(a.hash, b.hash)
+		}
+		return cmp.Compare(a.index, b.index) // see dropRepeated
+	})
 	switch r.stmt {
 	case stmtGet, stmtGetEntry, stmtStat:
 		r.params = [][]byte{r.hashes()}
+	case stmtGetOne:
+		r.params = [][]byte{appendInt8(nil, r.rows[0].hash)[4:]}
+	case stmtSetOne:
+		row := &r.rows[0]
+		var expiry []byte
+		if v, null := r.table.expiry(row.call.Expiry); !null {
+			expiry = appendInt8(nil, v)[4:]
+		}
+		r.params = [][]byte{appendInt8(nil, row.hash)[4:], nonNil(row.key), nonNil(row.value), expiry}
 	case stmtExchange, stmtSetRange:
 		r.encodeSingle()
 	default:

@@ -63,13 +63,15 @@ const (
 	stmtAppend
 	stmtSetRange
 	stmtLocked
+	stmtGetOne
+	stmtSetOne
 	statementCount
 )
 
 var statementFiles = [statementCount]string{
 	"get", "get_entry", "stat", "set", "set_version", "set_keep", "add", "add_all", "replace",
 	"exchange", "delete", "get_delete", "expire", "get_expire", "increment", "increment_float",
-	"append", "set_range", "locked",
+	"append", "set_range", "locked", "get_one", "set_one",
 }
 
 // sync tells whether the cache is of the class that refuses to evict another

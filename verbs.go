@@ -17,11 +17,14 @@ func (c *Cache) one(ctx context.Context, call *Call) error {
 
 // Get returns the value of a key, or ErrMiss. The slice is the caller's.
 func (c *Cache) Get(ctx context.Context, key string) ([]byte, error) {
-	call := &Call{Verb: VerbGet, Key: []byte(key)}
+	call := newCall(key)
+	call.Verb = VerbGet
 	if err := c.one(ctx, call); err != nil {
-		return nil, err
+		return nil, err // not reused: its flight may still hold it
 	}
-	return call.Result.Value, nil
+	value := call.Result.Value
+	freeCall(call)
+	return value, nil
 }
 
 // GetEntry returns the value of a key with its version and expiry, or ErrMiss.
@@ -70,7 +73,12 @@ func (c *Cache) GetMany(ctx context.Context, keys []string) (map[string][]byte, 
 
 // Set stores a value, replacing whatever the key held, TTL included.
 func (c *Cache) Set(ctx context.Context, key string, value []byte, ttl time.Duration) error {
-	_, err := c.store(ctx, &Call{Key: []byte(key), Value: value}, ttl)
+	call := newCall(key)
+	call.Value = value
+	_, err := c.store(ctx, call, ttl)
+	if err == nil {
+		freeCall(call)
+	}
 	return err
 }
 

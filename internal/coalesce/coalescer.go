@@ -182,7 +182,7 @@ func (c *Coalescer) count(op *Op) {
 	c.queuedOps++
 	c.queuedBytes += op.queueCost()
 	if op.done == nil && op.w == nil {
-		op.w = c.newWaiter()
+		c.newWaiter().await(op)
 	}
 	if op.done != nil && op.Deadline != 0 {
 		c.armSweep(op.Deadline)

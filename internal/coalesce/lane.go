@@ -57,7 +57,9 @@ func (c *Coalescer) ready(op *Op) {
 		c.uncount(op)
 		op.state = taken
 		c.active++
-		op.w.wake(nil)
+		w := op.w
+		w.op = nil
+		w.wake(nil)
 		return
 	}
 	l := c.laneOf(op)

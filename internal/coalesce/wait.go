@@ -5,12 +5,18 @@ import (
 	"time"
 )
 
-// waiter is where a caller of Do sleeps.
+// waiter is where a caller of Do sleeps. Its timer is left armed from one
+// wait to the next: an armed timer costs nothing, and starting and stopping
+// one for every wait costs as much as the rest of it.
 type waiter struct {
 	ch    chan struct{} // of capacity 1: a wake-up never blocks
 	timer *time.Timer
 	err   error
 	left  departure
+
+	// Guarded by the Coalescer's mutex.
+	op    *Op   // whom a wake-up is owed; nil once it has been decided
+	armed int64 // when timer fires; 0 if it is not armed
 }
 
 // departure says why a caller that wanted to leave was woken.
@@ -32,7 +38,8 @@ func (c *Coalescer) newWaiter() *waiter {
 	if w, ok := c.waiters.Get().(*waiter); ok {
 		return w
 	}
-	w := &waiter{ch: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	w := &waiter{ch: make(chan struct{}, 1)}
+	w.timer = time.AfterFunc(time.Hour, func() { c.overdue(w) })
 	w.timer.Stop()
 	return w
 }
@@ -42,65 +49,103 @@ func (c *Coalescer) freeWaiter(w *waiter) {
 	c.waiters.Put(w)
 }
 
+// await binds a waiter to op and sees to it that it wakes at op's deadline.
+func (w *waiter) await(op *Op) {
+	w.op = op
+	op.w = w
+	if op.Deadline != 0 && (w.armed == 0 || w.armed > op.Deadline) {
+		w.arm(op.Deadline)
+	}
+}
+
+func (w *waiter) arm(deadline int64) {
+	w.armed = deadline
+	w.timer.Reset(time.Duration(deadline - Now()))
+}
+
+// overdue is called by the timer: at the deadline of the op that is waited
+// for, or at one of an earlier op.
+func (c *Coalescer) overdue(w *waiter) {
+	c.mu.Lock()
+	now := Now()
+	op := w.op
+	switch {
+	case w.armed > now: // armed anew in this very moment
+		c.mu.Unlock()
+	case op == nil || op.Deadline == 0:
+		w.armed = 0
+		c.mu.Unlock()
+	case op.Deadline > now:
+		w.arm(op.Deadline)
+		c.mu.Unlock()
+	default:
+		w.armed = 0
+		err, decided := c.departs(op, nil)
+		c.mu.Unlock()
+		if decided {
+			w.wake(err)
+		}
+	}
+}
+
 // wait sleeps until the op is done, its caller's context ends or its deadline
 // passes.
 func (c *Coalescer) wait(ctx context.Context, op *Op, w *waiter) error {
-	var deadline <-chan time.Time
-	if op.Deadline != 0 {
-		w.timer.Reset(time.Duration(op.Deadline - Now()))
-		deadline = w.timer.C
+	var cause error
+	if done := ctx.Done(); done == nil {
+		<-w.ch
+	} else {
+		select {
+		case <-w.ch:
+		case <-done:
+			cause = context.Cause(ctx)
+			if err, decided := c.cancel(op, w, cause); decided {
+				c.freeWaiter(w)
+				return err
+			}
+			<-w.ch
+		}
 	}
-	var err error
-	select {
-	case <-w.ch:
-		err = w.err
-	case <-ctx.Done():
-		err = c.cancel(op, w, context.Cause(ctx))
-	case <-deadline:
-		err = c.cancel(op, w, nil)
-	}
-	if deadline != nil {
-		w.timer.Stop()
+	err := w.err
+	switch w.left {
+	case leftSent:
+		err = leftError(cause, true, false)
+	case leftUnsent:
+		err = leftError(cause, false, op.blocked)
 	}
 	c.freeWaiter(w)
 	return err
 }
 
-// cancel ends the wait of op's caller: at once if the op is queued or sent;
-// between the two, Run is reading the caller's bytes, and the instant at
-// which it has finished is awaited. cause is nil for a passed deadline.
-func (c *Coalescer) cancel(op *Op, w *waiter, cause error) error {
+// cancel ends the wait of op's caller because its context has ended. If that
+// is not decided at once, a wake-up is on its way.
+func (c *Coalescer) cancel(op *Op, w *waiter, cause error) (err error, decided bool) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.op != op { // done in this very moment
+		return nil, false
+	}
+	return c.departs(op, cause)
+}
+
+// departs lets op's caller leave: at once if the op is queued or sent; between
+// the two, Run is reading the caller's bytes, and the instant at which it has
+// finished is awaited. cause is nil for a passed deadline.
+func (c *Coalescer) departs(op *Op, cause error) (err error, decided bool) {
 	switch {
-	case op.state == idle: // done in this very moment
-		c.mu.Unlock()
-		<-w.ch
-		return w.err
 	case op.state == queued:
-		err := c.withdraw(op, cause)
-		c.mu.Unlock()
-		return err
-	case op.Kind == exclusive: // granted in this very moment
-		c.mu.Unlock()
-		<-w.ch
-		return w.err
+		return c.withdraw(op, cause), true
+	case op.Kind == exclusive:
+		return nil, false // granted in this very moment
 	case op.flight.sent:
-		op.w = nil
+		op.w.op, op.w = nil, nil
 		c.stats.Cancelled++
-		c.mu.Unlock()
-		return leftError(cause, true, false)
+		return leftError(cause, true, false), true
+	case !op.leaving:
+		op.leaving = true
+		op.flight.leavers++
 	}
-	op.leaving = true
-	op.flight.leavers++
-	c.mu.Unlock()
-	<-w.ch
-	switch w.left {
-	case leftSent:
-		return leftError(cause, true, false)
-	case leftUnsent:
-		return leftError(cause, false, op.blocked)
-	}
-	return w.err
+	return nil, false
 }
 
 // withdraw removes a queued op: it had no effect.
@@ -108,7 +153,7 @@ func (c *Coalescer) withdraw(op *Op, cause error) error {
 	c.leave(op)
 	c.uncount(op)
 	op.state = idle
-	op.w = nil
+	op.w.op, op.w = nil, nil
 	if cause == nil {
 		c.stats.Expired++
 	} else {
@@ -122,7 +167,7 @@ func (c *Coalescer) withdraw(op *Op, cause error) error {
 func (op *Op) letGo() {
 	w := op.w
 	op.w, op.leaving = nil, false
-	w.left = leftSent
+	w.op, w.left = nil, leftSent
 	w.wake(nil)
 }
 
@@ -145,6 +190,9 @@ type finished struct{ head, tail *Op }
 // push takes over an op that is in no queue and no list any more.
 func (fin *finished) push(op *Op, err error) {
 	op.state, op.flight, op.err = idle, nil, err
+	if op.w != nil {
+		op.w.op = nil
+	}
 	op.next = nil
 	if fin.tail == nil {
 		fin.head = op

@@ -1,0 +1,11 @@
+-- As set, for one key: without arrays it costs a lone caller less.
+--   $1 hash, $2 key, $3 value, $4 expiry
+INSERT INTO {table} AS t (hash, key, value, version, expires_at)
+SELECT u.h, u.k, u.v, {clock}, {expiry}
+FROM (VALUES ($1::bigint, $2::bytea, $3::bytea, $4::bigint)) AS u (h, k, v, e)
+ON CONFLICT (hash) DO UPDATE
+SET key        = excluded.key,
+    value      = excluded.value,
+    version    = greatest(t.version + 1, excluded.version),
+    expires_at = excluded.expires_at
+{where_writable}
