@@ -27,12 +27,16 @@ type example struct {
 // TestDocumentedExamples runs every command in docs/http.md, in order, against
 // one server.
 func TestDocumentedExamples(t *testing.T) {
-	c := serve(t, nil)
+	c := serve(t, withSessions(t))
 	examples := readExamples(t)
 	require.Greater(t, len(examples), 25)
+	made := strings.NewReplacer() // $TOKEN and $ID are those that were printed last
 	for _, e := range examples {
 		t.Log(e.command)
-		printed := c.curl(t, e.command)
+		printed := c.curl(t, made.Replace(e.command))
+		if m := regexp.MustCompile(`"token":"(.*?)","id":"(.*?)"`).FindStringSubmatch(strings.Join(printed, "\n")); m != nil {
+			made = strings.NewReplacer("$TOKEN", m[1], "$ID", m[2])
+		}
 		for _, want := range e.prints {
 			printed = requireLine(t, e.command, want, printed)
 		}
@@ -114,10 +118,10 @@ func (c *client) curl(t *testing.T, command string) []string {
 	return append(printed, strings.Split(got.body, "\n")...)
 }
 
-// shellWords splits a command as a shell does, single quotes included.
+// shellWords splits a command as a shell does, quotes included.
 func shellWords(t *testing.T, command string) (words []string) {
-	for _, match := range regexp.MustCompile(`'([^']*)'|(\S+)`).FindAllStringSubmatch(command, -1) {
-		words = append(words, match[1]+match[2])
+	for _, match := range regexp.MustCompile(`'([^']*)'|"([^"]*)"|(\S+)`).FindAllStringSubmatch(command, -1) {
+		words = append(words, match[1]+match[2]+match[3])
 	}
 	require.NotEmpty(t, words)
 	return words
@@ -132,7 +136,7 @@ func TestDocumentedProblems(t *testing.T) {
 
 func problemTable() string {
 	kinds := []kind{
-		badRequest, invalidTTL, unauthorized, foreignHost, foreignOrigin, notFound, methodNotAllowed,
+		badRequest, invalidTTL, unauthorized, foreignHost, foreignOrigin, sessionsClosed, sessionNotFound, notMergeable, notFound, methodNotAllowed,
 		unsupportedMedia, internal,
 	}
 	for _, f := range failures {

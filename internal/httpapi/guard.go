@@ -11,9 +11,10 @@ import (
 )
 
 // admit refuses requests without the token, and requests that a browser makes
-// for the page of another site.
+// for the page of another site. The routes of sessions ask for tokens of their
+// own.
 func (a *api) admit(r *http.Request) error {
-	if a.token != nil && !a.authorized(r) {
+	if a.token != nil && !belowSessions(r) && !bears(r, a.token) {
 		return problemf(unauthorized, "Send the server's token: Authorization: Bearer <token>.")
 	}
 	if (a.token == nil || len(a.allowedHosts) > 0) && !a.knownHost(r) {
@@ -25,12 +26,20 @@ func (a *api) admit(r *http.Request) error {
 	return nil
 }
 
-// authorized compares digests, so that the time taken tells neither the
-// token's length nor how much of it was right.
-func (a *api) authorized(r *http.Request) bool {
+// bears tells whether the request shows a token. It compares digests, so that
+// the time taken tells neither the token's length nor how much of it was right.
+func bears(r *http.Request, digest *[sha256.Size]byte) bool {
+	sum := sha256.Sum256([]byte(bearer(r)))
+	return subtle.ConstantTimeCompare(sum[:], digest[:]) == 1
+}
+
+// bearer is the token that the request shows, or "".
+func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(strings.TrimLeft(token, " ")))
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimLeft(token, " ")
 }
 
 // knownHost tells whether the request is addressed to a name of this server.

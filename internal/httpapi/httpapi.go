@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/session"
 )
 
 // defaultCache is the cache of a request that names none.
@@ -27,8 +28,8 @@ type Options struct {
 	// DB is what is served. Required.
 	DB *howdah.DB
 
-	// Token, if given, must come with every request as a bearer token.
-	// Without it, only requests for a known host are served: see AllowedHosts.
+	// Token, if given, must come with every request as a bearer token, but for
+	// those on sessions. Without it, only requests for a known host are served: see AllowedHosts.
 	Token string
 
 	// AllowedHosts are host names, without port, that requests may be
@@ -37,6 +38,15 @@ type Options struct {
 	// point to this machine (DNS rebinding) from reading the cache. With a
 	// Token they are not asked for, unless some are given.
 	AllowedHosts []string
+
+	// Sessions, if given, are served under /v1/sessions.
+	Sessions *session.Manager
+
+	// SessionToken must come as a bearer token with requests that create, list
+	// or revoke sessions. Without it these are refused; requests of a session
+	// itself, which carry its own token, are served. It is not to be that of
+	// the caches: whoever has it can be any user.
+	SessionToken string
 
 	// MaxValueBytes bounds a value. Default howdah.DefaultMaxValueBytes; not
 	// more than the DB's own bound.
@@ -54,6 +64,8 @@ type Options struct {
 type api struct {
 	db            *howdah.DB
 	token         *[sha256.Size]byte // nil: none is asked for
+	sessions      *session.Manager   // nil: none are served
+	sessionToken  *[sha256.Size]byte // nil: nobody has it
 	allowedHosts  []string
 	maxValueBytes int64
 	maxManyBytes  int64
@@ -69,16 +81,14 @@ func New(o Options) http.Handler {
 	}
 	a := &api{
 		db:            o.DB,
+		sessions:      o.Sessions,
 		allowedHosts:  slices.Clone(o.AllowedHosts),
 		maxValueBytes: howdah.DefaultMaxValueBytes,
 		maxManyBytes:  defaultManyBytes,
 		log:           slog.New(slog.DiscardHandler),
 		mux:           http.NewServeMux(),
 	}
-	if o.Token != "" {
-		sum := sha256.Sum256([]byte(o.Token))
-		a.token = &sum
-	}
+	a.token, a.sessionToken = digest(o.Token), digest(o.SessionToken)
 	if o.MaxValueBytes > 0 {
 		a.maxValueBytes = int64(o.MaxValueBytes)
 	}
@@ -92,14 +102,29 @@ func New(o Options) http.Handler {
 	for path, methods := range a.routes() {
 		a.mux.Handle(path, a.methods(methods))
 	}
+	if a.sessions != nil {
+		for path, methods := range a.sessionRoutes() {
+			a.mux.Handle(path, a.methods(methods))
+		}
+	}
 	a.entry = a.methods(a.entryMethods())
 	return a
+}
+
+// digest is what is kept of a token; nil if there is none.
+func digest(token string) *[sha256.Size]byte {
+	if token == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(token))
+	return &sum
 }
 
 // handler serves one method of one path. An error becomes its problem.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// routes are all paths but those of entries, which cutEntry finds.
+// routes are all paths but those of sessions, and of entries, which cutEntry
+// finds.
 func (a *api) routes() map[string]map[string]handler {
 	return map[string]map[string]handler{
 		"/get": {http.MethodGet: a.simpleGet, http.MethodHead: a.simpleGet},

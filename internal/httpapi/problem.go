@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/session"
 )
 
 // problemTypes is where the codes are explained: a problem's type is this and
@@ -28,6 +29,9 @@ var (
 	invalidTTL         = kind{"invalid-ttl", http.StatusBadRequest, "The TTL is not valid"}
 	unauthorized       = kind{"unauthorized", http.StatusUnauthorized, "The token is missing or wrong"}
 	foreignHost        = kind{"foreign-host", http.StatusForbidden, "The host is not served"}
+	sessionsClosed     = kind{"sessions-closed", http.StatusForbidden, "The server has no token for sessions"}
+	sessionNotFound    = kind{"session-not-found", http.StatusNotFound, "The session does not exist"}
+	notMergeable       = kind{"not-mergeable", http.StatusConflict, "The fields cannot be merged into the payload"}
 	foreignOrigin      = kind{"foreign-origin", http.StatusForbidden, "The request comes from another site"}
 	notFound           = kind{"not-found", http.StatusNotFound, "There is nothing at this path"}
 	keyNotFound        = kind{"key-not-found", http.StatusNotFound, "The key is absent or expired"}
@@ -45,7 +49,7 @@ var failures = []struct {
 	kind
 	advice string
 }{
-	{howdah.ErrUnknownOutcome, kind{"outcome-unknown", http.StatusGatewayTimeout, "The write may or may not have been applied"}, "Read the entry before repeating the request."},
+	{howdah.ErrUnknownOutcome, kind{"outcome-unknown", http.StatusGatewayTimeout, "The write may or may not have been applied"}, "Read what is there before repeating the request."},
 	{howdah.ErrMiss, keyNotFound, "It may have expired, or be in another cache."},
 	{howdah.ErrCacheNotFound, kind{"cache-not-found", http.StatusNotFound, "The cache does not exist"}, "Create it with POST /v1/caches."},
 	{howdah.ErrNotStored, preconditionFailed, "Read the entry and its ETag again."},
@@ -60,6 +64,8 @@ var failures = []struct {
 	{howdah.ErrInvalidName, kind{"invalid-cache-name", http.StatusBadRequest, "The cache name is not valid"}, ""},
 	{howdah.ErrInvalidSetting, kind{"invalid-setting", http.StatusUnprocessableEntity, "The database refused a setting"}, ""},
 	{howdah.ErrOutOfMemory, kind{"out-of-memory", http.StatusInsufficientStorage, "The cache is full and evicts nothing"}, "Delete entries, raise the cache's budget, or choose an eviction policy."},
+	{session.ErrUserLimit, kind{"user-limit", http.StatusConflict, "The user has too many sessions"}, "Revoke one first."},
+	{session.ErrInvalidUser, kind{"invalid-user", http.StatusBadRequest, "The user id is not valid"}, ""},
 	{howdah.ErrPermission, kind{"permission", http.StatusForbidden, "The server's database role may not do this"}, ""},
 	{howdah.ErrOverloaded, kind{"overloaded", http.StatusServiceUnavailable, "Too many requests are waiting"}, "Nothing was changed; try again later."},
 	{howdah.ErrUnavailable, kind{"database-unavailable", http.StatusServiceUnavailable, "The database is away"}, "Nothing was changed; try again later."},
@@ -104,7 +110,7 @@ func problemOf(err error) *problem {
 
 // sentence makes an error of the library one.
 func sentence(message string) string {
-	message = strings.TrimSpace(strings.TrimPrefix(message, "howdah: "))
+	message = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(message, "howdah: "), "session: "))
 	if message == "" {
 		return message
 	}
