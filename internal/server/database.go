@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,6 +19,9 @@ import (
 type database struct {
 	db       *howdah.DB
 	embedded *embedded.Server // nil: somebody's
+
+	stopUpkeep context.CancelFunc
+	upkeep     sync.WaitGroup
 }
 
 func openDatabase(ctx context.Context, c *Config) (*database, error) {
@@ -35,7 +39,7 @@ func openDatabase(ctx context.Context, c *Config) (*database, error) {
 		}
 		d.embedded = server
 		databaseURL = server.URL()
-		c.Logger.Info("embedded PostgreSQL is running", "version", server.Major(), "data", server.DataDir())
+		c.Logger.Info("embedded PostgreSQL is running", "version", server.Major(), "url", server.URL())
 	}
 	if err := d.open(ctx, databaseURL, c); err != nil {
 		return nil, errors.Join(err, d.closeWithin(c))
@@ -64,7 +68,19 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 		to := db.Pool().Config().ConnConfig // without the password
 		c.Logger.Info("connected to PostgreSQL", "host", to.Host, "port", to.Port, "database", to.Database, "user", to.User)
 	}
+	d.runUpkeep(c)
 	return nil
+}
+
+// runUpkeep lets this process take its part in removing what has expired.
+func (d *database) runUpkeep(c *Config) {
+	var ctx context.Context
+	ctx, d.stopUpkeep = context.WithCancel(context.Background())
+	d.upkeep.Go(func() {
+		if err := d.db.Run(ctx); err != nil {
+			c.Logger.Error("upkeep has ended: expired entries will stay until another process removes them", "error", err)
+		}
+	})
 }
 
 // bringUpToDate migrates over a connection of its own, which works behind
@@ -130,6 +146,8 @@ func (d *database) closeWithin(c *Config) error {
 func (d *database) close(ctx context.Context) error {
 	var err error
 	if d.db != nil {
+		d.stopUpkeep()
+		d.upkeep.Wait()
 		err = d.db.Close()
 	}
 	if d.embedded != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,12 @@ func TestHealthAndMetrics(t *testing.T) {
 	require.Equal(t, 10000.0, metric("howdah_redis_clients_max"))
 	require.Equal(t, 8.0, metric("howdah_pool_connections_max"))
 	require.Positive(t, metric("go_goroutines"))
+
+	require.NoError(t, c.Set(ctx, "short", "v", time.Millisecond).Err())
+	require.Eventually(t, func() bool {
+		return metric(`howdah_upkeep_removed_total{reason="expired"}`) >= 1
+	}, 30*time.Second, 20*time.Millisecond, "nobody removed an expired row")
+	require.Equal(t, 1.0, metric("howdah_upkeep_leader"))
 	_, body = s.get("/metrics", "token")
 	require.Contains(t, body, `howdah_build_info{`)
 	require.Contains(t, body, `version="1.2.3"`)

@@ -37,6 +37,11 @@ var (
 	queuedDesc   = describe("queued_calls", "Calls that wait for a statement now.", "cache")
 	poolDesc     = describe("pool_connections", "PostgreSQL connections by state.", "state")
 	poolMaxDesc  = describe("pool_connections_max", "The most PostgreSQL connections there may be.")
+	leaderDesc   = describe("upkeep_leader", "1 if this process does the upkeep now.")
+	roundsDesc   = describe("upkeep_rounds_total", "Rounds of upkeep that this process did.")
+	removedDesc  = describe("upkeep_removed_total", "Rows that upkeep of this process removed.", "reason")
+	resetsDesc   = describe("cache_resets_total", "Times that the UNLOGGED caches were found emptied by a crash or a failover.")
+	fullDesc     = describe("cache_full", "1 if the cache refuses writes because it is over its budget.", "cache")
 	buildDesc    = describe("build_info", "Always 1; the labels tell the build.", "version", "revision", "go_version")
 
 	clientsDesc    = describe("redis_clients", "Redis connections now.")
@@ -87,7 +92,13 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		count(mergedDesc, float64(cache.Merged), cache.Name)
 		count(blockedDesc, float64(cache.Blocked), cache.Name)
 		gauge(queuedDesc, float64(cache.Queued), cache.Name)
+		gauge(fullDesc, flag(cache.Full), cache.Name)
 	}
+	gauge(leaderDesc, flag(stats.Upkeep.Leader))
+	count(roundsDesc, float64(stats.Upkeep.Rounds))
+	count(removedDesc, float64(stats.Upkeep.Expired), "expired")
+	count(removedDesc, float64(stats.Upkeep.Evicted), "evicted")
+	count(resetsDesc, float64(stats.Upkeep.Resets))
 	gauge(poolDesc, float64(stats.Pool.Idle), "idle")
 	gauge(poolDesc, float64(stats.Pool.Acquired), "in_use")
 	gauge(poolMaxDesc, float64(stats.Pool.Max))
@@ -112,6 +123,13 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			count(commandSecondsDesc, command.Time.Seconds(), command.Name)
 		}
 	}
+}
+
+func flag(set bool) float64 {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 // histogram makes the bucket counts cumulative, as Prometheus has them.
