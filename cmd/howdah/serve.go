@@ -22,6 +22,7 @@ func newServe() *cobra.Command {
 	var (
 		config                  server.Config
 		passwordFile, tokenFile string
+		sessionTokenFile        string
 		logLevel, logFormat     string
 
 		idle     durationFlag
@@ -51,6 +52,9 @@ it, the database must have been prepared with "howdah migrate", or be by
 				return err
 			}
 			if config.Token, err = secret("token", config.Token, tokenFile); err != nil {
+				return err
+			}
+			if config.SessionToken, err = secret("session-token", config.SessionToken, sessionTokenFile); err != nil {
 				return err
 			}
 			if config.Logger, err = newLogger(cmd.ErrOrStderr(), logLevel, logFormat); err != nil {
@@ -84,6 +88,8 @@ it, the database must have been prepared with "howdah migrate", or be by
 	f.StringVar(&passwordFile, "password-file", "", "file that holds the password")
 	f.StringVar(&config.Token, "token", "", "bearer token for HTTP clients; better --token-file or the environment")
 	f.StringVar(&tokenFile, "token-file", "", "file that holds the token")
+	f.StringVar(&config.SessionToken, "session-token", "", "bearer token for starting, listing and revoking sessions over HTTP; better --session-token-file or the environment")
+	f.StringVar(&sessionTokenFile, "session-token-file", "", "file that holds the session token; without one these requests are refused")
 	f.StringSliceVar(&config.AllowedHosts, "allowed-hosts", nil, "host names, separated by commas, that HTTP requests without a token may be addressed to besides localhost")
 	f.StringVar(&config.TLSCert, "tls-cert", "", "certificate (PEM); with it both listeners speak TLS only")
 	f.StringVar(&config.TLSKey, "tls-key", "", "private key of --tls-cert (PEM)")

@@ -263,8 +263,8 @@ func TestEveryProblem(t *testing.T) {
 	require.Equal(t, http.StatusInsufficientStorage, problemOf(howdah.ErrOutOfMemory).status)
 }
 
-// TestRuntimeRole: a server whose role may only use caches serves entries, and
-// says which right it lacks for the rest.
+// TestRuntimeRole: a server whose role may only use caches serves entries and
+// sessions, and says which right it lacks for the rest.
 func TestRuntimeRole(t *testing.T) {
 	owner := pgtest.New(t)
 	super, err := pgx.Connect(t.Context(), pgtest.SuperURL(owner))
@@ -283,11 +283,17 @@ func TestRuntimeRole(t *testing.T) {
 	require.NoError(t, err)
 	u.User = url.User(role)
 	db := openDB(t, u.String())
-	server := httptest.NewServer(New(Options{DB: db}))
+	o := Options{DB: db}
+	withSessions(t)(&o)
+	server := httptest.NewServer(New(o))
 	defer server.Close()
 	c := &client{t: t, url: server.URL, db: db}
 	c.do("PUT", entryPath("db0", "k"), "v").want(t, 201)
 	c.do("GET", "/v1/caches", "").want(t, 200)
+	s := c.startSession(`{"user":"ada"}`)
+	require.Equal(t, "ada", c.current(s.Token)["user"])
+	require.Contains(t, c.do("GET", "/v1/sessions", "", admin).want(t, 200).body, s.ID)
+	c.do("DELETE", "/v1/sessions?user=ada", "", admin).want(t, 200)
 	c.do("POST", "/v1/caches", `{"name":"pages"}`, jsonType).problem(t, 403, "permission")
 	c.do("PATCH", "/v1/caches/db0", `{"max_ttl":60}`, jsonType).problem(t, 403, "permission")
 	c.do("DELETE", "/v1/caches/db0", "").problem(t, 403, "permission")

@@ -34,6 +34,11 @@ type Config struct {
 	// not loopback.
 	Password, Token string
 
+	// SessionToken is asked of HTTP clients that create, list or revoke
+	// sessions. "" means that nobody may. It is not to be the Token, and does
+	// not replace it: an address that is not loopback needs that as well.
+	SessionToken string
+
 	// AllowedHosts are host names that HTTP requests may be addressed to
 	// besides localhost and the listener's address; with a Token all are.
 	AllowedHosts []string
@@ -105,6 +110,10 @@ func (c *Config) complete() error {
 		return errors.New("--tls-cert and --tls-key belong together: give both or none")
 	case c.TLSClientCA != "" && c.TLSCert == "":
 		return errors.New("--tls-client-ca needs --tls-cert and --tls-key")
+	case c.SessionToken != "" && c.SessionToken == c.Token:
+		return errors.New("--session-token and --token are the same: whoever may use the caches could be any user; make two tokens")
+	case c.SessionToken != "" && c.HTTPAddr == "":
+		return errors.New("--session-token is for HTTP, which is off: give --http-addr an address, or leave the token out")
 	case c.MaxClients < 0:
 		return errors.New("--max-clients must not be negative")
 	case c.MaxRequestBytes < 0 || c.MaxRequestBytes > 512<<20:

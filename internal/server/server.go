@@ -11,6 +11,7 @@ import (
 
 	"github.com/howdah/howdah/internal/httpapi"
 	"github.com/howdah/howdah/internal/redisapi"
+	"github.com/howdah/howdah/session"
 )
 
 // Run serves until ctx is done, then answers what it has accepted, closes
@@ -48,6 +49,7 @@ type server struct {
 	database *database
 	engine   *redisapi.Engine
 	resp     *respServer
+	sessions *keeper
 	health   *health
 	http     *http.Server
 
@@ -74,7 +76,9 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.serveRedis(); err != nil {
 		return err
 	}
-	s.serveHTTP()
+	if err := s.serveHTTP(); err != nil {
+		return err
+	}
 	s.announce()
 	return nil
 }
@@ -128,13 +132,26 @@ func (s *server) serveRedis() error {
 	return nil
 }
 
-func (s *server) serveHTTP() {
+func (s *server) serveHTTP() error {
 	if s.httpListener == nil {
-		return
+		return nil
 	}
 	c := &s.config
+	manager, err := session.New(s.database.db, &session.Options{Timeout: c.Timeout, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	s.sessions = keepSessions(manager)
 	s.health = &health{ping: s.database.db.Ping}
-	api := httpapi.New(httpapi.Options{DB: s.database.db, Token: c.Token, AllowedHosts: c.AllowedHosts, MaxValueBytes: c.MaxRequestBytes, Logger: c.Logger})
+	api := httpapi.New(httpapi.Options{
+		DB:            s.database.db,
+		Token:         c.Token,
+		AllowedHosts:  c.AllowedHosts,
+		Sessions:      manager,
+		SessionToken:  c.SessionToken,
+		MaxValueBytes: c.MaxRequestBytes,
+		Logger:        c.Logger,
+	})
 	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, resp: s.resp, version: c.Version})
 	s.http = newHTTPServer(api, s.health, registry, c.Token, c.Logger)
 	s.work.Go(func() {
@@ -142,6 +159,7 @@ func (s *server) serveHTTP() {
 			s.fail(fmt.Errorf("the HTTP listener failed: %w", err))
 		}
 	})
+	return nil
 }
 
 // announce says, once everything works, where.
@@ -154,7 +172,7 @@ func (s *server) announce() {
 	}
 	if s.httpListener != nil {
 		addresses.HTTP = s.httpListener.Addr()
-		s.config.Logger.Info("ready for HTTP clients", "addr", addresses.HTTP.String(), "tls", secured, "token", s.config.Token != "")
+		s.config.Logger.Info("ready for HTTP clients", "addr", addresses.HTTP.String(), "tls", secured, "token", s.config.Token != "", "session_token", s.config.SessionToken != "")
 	}
 	if s.config.Ready != nil {
 		s.config.Ready(addresses)
@@ -211,6 +229,13 @@ func (s *server) stop() error {
 	var err error
 	if errors.Is(redisErr, context.DeadlineExceeded) || errors.Is(httpErr, context.DeadlineExceeded) {
 		err = fmt.Errorf("shutdown took longer than %v: the requests still unanswered were cut off; raise --shutdown-timeout if they matter", total)
+	}
+	if s.sessions != nil {
+		ctx, cancel := context.WithDeadline(context.Background(), began.Add(total))
+		defer cancel()
+		if lost := s.sessions.stop(ctx); lost != nil {
+			s.config.Logger.Warn("the last uses of sessions were not written: those sessions end as if they had not been used", "error", lost)
+		}
 	}
 	if s.database != nil {
 		ctx, cancel := context.WithDeadline(context.Background(), began.Add(total))
