@@ -147,6 +147,8 @@ func TestMistakes(t *testing.T) {
 		"bad log format":           {serve("--log-format", "xml"), nil, 2, "text or json"},
 		"two passwords":            {serve("--password", "hunter2", "--password-file", file), nil, 2, "not both"},
 		"empty password file":      {serve("--password-file", file), nil, 2, "is empty"},
+		"same token twice":         {serve("--http-addr", "127.0.0.1:0", "--token", "hunter2", "--session-token", "hunter2"), nil, 1, "two tokens"},
+		"two session tokens":       {serve("--session-token", "hunter2", "--session-token-file", file), nil, 2, "not both"},
 		"no password file":         {serve("--password-file", "/nowhere"), nil, 2, "--password-file"},
 		"not PostgreSQL":           {serve("--database-url", "mysql://u:hunter2@h/d"), nil, 1, "postgres://"},
 		"bad URL":                  {serve("--database-url", "postgres://u:hunter2@h:port/d"), nil, 1, "postgres://"},
@@ -224,7 +226,7 @@ func TestServeAndStop(t *testing.T) {
 // Secrets on the command line are gone from the process list.
 func TestProcessTitle(t *testing.T) {
 	url := pgtest.New(t)
-	p := serve(t, nil, "--database-url", url, "--password", "hunter2", "--token=hunter3")
+	p := serve(t, nil, "--database-url", url, "--password", "hunter2", "--token=hunter3", "--session-token", "hunter4")
 	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.cmd.Process.Pid))
 	if os.IsNotExist(err) {
 		t.Skip("no /proc on this system")
@@ -277,7 +279,7 @@ func TestVersion(t *testing.T) {
 func TestHelp(t *testing.T) {
 	r := execute(t, "", nil, "help")
 	require.Equal(t, 0, r.code)
-	for _, command := range []string{"serve", "migrate", "doctor", "get", "set", "del", "ttl", "keys", "stat", "version"} {
+	for _, command := range []string{"serve", "migrate", "doctor", "get", "set", "del", "ttl", "keys", "stat", "sessions", "version"} {
 		require.Regexp(t, `(?m)^  `+command+` `, r.out)
 	}
 	require.Contains(t, execute(t, "", nil, "serve", "--help").out, "HOWDAH_SHUTDOWN_TIMEOUT")
