@@ -87,7 +87,6 @@ type Bench struct {
 	dir      string
 	postgres *service.PostgresServer
 	redis    *service.Server
-	howdah   string
 	stops    []func() error
 	versions map[string]string
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -44,16 +45,11 @@ func TestBusyLeavesOursOut(t *testing.T) {
 }
 
 func TestCheckQuietSeesALoad(t *testing.T) {
-	stop := make(chan struct{})
-	defer close(stop)
+	var stop atomic.Bool
+	defer stop.Store(true)
 	for range 4 {
 		go func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !stop.Load() { // the load that is to be seen
 			}
 		}()
 	}
