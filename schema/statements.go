@@ -58,7 +58,7 @@ func Statement(name, table string, maxTTL int64, refuseCollision bool) string {
 	}
 	bounded := expiry
 	if maxTTL > 0 {
-		bounded = fmt.Sprintf("least(%s, statement_timestamp() + interval '%d microseconds')", expiry, maxTTL)
+		bounded = fmt.Sprintf("least(%s, statement_timestamp() + %d * interval '1 microsecond')", expiry, maxTTL)
 	}
 	sql := strings.NewReplacer("{table}", table, "{expiry}", bounded).Replace(string(text))
 	return pieces[refuseCollision].Replace(sql)
