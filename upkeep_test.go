@@ -339,7 +339,7 @@ func TestResetIsDetected(t *testing.T) {
 	began := time.Now()
 	eventually(t, "the reset is counted", func() bool { return db.Stats().Upkeep.Resets == 1 })
 	t.Logf("detected %v after the first answer", time.Since(began))
-	require.Less(t, time.Since(began), 3*time.Second) // the watch's second, and a slow machine
+	require.Less(t, time.Since(began), 10*time.Second) // the watch's second, and a slow machine
 	_, err = db.Cache("db0").Get(t.Context(), "k")
 	require.ErrorIs(t, err, howdah.ErrMiss)
 	_, err = db.Cache("kept").Get(t.Context(), "k")
