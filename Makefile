@@ -48,7 +48,7 @@ fuzz: ## fuzz the parsers, 30 s each
 generate: ## write the generated pages: docs/sql.md, docs/commands.md
 	$(GO) test ./schema ./internal/redisapi -run 'Doc' -update
 
-bench: ## measure; see bench/README.md
+bench: ## measure; see docs/benchmarks.md
 	cd bench && $(GO) run ./cmd/howdah-bench run
 
 ci: ## what continuous integration runs

@@ -5,7 +5,7 @@
 //	db, err := howdah.Open(ctx, "postgres://app@localhost/app", nil)
 //	pages := db.Cache("pages")
 //	err = pages.Set(ctx, "/", body, time.Minute)
-//	body, err := pages.Get(ctx, "/")
+//	body, err = pages.Get(ctx, "/")
 //	if errors.Is(err, howdah.ErrMiss) { ... }
 //
 // The schema is installed once, by "howdah migrate" or package migrate;

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -40,7 +41,10 @@ func badServer(err error) bool {
 // failure turns an error from a connection into one of ours. sent says that
 // the statement had left this process, write that it changes data.
 func failure(err error, sent, write bool) error {
+	var connecting *pgconn.ConnectError
 	switch code := sqlState(err); {
+	case errors.As(err, &connecting):
+		return fmt.Errorf("%w: %w", ErrUnavailable, Unreachable(err))
 	case errors.Is(err, ErrClosed), errors.Is(err, ErrCacheNotFound), errors.Is(err, ErrUnavailable):
 		return err
 	case code == "":
@@ -71,6 +75,43 @@ func connectionFailure(err error, sent, write bool) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, oneLine{err})
 	}
 }
+
+// Unreachable turns an error of connecting by pgx into one sentence that says
+// what to do; other errors come back as they are.
+func Unreachable(err error) error {
+	var connecting *pgconn.ConnectError
+	if !errors.As(err, &connecting) {
+		return err
+	}
+	c := connecting.Config
+	place := net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+	switch sqlState(err) {
+	case "28P01", "28000":
+		return &unreachable{fmt.Sprintf("PostgreSQL at %s does not let user %q in: correct the user or password in the database URL, or pg_hba.conf", place, c.User), err}
+	case "3D000":
+		return &unreachable{fmt.Sprintf("there is no database %q at %s: create it with CREATE DATABASE, or correct the database URL", c.Database, place), err}
+	}
+	return &unreachable{fmt.Sprintf("cannot reach PostgreSQL at %s: start it, or correct the database URL (%s)", place, lastReason(err)), err}
+}
+
+// lastReason is the innermost error: the driver wraps it in every address that
+// it tried.
+func lastReason(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if i := strings.LastIndex(text, "error: "); i >= 0 {
+		text = text[i+len("error: "):]
+	}
+	return text
+}
+
+// unreachable is a sentence about an error of the driver.
+type unreachable struct {
+	sentence string
+	cause    error
+}
+
+func (e *unreachable) Error() string { return e.sentence }
+func (e *unreachable) Unwrap() error { return e.cause }
 
 // oneLine prints an error of the driver, which lists the addresses that it
 // tried on lines of their own, as one sentence.

@@ -42,7 +42,8 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{"no schema", empty, nil, howdah.ErrSchemaMissing, "howdah migrate"},
 		{"newer schema", newer, nil, howdah.ErrSchemaTooNew, "9999"},
-		{"nobody listens", "postgres://howdah@127.0.0.1:1/howdah", nil, howdah.ErrUnavailable, ""},
+		{"nobody listens", "postgres://howdah@127.0.0.1:1/howdah", nil, howdah.ErrUnavailable, "cannot reach PostgreSQL at 127.0.0.1:1: start it"},
+		{"no such database", strings.Replace(empty, parseURL(t, empty).Path+"?", "/nowhere?", 1), nil, howdah.ErrUnavailable, "CREATE DATABASE"},
 		{"not a URL", "postgres://%zz", nil, nil, "database URL is not valid"},
 		{"unknown pooler", empty + "&pooler=statement", nil, nil, "pooler=transaction"},
 		{"too few connections", empty, &howdah.Options{MaxConns: 1}, nil, "MaxConns is 1; it must be between"},

@@ -69,6 +69,9 @@ type remote struct {
 }
 
 func dialServer(ctx context.Context, server, cache string) (asker, error) {
+	if !strings.Contains(server, "://") {
+		server = "redis://" + server
+	}
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
 		return nil, usagef("--server must look like redis://[:password@]host:port")
@@ -116,10 +119,15 @@ func dial(ctx context.Context, secure bool, addr string) (net.Conn, error) {
 }
 
 func (r *remote) ask(_ context.Context, args ...string) (resp.Reply, error) {
-	if _, err := r.conn.Write(resp.AppendCommand(nil, args...)); err != nil {
-		return resp.Reply{}, fmt.Errorf("the connection to the server was lost: %w", err)
-	}
+	_, writeErr := r.conn.Write(resp.AppendCommand(nil, args...))
+	// A server that refuses what it is sent says so before it closes.
 	reply, err := resp.ReadReply(r.reader)
+	if writeErr != nil && err == nil {
+		if err = reply.Err(); err != nil {
+			return resp.Reply{}, fmt.Errorf("the server refused the command, perhaps because it is larger than its --max-request-bytes: %w", err)
+		}
+		err = writeErr
+	}
 	if err != nil {
 		return resp.Reply{}, fmt.Errorf("the connection to the server was lost: %w", err)
 	}

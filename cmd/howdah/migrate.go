@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/migrate"
 )
 
@@ -108,7 +109,7 @@ func connect(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect to the database: %w", err)
+		return nil, howdah.Unreachable(err)
 	}
 	return conn, nil
 }

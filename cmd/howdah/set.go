@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/howdah/howdah"
 )
 
 func newSet() *cobra.Command {
@@ -27,6 +29,9 @@ func newSet() *cobra.Command {
 					return fmt.Errorf("cannot read the value from standard input: %w", err)
 				}
 				value = string(content)
+			}
+			if t.databaseURL != "" && len(value) > howdah.DefaultMaxValueBytes {
+				return fmt.Errorf("the value has %d bytes, and at most %d are taken: store it elsewhere", len(value), howdah.DefaultMaxValueBytes)
 			}
 			command := []string{"SET", args[0], value}
 			if cmd.Flags().Changed("ttl") {

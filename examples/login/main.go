@@ -81,7 +81,7 @@ func run(ctx context.Context, listen, database string) error {
 
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: choose another address with -listen", err)
 	}
 	web := &http.Server{Handler: sessions.Middleware(routes(sessions)), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)

@@ -80,7 +80,7 @@ func run(ctx context.Context, listen, database string) error {
 
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: choose another address with -listen", err)
 	}
 	web := &http.Server{Handler: manager.LoadAndSave(routes(manager)), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)

@@ -93,7 +93,7 @@ func bringUpToDate(ctx context.Context, databaseURL string, c *Config) error {
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return fmt.Errorf("cannot connect to the database: %w", err)
+		return howdah.Unreachable(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	result, err := migrate.Up(ctx, conn, migrate.Options{Logger: c.Logger})

@@ -93,7 +93,7 @@ func runRedisBenchmark(ctx context.Context, b *Bench, r *result.Result) error {
 	fair := r.Value("GET", "-P 16", servedRedis, throughput) / r.Value("GET", "-P 16", servedHowdah, throughput)
 	r.Verdicts = append(r.Verdicts, result.Verdict{
 		Claim:    "Redis as a cache answers 56 times as many requests as PostgreSQL",
-		Source:   "892,857/s (pipelined) against 15,946/s",
+		Source:   "\"Can Postgres replace Redis as a cache?\": 892,857/s (pipelined) against 15,946/s",
 		Ours:     fmt.Sprintf("%.1f times pipelined, %.1f times not", fair, r.Value("GET", "plain", servedRedis, throughput)/r.Value("GET", "plain", servedHowdah, throughput)),
 		Word:     map[bool]string{true: result.Refuted, false: result.Confirmed}[fair < 28],
 		Sentence: "The source compared pipelined requests with single ones; asked alike, by the same program, the gap is what stands here.",
