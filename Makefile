@@ -21,7 +21,7 @@ test: ## all tests; needs only Go (and PostgreSQL, which is downloaded if it is 
 race: ## all tests under the race detector
 	$(GO) test -race $(TESTFLAGS) ./...
 
-test-peers: ## compare with the originals; needs redis-server, memcached and pgbouncer
+test-peers: ## compare with the originals; needs redis-server, memcached, pgbouncer and pg_cron
 	$(GO) test -race -tags peers $(TESTFLAGS) ./...
 
 test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)

@@ -1,0 +1,65 @@
+//go:build peers
+
+package howdah_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// The statements of docs/operations.md, "With pg_cron", on the real extension:
+// an ordinary role schedules upkeep, and what has expired goes. pg_cron before
+// 1.5 knows no seconds, so this takes up to a minute.
+func TestUpkeepByCron(t *testing.T) {
+	t.Parallel()
+	// Without the extension the server does not start.
+	server := pgtest.Own(t, "shared_preload_libraries", "pg_cron", "cron.database_name", "howdah",
+		"cron.use_background_workers", "on")
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	super, owner := connect(t, ctx, server.SuperURL()), connect(t, ctx, server.NewURL())
+	run := func(conn *pgx.Conn, sql string) {
+		t.Helper()
+		_, err := conn.Exec(ctx, sql)
+		require.NoError(t, err, sql)
+	}
+	ask := func(sql string) (n int) {
+		t.Helper()
+		require.NoError(t, owner.QueryRow(ctx, sql).Scan(&n), sql)
+		return n
+	}
+	run(super, "CREATE EXTENSION pg_cron")
+	run(super, "GRANT USAGE ON SCHEMA cron TO howdah")
+	run(owner, "SELECT howdah.set_text('db0', i::text, 'x', ttl => '1 ms') FROM generate_series(1, 30000) AS i")
+	run(owner, "SELECT howdah.set_text('db0', 'stays', 'x')")
+	run(owner, `SELECT cron.schedule('howdah-log', '0 * * * *',
+		$$DELETE FROM cron.job_run_details WHERE end_time < now() - interval '1 day'$$)`)
+	run(owner, `SELECT cron.schedule('howdah', '* * * * *',
+		$$SELECT howdah.maintain(max_rows => 1000000, max_blocks => 1000000, max_time => '5 s')$$)`)
+
+	require.Eventually(t, func() bool {
+		return ask("SELECT count(*) FROM cron.job_run_details WHERE status IN ('succeeded', 'failed')") > 0
+	}, 2*time.Minute, 100*time.Millisecond, "pg_cron does not run the job")
+	require.Zero(t, ask("SELECT count(*) FROM cron.job_run_details WHERE status = 'failed'"))
+	require.Equal(t, 1, ask("SELECT count(*) FROM howdah.cache_db0"))
+	require.Equal(t, 30000, ask("SELECT expired FROM howdah.upkeep WHERE cache = 'db0'"))
+
+	run(owner, "DELETE FROM cron.job_run_details WHERE end_time < now()")
+	require.Zero(t, ask("SELECT count(*) FROM cron.job_run_details"))
+	run(owner, "SELECT cron.unschedule('howdah')")
+	require.Equal(t, 1, ask("SELECT count(*) FROM cron.job"))
+}
+
+func connect(t *testing.T, ctx context.Context, databaseURL string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(ctx, databaseURL)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
