@@ -22,6 +22,11 @@ type CacheConfig struct {
 	DefaultTTL time.Duration
 	// MaxTTL caps every TTL. 0: no cap.
 	MaxTTL time.Duration
+	// TTLJitter is by how many per cent, at most, the TTL of a stored value is
+	// shortened at random, so that what is stored together does not expire
+	// together: 0 (default) to 90. TTLs that are set without a value (Expire,
+	// Touch, GETEX), and times of day, are exact.
+	TTLJitter int
 	// MaxBytes and MaxEntries are the budget. 0: none.
 	MaxBytes   int64
 	MaxEntries int64
@@ -48,14 +53,15 @@ func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 			max_entries  => nullif($6::bigint, 0),
 			eviction     => coalesce(nullif($7::text, ''), 'allkeys-lru'),
 			prefix_index => $8::boolean,
-			fillfactor   => coalesce(nullif($9::integer, 0), 85))`,
+			ttl_jitter   => $9::integer,
+			fillfactor   => coalesce(nullif($10::integer, 0), 85))`,
 		append(config.args(), config.Fillfactor)...)
 	return schemaFailure(err)
 }
 
 func (config CacheConfig) args() []any {
 	return []any{config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL),
-		config.MaxBytes, config.MaxEntries, config.Eviction, config.PrefixIndex}
+		config.MaxBytes, config.MaxEntries, config.Eviction, config.PrefixIndex, config.TTLJitter}
 }
 
 // interval is a duration as a parameter; 0 is NULL.
@@ -80,8 +86,9 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig) error {
 			max_entries  => nullif($6::bigint, 0),
 			eviction     => nullif($7::text, ''),
 			prefix_index => $8::boolean,
-			fillfactor   => nullif($9::integer, 0),
-			reset        => $10::text[])`,
+			ttl_jitter   => $9::integer,
+			fillfactor   => nullif($10::integer, 0),
+			reset        => $11::text[])`,
 		append(config.args(), config.Fillfactor, config.unset())...)
 	if err == nil {
 		db.mu.RLock()
@@ -126,7 +133,7 @@ func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
 		SELECT name, durability,
 		       coalesce(extract(epoch FROM default_ttl) * 1000000, 0)::bigint,
 		       coalesce(extract(epoch FROM max_ttl) * 1000000, 0)::bigint,
-		       coalesce(max_bytes, 0), coalesce(max_entries, 0), eviction, fillfactor, prefix_index
+		       coalesce(max_bytes, 0), coalesce(max_entries, 0), eviction, fillfactor, prefix_index, ttl_jitter
 		FROM howdah.cache
 		ORDER BY name`)
 	if err != nil {
@@ -135,7 +142,7 @@ func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
 	configs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c CacheConfig, err error) {
 		var defaultTTL, maxTTL int64
 		err = row.Scan(&c.Name, &c.Durability, &defaultTTL, &maxTTL, &c.MaxBytes, &c.MaxEntries,
-			&c.Eviction, &c.Fillfactor, &c.PrefixIndex)
+			&c.Eviction, &c.Fillfactor, &c.PrefixIndex, &c.TTLJitter)
 		c.DefaultTTL = time.Duration(defaultTTL) * time.Microsecond
 		c.MaxTTL = time.Duration(maxTTL) * time.Microsecond
 		return c, err

@@ -29,6 +29,7 @@ type table struct {
 	durability string
 	defaultTTL int64 // microseconds, 0: none
 	maxTTL     int64 // microseconds, 0: none
+	jitter     int   // per cent
 	full       bool  // over its budget, and may evict nothing
 	loaded     time.Time
 	statements [statementCount]statement
@@ -91,9 +92,9 @@ func loadTable(ctx context.Context, q querier, name string, old *table) (*table,
 		SELECT durability,
 		       coalesce(extract(epoch FROM default_ttl) * 1000000, 0)::bigint,
 		       coalesce(extract(epoch FROM max_ttl) * 1000000, 0)::bigint,
-		       full_since IS NOT NULL
+		       ttl_jitter, full_since IS NOT NULL
 		FROM howdah.cache
-		WHERE name = $1::text`, name).Scan(&t.durability, &t.defaultTTL, &t.maxTTL, &t.full)
+		WHERE name = $1::text`, name).Scan(&t.durability, &t.defaultTTL, &t.maxTTL, &t.jitter, &t.full)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", ErrCacheNotFound, name, name)
 	}
@@ -101,13 +102,13 @@ func loadTable(ctx context.Context, q querier, name string, old *table) (*table,
 		return nil, err
 	}
 	t.loaded = time.Now()
-	if old != nil && old.sync() == t.sync() && old.maxTTL == t.maxTTL {
+	if old != nil && old.sync() == t.sync() && old.maxTTL == t.maxTTL && old.jitter == t.jitter {
 		t.statements = old.statements
 		return t, nil
 	}
-	ident := tableName(name)
+	shape := schema.Table{Name: tableName(name), MaxTTL: t.maxTTL, Jitter: t.jitter, RefuseCollision: t.sync()}
 	for id, file := range statementFiles {
-		sql := schema.Statement(file, ident, t.maxTTL, t.sync())
+		sql := schema.Statement(file, shape)
 		h := fnv.New64a()
 		h.Write([]byte(sql))
 		t.statements[id] = statement{name: fmt.Sprintf("howdah_%s_%x", file, h.Sum64()), sql: sql}

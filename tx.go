@@ -234,11 +234,11 @@ func (db *DB) checkWatchedIn(ctx context.Context, tx pgx.Tx, cache string, watch
 		}
 	}
 	if len(absent) > 0 {
-		if _, err := tx.Exec(ctx, schema.Statement("claim", tableName(cache), 0, false), absent, absentKeys); err != nil {
+		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: tableName(cache)}), absent, absentKeys); err != nil {
 			return err
 		}
 	}
-	rows, err := tx.Query(ctx, schema.Statement("watch", tableName(cache), 0, false), hashes)
+	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: tableName(cache)}), hashes)
 	if err != nil {
 		return err
 	}

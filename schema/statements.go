@@ -41,25 +41,48 @@ func replacer(own map[string]string) *strings.Replacer {
 }
 
 // An expiry travels as microseconds: from now on if positive, since the Unix
-// epoch if negative (with the sign turned), none if NULL.
+// epoch if negative (with the sign turned), none if NULL. %s is the unit of
+// what counts from now on.
 const expiry = `coalesce(CASE WHEN u.e < 0
                               THEN timestamptz 'epoch' - u.e * interval '1 microsecond'
-                              ELSE statement_timestamp() + u.e * interval '1 microsecond'
+                              ELSE statement_timestamp() + u.e * %s
                          END, 'infinity')`
 
-// Statement returns the text of statements/<name>.sql for one cache's table:
-// table is its quoted name, maxTTL its longest TTL in microseconds (0: none),
-// and refuseCollision whether a write may not evict another live key that has
-// the same hash (durability class sync). It panics if there is no such file.
-func Statement(name, table string, maxTTL int64, refuseCollision bool) string {
+// Table is what the statements of a cache are made for.
+type Table struct {
+	Name   string // of its table, quoted
+	MaxTTL int64  // the longest TTL in microseconds. 0: any
+	// Jitter is by how many per cent, at most, the TTL of a value is shortened
+	// at random. 0: not at all.
+	Jitter int
+	// RefuseCollision says that a write may not evict another live key that
+	// has the same hash (durability class sync).
+	RefuseCollision bool
+}
+
+// expiry is the expression of an expiry. A TTL that comes with a value
+// (spread) is subject to jitter, the maximum of the cache included; one that
+// is set by itself, or a time of day, is exact.
+func (t Table) expiry(spread bool) string {
+	unit := "interval '1 microsecond'"
+	if spread && t.Jitter > 0 {
+		unit = fmt.Sprintf("(1 - %d / 100.0 * random()) * interval '1 microsecond'", t.Jitter)
+	}
+	e := fmt.Sprintf(expiry, unit)
+	if t.MaxTTL > 0 {
+		e = fmt.Sprintf("least(%s, statement_timestamp() + %d * %s)", e, t.MaxTTL, unit)
+	}
+	return e
+}
+
+// Statement returns the text of statements/<name>.sql for one cache's table.
+// It panics if there is no such file.
+func Statement(name string, t Table) string {
 	text, err := statements.ReadFile("statements/" + name + ".sql")
 	if err != nil {
 		panic(err)
 	}
-	bounded := expiry
-	if maxTTL > 0 {
-		bounded = fmt.Sprintf("least(%s, statement_timestamp() + %d * interval '1 microsecond')", expiry, maxTTL)
-	}
-	sql := strings.NewReplacer("{table}", table, "{expiry}", bounded).Replace(string(text))
-	return pieces[refuseCollision].Replace(sql)
+	sql := strings.NewReplacer(
+		"{table}", t.Name, "{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(string(text))
+	return pieces[t.RefuseCollision].Replace(sql)
 }

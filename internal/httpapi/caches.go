@@ -18,6 +18,7 @@ type jsonCache struct {
 	Durability  string  `json:"durability"`
 	DefaultTTL  jsonTTL `json:"default_ttl"`
 	MaxTTL      jsonTTL `json:"max_ttl"`
+	TTLJitter   int     `json:"ttl_jitter"` // per cent
 	MaxBytes    int64   `json:"max_bytes"`
 	MaxEntries  int64   `json:"max_entries"`
 	Eviction    string  `json:"eviction"`
@@ -27,14 +28,14 @@ type jsonCache struct {
 
 func fromConfig(c howdah.CacheConfig) jsonCache {
 	return jsonCache{
-		Name: c.Name, Durability: c.Durability, DefaultTTL: jsonTTL{c.DefaultTTL}, MaxTTL: jsonTTL{c.MaxTTL},
+		Name: c.Name, Durability: c.Durability, DefaultTTL: jsonTTL{c.DefaultTTL}, MaxTTL: jsonTTL{c.MaxTTL}, TTLJitter: c.TTLJitter,
 		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex,
 	}
 }
 
 func (c jsonCache) config() howdah.CacheConfig {
 	return howdah.CacheConfig{
-		Name: c.Name, Durability: c.Durability, DefaultTTL: c.DefaultTTL.orZero(), MaxTTL: c.MaxTTL.orZero(),
+		Name: c.Name, Durability: c.Durability, DefaultTTL: c.DefaultTTL.orZero(), MaxTTL: c.MaxTTL.orZero(), TTLJitter: c.TTLJitter,
 		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex,
 	}
 }
@@ -147,6 +148,7 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 		Durability  optional[string]  `json:"durability"`
 		DefaultTTL  optional[jsonTTL] `json:"default_ttl"`
 		MaxTTL      optional[jsonTTL] `json:"max_ttl"`
+		TTLJitter   optional[int]     `json:"ttl_jitter"`
 		MaxBytes    optional[int64]   `json:"max_bytes"`
 		MaxEntries  optional[int64]   `json:"max_entries"`
 		Eviction    optional[string]  `json:"eviction"`
@@ -167,6 +169,7 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 	patch.Durability.apply(&cache.Durability)
 	patch.DefaultTTL.apply(&cache.DefaultTTL)
 	patch.MaxTTL.apply(&cache.MaxTTL)
+	patch.TTLJitter.apply(&cache.TTLJitter)
 	patch.MaxBytes.apply(&cache.MaxBytes)
 	patch.MaxEntries.apply(&cache.MaxEntries)
 	patch.Eviction.apply(&cache.Eviction)

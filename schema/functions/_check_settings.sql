@@ -24,6 +24,8 @@ BEGIN
             'eviction must be one of ' || array_to_string(policies, ', ')
         WHEN settings.fillfactor IS NULL OR settings.fillfactor NOT BETWEEN 10 AND 100 THEN
             'fillfactor must be a percentage from 10 to 100'
+        WHEN settings.ttl_jitter IS NULL OR settings.ttl_jitter NOT BETWEEN 0 AND 90 THEN
+            'ttl_jitter must be a percentage from 0 to 90'
         WHEN settings.prefix_index IS NULL THEN
             'prefix_index must be true or false'
     END;

@@ -20,7 +20,7 @@ BEGIN
         RETURNING c.version
         $sql$, 'cache_' || settings.name)
     INTO result
-    USING howdah.key_hash(howdah._check_key(key)), howdah._expiry(settings, ttl),
+    USING howdah.key_hash(howdah._check_key(key)), howdah._jitter(settings, howdah._expiry(settings, ttl)),
           key, howdah._check_value(value), settings.durability;
     RETURN result;
 END

@@ -17,7 +17,7 @@ BEGIN
         $sql$, 'cache_' || settings.name)
     INTO result
     USING howdah.key_hash(howdah._check_key(key)), key,
-          howdah._expiry(settings, ttl), howdah._check_value(value), expected;
+          howdah._jitter(settings, howdah._expiry(settings, ttl)), howdah._check_value(value), expected;
     RETURN result;
 END
 $$;

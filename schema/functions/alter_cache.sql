@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION howdah.alter_cache(
     fillfactor   integer  DEFAULT NULL,
     prefix_index boolean  DEFAULT NULL,
     reset        text[]   DEFAULT '{}',
-    empty        boolean  DEFAULT false
+    empty        boolean  DEFAULT false,
+    ttl_jitter   integer  DEFAULT NULL
 ) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -23,11 +24,11 @@ DECLARE
     initial CONSTANT jsonb := '{
         "durability": "unlogged", "default_ttl": null, "max_ttl": null,
         "max_bytes": null, "max_entries": null, "eviction": "allkeys-lru",
-        "fillfactor": 85, "prefix_index": false}';
+        "fillfactor": 85, "prefix_index": false, "ttl_jitter": 0}';
     given   CONSTANT jsonb := jsonb_strip_nulls(jsonb_build_object(
         'durability', durability, 'default_ttl', default_ttl, 'max_ttl', max_ttl,
         'max_bytes', max_bytes, 'max_entries', max_entries, 'eviction', eviction,
-        'fillfactor', fillfactor, 'prefix_index', prefix_index));
+        'fillfactor', fillfactor, 'prefix_index', prefix_index, 'ttl_jitter', ttl_jitter));
     setting text;
     before  howdah.cache;
     after   howdah.cache;
@@ -57,6 +58,7 @@ BEGIN
     SET durability = after.durability, default_ttl = after.default_ttl, max_ttl = after.max_ttl,
         max_bytes = after.max_bytes, max_entries = after.max_entries, eviction = after.eviction,
         fillfactor = after.fillfactor, prefix_index = after.prefix_index,
+        ttl_jitter = after.ttl_jitter,
         full_since = NULL  -- upkeep will say so again
     WHERE c.name = after.name;
 
@@ -78,7 +80,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean) IS
+COMMENT ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer) IS
 'Changes settings of a cache. Only the owner of the schema may. New TTL settings
 hold for later writes; entries keep their expiry.
 
@@ -90,7 +92,7 @@ empty => true there is nothing to rewrite and the lock is short.
 
 name: the cache.
 durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor,
-prefix_index: as in howdah.create_cache; NULL: unchanged.
+prefix_index, ttl_jitter: as in howdah.create_cache; NULL: unchanged.
 reset: names of settings that go back to the default of howdah.create_cache, as
 in ''{max_ttl,max_bytes}''.
 empty: true empties the cache at the same time.
@@ -98,5 +100,5 @@ empty: true empties the cache at the same time.
 Errors: HW001 not found, HW002 invalid name, HW004 invalid setting, 42501 no
 privilege, 55P03 in use.';
 
-REVOKE ALL ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean)
+REVOKE ALL ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer)
     FROM PUBLIC;

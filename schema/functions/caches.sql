@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION howdah.caches() RETURNS TABLE (
     eviction          text,
     fillfactor        integer,
     prefix_index      boolean,
+    ttl_jitter        integer,
     created_at        timestamptz,
     estimated_entries bigint,
     table_bytes       bigint,
@@ -18,7 +19,7 @@ LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT c.name, c.durability, c.default_ttl, c.max_ttl, c.max_bytes, c.max_entries,
-           c.eviction, c.fillfactor, c.prefix_index, c.created_at,
+           c.eviction, c.fillfactor, c.prefix_index, c.ttl_jitter, c.created_at,
            greatest(t.reltuples, 0)::bigint,
            pg_relation_size(t.oid),
            pg_indexes_size(t.oid),

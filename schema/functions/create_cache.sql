@@ -7,7 +7,8 @@ CREATE OR REPLACE FUNCTION howdah.create_cache(
     max_entries  bigint   DEFAULT NULL,
     eviction     text     DEFAULT 'allkeys-lru',
     fillfactor   integer  DEFAULT 85,
-    prefix_index boolean  DEFAULT false
+    prefix_index boolean  DEFAULT false,
+    ttl_jitter   integer  DEFAULT 0
 ) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -18,7 +19,7 @@ BEGIN
     PERFORM howdah._check_name(name);
     PERFORM howdah._check_admin();
     settings := ROW(name, durability, default_ttl, max_ttl, max_bytes, max_entries,
-                    eviction, fillfactor, prefix_index, statement_timestamp(), NULL)::howdah.cache;
+                    eviction, fillfactor, prefix_index, statement_timestamp(), NULL, ttl_jitter)::howdah.cache;
     PERFORM howdah._check_settings(settings);
 
     -- The row first: of two that make the same cache, one waits and then fails.
@@ -32,7 +33,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean) IS
+COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer) IS
 'Makes a cache: the table howdah.cache_<name>. Only the owner of the schema may.
 
 name: lower-case letters, digits and underscores, beginning with a letter, at
@@ -50,8 +51,12 @@ fillfactor: per cent of a page that inserts fill, from 10 to 100; the rest is ro
 for updates.
 prefix_index: true adds an index on the first 1024 bytes of keys, for caches that
 live by howdah.delete_prefix. It makes every insert dearer.
+ttl_jitter: by how many per cent, from 0 to 90, the TTL of a stored value is
+shortened at random, so that what is stored together does not expire together. It
+holds for every TTL that comes with a value, the default and the maximum included;
+not for howdah.expire and howdah.touch, and not for a time of day asked for.
 
 Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege.';
 
-REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean)
+REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer)
     FROM PUBLIC;

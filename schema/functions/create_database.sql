@@ -18,7 +18,7 @@ BEGIN
     PERFORM howdah.create_cache(
         'db' || number, template.durability, template.default_ttl, template.max_ttl,
         template.max_bytes, template.max_entries, template.eviction,
-        template.fillfactor, template.prefix_index);
+        template.fillfactor, template.prefix_index, template.ttl_jitter);
     RETURN true;
 EXCEPTION
     WHEN SQLSTATE 'HW003' THEN

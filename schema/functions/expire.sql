@@ -23,7 +23,7 @@ COMMENT ON FUNCTION howdah.expire(text, bytea, interval) IS
 
 cache: the name of a cache.
 key: at most 65536 bytes.
-ttl: from now; as in howdah.set.
+ttl: from now; as in howdah.set, but without jitter.
 
 Returns true if the key exists.
 Errors: HW001 cache not found, HW007 key too long, HW009 invalid TTL, HW012 NULL.';

@@ -30,7 +30,7 @@ BEGIN
         RETURNING c.value
         $sql$, 'cache_' || settings.name)
     INTO result
-    USING howdah.key_hash(howdah._check_key(key)), howdah._expiry(settings, ttl),
+    USING howdah.key_hash(howdah._check_key(key)), howdah._jitter(settings, howdah._expiry(settings, ttl)),
           key, delta, settings.durability;
     RETURN howdah._integer(result);
 END

@@ -21,7 +21,7 @@ BEGIN
         RETURNING c.version
         $sql$, 'cache_' || settings.name)
     INTO result
-    USING howdah.key_hash(howdah._check_key(key)), howdah._expiry(settings, ttl),
+    USING howdah.key_hash(howdah._check_key(key)), howdah._jitter(settings, howdah._expiry(settings, ttl)),
           key, howdah._check_value(value), settings.durability;
     RETURN result;
 END
@@ -35,7 +35,7 @@ cache: the name of a cache.
 key: at most 65536 bytes.
 value: at most 512 MiB.
 ttl: NULL: the default of the cache; howdah.no_expiry(): none. The maximum of the
-cache caps it.
+cache caps it, and its ttl_jitter shortens it at random.
 
 Returns the version of the entry, which is greater than any the key had.
 Errors: HW001 cache not found, HW007 key too long, HW008 value too large, HW009

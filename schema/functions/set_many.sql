@@ -18,7 +18,7 @@ BEGIN
     -- statement cannot write a row twice, so of one slot the last item remains.
     EXECUTE format($sql$
         INSERT INTO howdah.%I AS c (hash, version, expires_at, key, value)
-        SELECT DISTINCT ON (i.hash) i.hash, howdah._clock(), $2, i.key, howdah._check_value(i.value)
+        SELECT DISTINCT ON (i.hash) i.hash, howdah._clock(), howdah._jitter($6, $2), i.key, howdah._check_value(i.value)
         FROM unnest($1, $3, $4) WITH ORDINALITY AS i (hash, key, value, position)
         ORDER BY i.hash, i.position DESC
         ON CONFLICT (hash) DO UPDATE
@@ -29,7 +29,7 @@ BEGIN
         WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
                    ELSE howdah._evict($5) END
         $sql$, 'cache_' || settings.name)
-    USING hashes, howdah._expiry(settings, ttl), keys, "values", settings.durability;
+    USING hashes, howdah._expiry(settings, ttl), keys, "values", settings.durability, settings;
     GET DIAGNOSTICS stored = ROW_COUNT;
 
     -- Two keys of the call itself with one hash.

@@ -5,14 +5,14 @@
 --   sooner, 16: never shorten, and keep the version (a touch changes nothing
 --   that a reader of the value sees)
 WITH locked AS MATERIALIZED (
-    SELECT t.hash, u.c, {expiry} AS expires_at
+    SELECT t.hash, u.c, {exact_expiry} AS expires_at
     FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::integer[]) AS u (h, k, e, c)
     JOIN {table} AS t ON t.hash = u.h AND t.key = u.k
     WHERE t.expires_at > statement_timestamp()
       AND (u.c & 1 = 0 OR t.expires_at = 'infinity')
       AND (u.c & 2 = 0 OR t.expires_at < 'infinity')
-      AND (u.c & 4 = 0 OR {expiry} > t.expires_at)
-      AND (u.c & 8 = 0 OR {expiry} < t.expires_at)
+      AND (u.c & 4 = 0 OR {exact_expiry} > t.expires_at)
+      AND (u.c & 8 = 0 OR {exact_expiry} < t.expires_at)
     ORDER BY t.hash
     FOR UPDATE OF t
 )
