@@ -22,11 +22,12 @@ type Options struct {
 	RedisURL    string // "": start a Redis
 	Howdah      string // path of the program; "": build it
 
-	Rounds     int           // 0: 5, quick 2
-	Duration   time.Duration // of one measurement; 0: 2 s, quick 300 ms
+	Rounds     int           // 0: 3, quick 2
+	Duration   time.Duration // of one measurement; 0: 1 s, quick 300 ms
 	Goroutines []int         // nil: 1, 16, 64, 256, 1024
 	Workload   workload.Spec // zero fields have defaults
 	Rate       float64       // of open loops, requests/s; 0: 5000
+	Entries    int           // of experiments about scale; 0: their own default
 
 	// Progress hears a line now and then.
 	Progress func(format string, args ...any)
@@ -40,8 +41,8 @@ func (o *Options) Complete() error {
 		}
 		return full
 	}
-	defaultTo(&o.Rounds, pick(2, 5))
-	defaultTo(&o.Duration, time.Duration(pick(300, 2000))*time.Millisecond)
+	defaultTo(&o.Rounds, pick(2, 3))
+	defaultTo(&o.Duration, time.Duration(pick(300, 1000))*time.Millisecond)
 	defaultTo(&o.Workload.Keys, 100_000)
 	defaultTo(&o.Workload.ValueSize, 250)
 	defaultTo(&o.Rate, 5000)
@@ -51,8 +52,8 @@ func (o *Options) Complete() error {
 	if o.Progress == nil {
 		o.Progress = func(string, ...any) {}
 	}
-	if o.Rounds < 1 || o.Duration < 0 || o.Rate < 0 {
-		return fmt.Errorf("%d rounds of %v at %g/s: none may be negative", o.Rounds, o.Duration, o.Rate)
+	if o.Rounds < 1 || o.Duration < 0 || o.Rate < 0 || o.Entries < 0 {
+		return fmt.Errorf("%d rounds of %v at %g/s, %d entries: none may be negative", o.Rounds, o.Duration, o.Rate, o.Entries)
 	}
 	for _, g := range o.Goroutines {
 		if g < 1 {
@@ -89,6 +90,8 @@ type Bench struct {
 	redis    *service.Server
 	stops    []func() error
 	versions map[string]string
+	deadline time.Time // no round begins after it; zero: none
+	short    int       // loads that had fewer rounds because of it
 }
 
 func newBench(o Options) (*Bench, error) {
@@ -120,12 +123,19 @@ func (b *Bench) Postgres(ctx context.Context) (*service.PostgresServer, error) {
 	if b.postgres != nil {
 		return b.postgres, nil
 	}
+	return b.postgresWith(ctx, nil)
+}
+
+// postgresWith makes the server of this experiment one with settings of its
+// own, which must be asked for before anything else asks for a PostgreSQL. A
+// server that was given by a URL keeps its settings.
+func (b *Bench) postgresWith(ctx context.Context, settings map[string]string) (*service.PostgresServer, error) {
 	var err error
 	if b.DatabaseURL != "" {
 		b.postgres, err = service.UsePostgres(ctx, b.DatabaseURL)
 	} else {
 		b.Progress("starting PostgreSQL")
-		b.postgres, err = service.StartPostgres(ctx, b.dir, nil)
+		b.postgres, err = service.StartPostgres(ctx, b.dir, settings)
 	}
 	if err != nil {
 		return nil, err
@@ -168,6 +178,17 @@ func (b *Bench) redisWith(ctx context.Context, name string, args ...string) (*se
 	return s, nil
 }
 
+// Memcached is a server of this experiment.
+func (b *Bench) Memcached(ctx context.Context) (*service.Server, error) {
+	s, err := service.StartMemcached(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.later(s.Stop)
+	b.versions["Memcached"] = s.Version
+	return s, nil
+}
+
 // Serve runs "howdah serve" on the PostgreSQL of this experiment, which it
 // reaches by the Unix socket, as it does its private one.
 func (b *Bench) Serve(ctx context.Context) (*service.Server, error) {
@@ -203,8 +224,14 @@ func (b *Bench) describe(r *result.Result) {
 
 // turns lets contestants 0 to n-1 each have a turn in every round. Who begins
 // changes from round to round, so that nobody always follows the same one.
+// Once the experiment has used its time no further round begins, but everybody
+// has the same number of rounds, and at least one.
 func (b *Bench) turns(n int, turn func(contestant int) error) error {
 	for round := range b.Rounds {
+		if round > 0 && !b.deadline.IsZero() && time.Now().After(b.deadline) {
+			b.short++
+			return nil
+		}
 		for i := range n {
 			if err := turn((i + round) % n); err != nil {
 				return err

@@ -149,22 +149,30 @@ func (r *Result) Add(group, which, series, metric, unit string, value float64) {
 	p.Metrics[j].Rounds = append(p.Metrics[j].Rounds, value)
 }
 
-// Compare appends the ratio of one metric between two contestants, round by
-// round. Nothing is appended if either was not measured.
-func (r *Result) Compare(group, which, metric, of, to string, target float64, atMost bool) {
+// RatioOf is one metric of two contestants, divided round by round; nil if
+// either was not measured, or was 0.
+func (r *Result) RatioOf(group, which, metric, of, to string) []float64 {
 	a, okA := r.Find(group, which, of, metric)
 	b, okB := r.Find(group, which, to, metric)
 	if !okA || !okB || len(a.Rounds) != len(b.Rounds) {
-		return
+		return nil
 	}
-	ratio := Ratio{Group: group, Case: which, Of: of, To: to, Target: target, AtMost: atMost}
+	var out []float64
 	for i := range a.Rounds {
 		if b.Rounds[i] == 0 {
-			return
+			return nil
 		}
-		ratio.Rounds = append(ratio.Rounds, a.Rounds[i]/b.Rounds[i])
+		out = append(out, a.Rounds[i]/b.Rounds[i])
 	}
-	r.Ratios = append(r.Ratios, ratio)
+	return out
+}
+
+// Compare appends the ratio of one metric between two contestants, round by
+// round. Nothing is appended if either was not measured.
+func (r *Result) Compare(group, which, metric, of, to string, target float64, atMost bool) {
+	if rounds := r.RatioOf(group, which, metric, of, to); rounds != nil {
+		r.Ratios = append(r.Ratios, Ratio{Group: group, Case: which, Of: of, To: to, Rounds: rounds, Target: target, AtMost: atMost})
+	}
 }
 
 // Set appends a setting.

@@ -41,10 +41,10 @@ func UseRedis(redisURL string) (*Server, error) {
 	return &Server{Addr: u.Host, Version: "as given by --redis-url"}, nil
 }
 
-// StartMemcached runs a memcached of 1 GiB.
+// StartMemcached runs a memcached of 1 GiB for up to 4,096 connections.
 func StartMemcached(ctx context.Context) (*Server, error) {
 	return start(ctx, Memcached, func(port string) []string {
-		return []string{"-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "1024", "-u", "nobody"}
+		return []string{"-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "1024", "-c", "4096", "-u", "nobody"}
 	})
 }
 

@@ -3,8 +3,10 @@ package service
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,9 +52,9 @@ func StartPostgres(ctx context.Context, dir string, settings map[string]string) 
 		all[name] = value
 	}
 	described := "stock"
-	for name, value := range settings {
-		all[name] = value
-		described += ", " + name + "=" + value
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		all[name] = settings[name]
+		described += ", " + name + "=" + settings[name]
 	}
 	own, err := embedded.Start(ctx, embedded.Config{
 		DataDir: filepath.Join(dir, "postgres"), BinDir: filepath.Dir(path), Listen: "127.0.0.1:0", Settings: all,

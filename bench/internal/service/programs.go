@@ -29,6 +29,7 @@ var (
 	Redis          = Program{"redis-server", "redis-server"}
 	RedisBenchmark = Program{"redis-benchmark", "redis-tools"}
 	Memcached      = Program{"memcached", "memcached"}
+	PgPool         = Program{"pgpool", "pgpool2"}
 )
 
 // MissingError says which package to install.
@@ -38,11 +39,12 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed: install the package %s (apt-get install %s)", e.Program.Name, e.Program.Package, e.Program.Package)
 }
 
-// Find returns the path of a program: in PATH, or where Debian keeps
-// PostgreSQL's, the newest first.
+// Find returns the path of a program: where Debian keeps PostgreSQL's, the
+// newest first, or in PATH.
 func (p Program) Find() (string, error) {
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.SortFunc(dirs, func(a, b string) int { return major(b) - major(a) })
+	dirs = append(dirs, "/usr/sbin") // servers that PATH may not name
 	for _, dir := range dirs {
 		path := filepath.Join(dir, p.Name)
 		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
