@@ -93,6 +93,9 @@ func runColumnTypes(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Microseconds for one insert", Group: typeInserts, Metric: "time"},
 		result.Chart{Kind: result.Bars, Title: "Microseconds for one read", Group: typeReads, Metric: "time"})
 	at := func(group string, i int) float64 { return r.Value(group, typeCase, variants[i].name, "time") }
+	ratio := func(group string, i int) []float64 {
+		return r.RatioOf(group, typeCase, "time", variants[i].name, variants[0].name)
+	}
 	r.Verdicts = append(r.Verdicts,
 		result.Verdict{
 			Claim: "TEXT for the payload, not JSON, JSONB or BYTEA", Source: "no figure",
@@ -100,7 +103,7 @@ func runColumnTypes(ctx context.Context, b *Bench, r *result.Result) error {
 				at(typeInserts, 1)/at(typeInserts, 0), at(typeReads, 1)/at(typeReads, 0),
 				at(typeInserts, 2)/at(typeInserts, 0), at(typeReads, 2)/at(typeReads, 0),
 				at(typeInserts, 3)/at(typeInserts, 0), at(typeReads, 3)/at(typeReads, 0)),
-			Word:     verdict(at(typeInserts, 1) > 1.1*at(typeInserts, 0), result.Confirmed, result.Depends),
+			Word:     result.Agree(result.AtLeast(ratio(typeInserts, 3), 1.02), result.AtLeast(ratio(typeInserts, 1), 1.02)),
 			Sentence: "In the binary protocol bytea costs what text does and holds any bytes; json and jsonb pay for parsing what a cache never looks into.",
 		},
 		result.Verdict{
@@ -109,7 +112,7 @@ func runColumnTypes(ctx context.Context, b *Bench, r *result.Result) error {
 				at(typeInserts, 4)/at(typeInserts, 0), at(typeReads, 4)/at(typeReads, 0),
 				at(typeInserts, 5)/at(typeInserts, 0), at(typeReads, 5)/at(typeReads, 0),
 				at(typeInserts, 6)/at(typeInserts, 0), at(typeReads, 6)/at(typeReads, 0)),
-			Word:     verdict(at(typeInserts, 4) < 0.95*at(typeInserts, 0), result.Confirmed, result.Refuted),
+			Word:     result.AtMost(ratio(typeInserts, 4), 0.95),
 			Sentence: "All three are eight bytes; a timestamp compared with now() depends on the session's time zone, so timestamptz is the one that is right.",
 		})
 	return nil

@@ -111,26 +111,21 @@ func runInsertLatency(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Set("inserts", fmt.Sprintf("%d a round, %d rounds, Unix socket", n, b.Rounds))
 	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Milliseconds for one insert", Group: insertGroup, Metric: perInsert})
 	at := func(i int) float64 { return r.Value(insertGroup, insertCase, variants[i].name, perInsert) }
+	ratio := func(of, to int) []float64 {
+		return r.RatioOf(insertGroup, insertCase, perInsert, variants[of].name, variants[to].name)
+	}
 	r.Verdicts = append(r.Verdicts,
 		result.Verdict{
 			Claim: "An UNLOGGED table takes an eighth of the time of a LOGGED one", Source: "0.03 ms against 0.24 ms",
 			Ours:     fmt.Sprintf("%.3f ms against %.3f ms", at(0), at(1)),
-			Word:     verdict(at(1)/at(0) > 1.5, result.Depends, result.Refuted),
+			Word:     result.Agree(result.AtLeast(ratio(1, 0), 1.5), result.Within(ratio(1, 0), 4, 16)),
 			Sentence: "The gap is the time of one flush to this machine's disk and nothing else; batches share that flush.",
 		},
 		result.Verdict{
 			Claim: "synchronous_commit=off for one transaction gets most of it back, more so in a function", Source: "0.097 ms, in a function 0.037 ms",
 			Ours:     fmt.Sprintf("%.3f ms, in a function %.3f ms", at(2), at(4)),
-			Word:     verdict(at(4) < at(2) && at(4) < at(1), result.Confirmed, result.Refuted),
+			Word:     result.All(result.AtMost(ratio(4, 2), 1), result.AtMost(ratio(4, 1), 1)),
 			Sentence: "What the function saves is round trips; sent together, the statements do as well. A SET clause on the function itself has no effect on the commit.",
 		})
 	return nil
-}
-
-// verdict chooses one of two words.
-func verdict(holds bool, yes, no string) string {
-	if holds {
-		return yes
-	}
-	return no
 }

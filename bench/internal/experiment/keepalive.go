@@ -167,10 +167,13 @@ func runKeepalive(ctx context.Context, b *Bench, r *result.Result) error {
 		result.Chart{Kind: result.Bars, Title: "kB of WAL per 1,000 reads", Group: keepaliveGroup, Metric: "WAL"})
 	rate := func(i int) float64 { return r.Value(keepaliveGroup, keepaliveCase, variants[i].name, throughput) }
 	wal := func(i int) float64 { return r.Value(keepaliveGroup, keepaliveCase, variants[i].name, "WAL") }
+	ratio := func(metric string) []float64 {
+		return r.RatioOf(keepaliveGroup, keepaliveCase, metric, variants[3].name, variants[1].name)
+	}
 	r.Verdicts = append(r.Verdicts, result.Verdict{
 		Claim: "Remember used sessions, extend them in one UPDATE every so often, and skip those extended lately", Source: "SQL, no figure",
 		Ours:     fmt.Sprintf("%.1f times the reads/s of an UPDATE for every read, %.1f %% of its WAL", rate(3)/rate(1), 100*wal(3)/wal(1)),
-		Word:     verdict(rate(3) > rate(1)*1.2 && wal(3) < wal(1), result.Confirmed, result.Refuted),
+		Word:     result.All(result.AtLeast(ratio(throughput), 1.2), result.AtMost(ratio("WAL"), 0.9)),
 		Sentence: "The batch removes a commit from every read; skipping removes the row versions of sessions that are used all the time.",
 	})
 	return nil

@@ -51,3 +51,11 @@ func All(words ...string) string {
 	}
 	return Confirmed
 }
+
+// Agree judges a claim from several sides: what they all say, or Depends.
+func Agree(words ...string) string {
+	if len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return w != words[0] }) {
+		return Depends
+	}
+	return words[0]
+}

@@ -44,6 +44,16 @@ func TestJudge(t *testing.T) {
 	if got := All(Confirmed, Confirmed); got != Confirmed {
 		t.Errorf("confirmed parts give %s", got)
 	}
+	for _, c := range []struct {
+		words []string
+		want  string
+	}{
+		{nil, Depends}, {[]string{Refuted, Refuted}, Refuted}, {[]string{Confirmed, Confirmed}, Confirmed}, {[]string{Confirmed, Refuted}, Depends},
+	} {
+		if got := Agree(c.words...); got != c.want {
+			t.Errorf("%v agree on %s, want %s", c.words, got, c.want)
+		}
+	}
 }
 
 // The words come from ratios within each round, so that a busy moment, which
