@@ -194,6 +194,15 @@ func (s *Server) prepare(ctx context.Context) error {
 		return fmt.Errorf("the private PostgreSQL does not answer: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	// A standby has it all from its primary, and changes nothing. A primary must
+	// start although its synchronous standby is away.
+	var standby bool
+	if err := conn.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&standby); err != nil || standby {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "SET synchronous_commit = local"); err != nil {
+		return err
+	}
 	role := pgx.Identifier{Role}.Sanitize()
 	var exists bool
 	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", Role).Scan(&exists); err != nil {

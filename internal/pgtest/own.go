@@ -9,12 +9,14 @@ import (
 )
 
 // Server is a server of one test's own, with PostgreSQL's normal durability:
-// to be stopped, killed and started again. Its methods fail the test.
+// to be stopped, killed and started again, backed up and replicated. Its
+// methods fail the test, and return when what they are for has happened.
 type Server struct {
 	t        testing.TB
 	dir      string
 	listen   string // of the first start, port included
 	settings map[string]string
+	name     string // of a standby
 
 	mu     sync.Mutex
 	server *embedded.Server // the latest, running or not
@@ -24,26 +26,41 @@ type Server struct {
 // Settings are pairs of a name and a value, as in "wal_level", "logical".
 func Own(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	if len(settings)%2 != 0 {
-		t.Fatal("pgtest: settings are pairs of name and value")
-	}
 	s := &Server{t: t, settings: map[string]string{
 		"shared_buffers":  "64MB",
 		"max_connections": "200",
 	}}
-	for i := 0; i < len(settings); i += 2 {
-		s.settings[settings[i]] = settings[i+1]
-	}
+	s.set(settings)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	sweep(ctx)
 	server, err := startServer(ctx, s.settings)
-	if err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	s.server, s.dir, s.listen = server, server.DataDir(), server.TCPAddr()
-	t.Cleanup(s.remove)
+	s.must(err)
+	s.begin(server)
 	return s
+}
+
+func (s *Server) set(settings []string) {
+	s.t.Helper()
+	if len(settings)%2 != 0 {
+		s.t.Fatal("pgtest: settings are pairs of name and value")
+	}
+	for i := 0; i < len(settings); i += 2 {
+		s.settings[settings[i]] = settings[i+1]
+	}
+}
+
+// begin takes charge of a server that has started for the first time.
+func (s *Server) begin(server *embedded.Server) {
+	s.server, s.dir, s.listen = server, server.DataDir(), server.TCPAddr()
+	s.t.Cleanup(s.remove)
+}
+
+func (s *Server) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatalf("pgtest: %v", err)
+	}
 }
 
 // URL connects by the Unix socket to database "howdah", which is empty at
@@ -54,14 +71,15 @@ func (s *Server) URL() string { return s.current().URL() }
 // SuperURL connects to database "howdah" as the superuser.
 func (s *Server) SuperURL() string { return SuperURL(s.URL()) }
 
+// Major is the major version of the server.
+func (s *Server) Major() int { return s.current().Major() }
+
 // NewURL is URL after the schema was installed there.
 func (s *Server) NewURL() string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	if err := applySchema(ctx, s.URL()); err != nil {
-		s.t.Fatalf("pgtest: %v", err)
-	}
+	s.must(applySchema(ctx, s.URL()))
 	return s.URL()
 }
 
@@ -70,13 +88,8 @@ func (s *Server) Stop(mode string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	if err := s.current().Shutdown(ctx, embedded.Mode(mode)); err != nil {
-		s.t.Fatalf("pgtest: %v", err)
-	}
+	s.must(s.current().Shutdown(ctx, embedded.Mode(mode)))
 }
-
-// Kill ends the postmaster with SIGKILL. Its children follow shortly after.
-func (s *Server) Kill() { s.current().Kill() }
 
 // Start starts the stopped server again, on the same socket and port.
 func (s *Server) Start() {
@@ -84,9 +97,7 @@ func (s *Server) Start() {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	server, err := startIn(ctx, s.dir, s.listen, s.settings)
-	if err != nil {
-		s.t.Fatalf("pgtest: %v", err)
-	}
+	s.must(err)
 	s.mu.Lock()
 	s.server = server
 	s.mu.Unlock()
