@@ -137,7 +137,7 @@ func TestCaches(t *testing.T) {
 	c := serve(t, nil)
 	got := c.json("POST", "/v1/caches", `{"name":"pages","default_ttl":"10m","max_entries":1000}`).want(t, 201)
 	require.Equal(t, "/v1/caches/pages", got.header.Get("Location"))
-	pages := `{"name":"pages","durability":"unlogged","default_ttl":"10m0s","max_ttl":"none","max_bytes":0,
+	pages := `{"name":"pages","durability":"unlogged","default_ttl":"10m0s","max_ttl":"none","ttl_jitter":0,"max_bytes":0,
 		"max_entries":1000,"eviction":"allkeys-lru","fillfactor":85,"prefix_index":false}`
 	require.JSONEq(t, pages, got.body)
 	require.JSONEq(t, pages, c.do("GET", "/v1/caches/pages", "").want(t, 200).body)
@@ -149,10 +149,10 @@ func TestCaches(t *testing.T) {
 	require.Regexp(t, `^(599|600)\.`, c.do("HEAD", entryPath("pages", "k"), "").header.Get("Howdah-TTL"))
 
 	// A patch changes what it names; null is the default.
-	got = c.do("PATCH", "/v1/caches/pages", `{"max_ttl":3600,"eviction":"noeviction"}`, "Content-Type: application/merge-patch+json").want(t, 200)
-	require.Contains(t, got.body, `"default_ttl":"10m0s","max_ttl":"1h0m0s","max_bytes":0,"max_entries":1000,"eviction":"noeviction"`)
-	got = c.json("PATCH", "/v1/caches/pages", `{"name":"pages","max_ttl":null,"default_ttl":"none","max_entries":null,"eviction":null}`).want(t, 200)
-	require.Contains(t, got.body, `"default_ttl":"none","max_ttl":"none","max_bytes":0,"max_entries":0,"eviction":"allkeys-lru"`)
+	got = c.do("PATCH", "/v1/caches/pages", `{"max_ttl":3600,"eviction":"noeviction","ttl_jitter":20}`, "Content-Type: application/merge-patch+json").want(t, 200)
+	require.Contains(t, got.body, `"default_ttl":"10m0s","max_ttl":"1h0m0s","ttl_jitter":20,"max_bytes":0,"max_entries":1000,"eviction":"noeviction"`)
+	got = c.json("PATCH", "/v1/caches/pages", `{"name":"pages","max_ttl":null,"default_ttl":"none","max_entries":null,"eviction":null,"ttl_jitter":null}`).want(t, 200)
+	require.Contains(t, got.body, `"default_ttl":"none","max_ttl":"none","ttl_jitter":0,"max_bytes":0,"max_entries":0,"eviction":"allkeys-lru"`)
 	require.Contains(t, c.json("PATCH", "/v1/caches/pages", `{"durability":"async"}`).want(t, 200).body, `"durability":"async"`)
 	require.Equal(t, "v", c.do("GET", entryPath("pages", "k"), "").want(t, 200).body)
 
@@ -160,6 +160,7 @@ func TestCaches(t *testing.T) {
 	c.json("POST", "/v1/caches", `{"name":"No!"}`).problem(t, 400, "invalid-cache-name")
 	c.json("POST", "/v1/caches", `{}`).problem(t, 400, "invalid-cache-name")
 	c.json("POST", "/v1/caches", `{"name":"x","durability":"hard"}`).problem(t, 422, "invalid-setting")
+	c.json("POST", "/v1/caches", `{"name":"x","ttl_jitter":100}`).problem(t, 422, "invalid-setting")
 	c.json("POST", "/v1/caches", `{"name":"x","max_bytes":-1}`).problem(t, 422, "invalid-setting")
 	c.json("PATCH", "/v1/caches/pages", `{"eviction":"random"}`).problem(t, 422, "invalid-setting")
 	c.json("PATCH", "/v1/caches/pages", `{"name":"sites"}`).problem(t, 400, "bad-request")
