@@ -3,8 +3,8 @@
 //
 // One server per test process is started at first use, with durability off.
 // Its databases are copies of a template that already holds the schema, and
-// are dropped at the end of their test. Tests of crashes and restarts get a
-// server of their own, with PostgreSQL's normal durability.
+// are dropped at the end of their test. Tests of crashes, backups and
+// replication get servers of their own, with PostgreSQL's normal durability.
 //
 // The PostgreSQL is an installed one. HOWDAH_TEST_PG_VERSION=14 to 18 takes
 // the pinned binaries of that version instead (downloaded once, then cached),
