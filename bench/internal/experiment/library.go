@@ -3,8 +3,10 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/howdah/howdah/bench/internal/measure"
 	"github.com/howdah/howdah/bench/internal/result"
@@ -17,9 +19,10 @@ import (
 func library() Experiment {
 	return Experiment{
 		Name:  "library",
-		Title: "Libraries in one Go process: Howdah, plain pgx, go-redis, rueidis",
+		Title: "Libraries in one Go process: Howdah, plain pgx, go-redis, rueidis, gomemcache",
 		Needs: []service.Program{service.Postgres, service.Redis},
-		Run:   runLibrary,
+		Quick: 80 * time.Second, Full: 450 * time.Second,
+		Run: runLibrary,
 	}
 }
 
@@ -40,13 +43,22 @@ type contestant struct {
 // poolSizes are those of which plain pgx gets the best, for each load.
 var poolSizes = []int{4, 16, 50}
 
-// arena holds the contestants of the experiment.
+// arena holds the contestants.
 type arena struct {
 	*Bench
 	result *result.Result
+	few    bool // only Howdah, go-redis and plain pgx
 	howdah *rival.Howdah
-	fixed  []contestant // Howdah, go-redis, rueidis
+	fixed  []contestant // Howdah, go-redis, rueidis, gomemcache
 	pgx    []contestant // one for each of poolSizes
+}
+
+// contest is one load, and where the report shows it.
+type contest struct {
+	group, which string
+	reads        float64
+	goroutines   int
+	spec         workload.Spec
 }
 
 func runLibrary(ctx context.Context, b *Bench, r *result.Result) error {
@@ -54,12 +66,14 @@ func runLibrary(ctx context.Context, b *Bench, r *result.Result) error {
 	if err := a.enter(ctx); err != nil {
 		return err
 	}
+	if err := a.load(ctx, b.Workload); err != nil {
+		return err
+	}
 	r.Set("workload", b.Workload.String())
 	r.Set("measurement", fmt.Sprintf("%d rounds of %v each after %v of warming up, in turns, closed loop", b.Rounds, b.Duration, b.warmup()))
-	r.Set("connections", "everybody by TCP on loopback")
 	for _, mix := range mixes {
 		for _, g := range b.Goroutines {
-			if err := a.compete(ctx, mix, g); err != nil {
+			if err := a.compete(ctx, contest{mix.name, strconv.Itoa(g), mix.reads, g, b.Workload}); err != nil {
 				return err
 			}
 		}
@@ -73,7 +87,7 @@ func runLibrary(ctx context.Context, b *Bench, r *result.Result) error {
 	return nil
 }
 
-// enter starts the servers, makes the clients and loads every key.
+// enter starts the servers and makes the clients.
 func (a *arena) enter(ctx context.Context) error {
 	pg, err := a.Postgres(ctx)
 	if err != nil {
@@ -86,13 +100,23 @@ func (a *arena) enter(ctx context.Context) error {
 	if a.howdah, err = rival.NewHowdahClass(ctx, pg.URL, "unlogged"); err != nil {
 		return err
 	}
-	rueidis, err := rival.NewRueidis(redis.Addr)
-	if err != nil {
-		return err
-	}
 	ofRedis, ofPostgres := []part{client(), server(redis.Process)}, []part{client(), database(pg.Process)}
 	goRedis := rival.NewGoRedis(redis.Addr, 0)
-	a.fixed = []contestant{{a.howdah, ofPostgres}, {goRedis, ofRedis}, {rueidis, ofRedis}}
+	a.fixed = []contestant{{a.howdah, ofPostgres}, {goRedis, ofRedis}}
+	if sized, ok := goRedis.(interface{ PoolSize() int }); ok {
+		a.result.Set("go-redis", fmt.Sprintf("pool of %d connections (its default here)", sized.PoolSize()))
+	}
+	if !a.few {
+		rueidis, err := rival.NewRueidis(redis.Addr)
+		if err != nil {
+			return err
+		}
+		a.fixed = append(a.fixed, contestant{rueidis, ofRedis})
+		a.result.Set("rueidis", "auto-pipelining, client-side cache off")
+		if err := a.enterMemcached(ctx); err != nil {
+			return err
+		}
+	}
 	if err := rival.CreatePgxTable(ctx, pg.URL); err != nil {
 		return err
 	}
@@ -103,22 +127,45 @@ func (a *arena) enter(ctx context.Context) error {
 		}
 		a.pgx = append(a.pgx, contestant{p, ofPostgres})
 	}
-	if sized, ok := goRedis.(interface{ PoolSize() int }); ok {
-		a.result.Set("go-redis", fmt.Sprintf("pool of %d connections (its default here)", sized.PoolSize()))
-	}
-	a.result.Set("rueidis", "auto-pipelining, client-side cache off")
 	a.result.Set("pgx", fmt.Sprintf("the best of pools of %s connections for each load", strings.Trim(fmt.Sprint(poolSizes), "[]")))
 	a.result.Set("Howdah", "the library's defaults, UNLOGGED cache")
-	for _, c := range append(a.fixed[:2:2], a.pgx[0]) { // rueidis shares go-redis's server, the pools a table
-		a.Progress("loading %d keys: %s", a.Workload.Keys, c.Name())
-		if err := rival.Load(ctx, c, a.Workload); err != nil {
-			return err
-		}
-	}
+	a.result.Set("connections", "everybody by TCP on loopback")
 	for _, c := range append(a.fixed, a.pgx...) {
 		a.later(c.Close)
 	}
-	return a.settle(ctx, pg.URL)
+	return nil
+}
+
+// enterMemcached adds gomemcache, or notes why it is absent: the comparison is
+// worth having without it.
+func (a *arena) enterMemcached(ctx context.Context) error {
+	if _, err := service.Memcached.Find(); err != nil {
+		a.Progress("without gomemcache: %v", err)
+		a.result.Notes = append(a.result.Notes, fmt.Sprintf("gomemcache was left out: %v.", err))
+		return nil
+	}
+	memcached, err := a.Memcached(ctx)
+	if err != nil {
+		return err
+	}
+	idle := max(slices.Max(a.Goroutines), latencyWorkers)
+	a.fixed = append(a.fixed, contestant{rival.NewMemcached(memcached.Addr, idle), []part{client(), server(memcached.Process)}})
+	a.result.Set("gomemcache", fmt.Sprintf("a connection a caller; keeps %d idle ones", idle))
+	return nil
+}
+
+// load stores every key with everybody.
+func (a *arena) load(ctx context.Context, spec workload.Spec) error {
+	for _, c := range append(a.fixed[:len(a.fixed):len(a.fixed)], a.pgx[1]) {
+		if c.Name() == rival.RueidisName {
+			continue // shares go-redis's server, as the pools share a table
+		}
+		a.Progress("loading %d keys of %d bytes: %s", spec.Keys, spec.ValueSize, c.Name())
+		if err := rival.Load(ctx, c, spec); err != nil {
+			return err
+		}
+	}
+	return a.settle(ctx, a.postgres.URL)
 }
 
 // settle vacuums what was loaded, so that no autovacuum begins while we
@@ -133,8 +180,8 @@ func (a *arena) settle(ctx context.Context, url string) error {
 }
 
 // compete measures all contestants under one load.
-func (a *arena) compete(ctx context.Context, mix mix, goroutines int) error {
-	plain, err := a.bestPool(ctx, mix, goroutines)
+func (a *arena) compete(ctx context.Context, x contest) error {
+	plain, err := a.bestPool(ctx, x)
 	if err != nil {
 		return err
 	}
@@ -144,52 +191,51 @@ func (a *arena) compete(ctx context.Context, mix mix, goroutines int) error {
 		name, _, _ := strings.Cut(c.Name(), ", pool")
 		m := newMeter(c.parts...)
 		before := a.howdah.Counts()
-		s, err := measure.Closed(ctx, m.attach(a.load(c, mix, goroutines)))
+		s, err := measure.Closed(ctx, m.attach(a.loadOf(c, x)))
 		if err != nil {
 			return err
 		}
-		which := strconv.Itoa(goroutines)
-		addClosed(a.result, mix.name, which, name, s)
-		m.add(a.result, mix.name, which, name, s.Requests)
-		a.Progress("%-20s %5d goroutines  %-28s %9.0f/s", mix.name, goroutines, c.Name(), s.Rate())
+		addClosed(a.result, x.group, x.which, name, s)
+		m.add(a.result, x.group, x.which, name, s.Requests)
+		a.Progress("%-20s %8s  %-28s %9.0f/s", x.group, x.which, c.Name(), s.Rate())
 		if c.Rival != rival.Rival(a.howdah) {
 			return nil
 		}
-		return a.checkHowdah(mix, which, goroutines, a.howdah.Counts().Since(before))
+		return a.checkHowdah(x, a.howdah.Counts().Since(before))
 	})
 }
 
 // checkHowdah holds the library's own counters against what is claimed: that
 // reads were hits, and that callers shared statements.
-func (a *arena) checkHowdah(mix mix, which string, goroutines int, n rival.Counts) error {
-	a.result.Add(mix.name, which, rival.HowdahName, batchSize, "keys", n.BatchSize())
+func (a *arena) checkHowdah(x contest, n rival.Counts) error {
+	a.result.Add(x.group, x.which, rival.HowdahName, batchSize, "keys", n.BatchSize())
 	if err := n.CheckAllHits(); err != nil {
 		return err
 	}
-	if goroutines >= 64 && n.BatchSize() < 2 {
-		return fmt.Errorf("%d goroutines made statements of %.1f keys: they did not share", goroutines, n.BatchSize())
+	if x.goroutines >= 64 && n.BatchSize() < 2 {
+		return fmt.Errorf("%d goroutines made statements of %.1f keys: they did not share", x.goroutines, n.BatchSize())
 	}
 	return nil
 }
 
-func (a *arena) load(r rival.Rival, mix mix, goroutines int) measure.Load {
-	sources := workload.NewSources(a.Workload, goroutines)
+func (a *arena) loadOf(r rival.Rival, x contest) measure.Load {
+	sources := workload.NewSources(x.spec, x.goroutines)
 	return measure.Load{
-		Workers: goroutines, Warmup: a.warmup(), Duration: a.Duration,
+		Workers: x.goroutines, Warmup: a.warmup(), Duration: a.Duration,
 		Do: func(ctx context.Context, w int) error {
-			return rival.Do(ctx, r, a.Workload, sources[w], mix.reads)
+			return rival.Do(ctx, r, x.spec, sources[w], x.reads)
 		},
 	}
 }
 
 // bestPool tries plain pgx with each size of pool and returns the fastest.
-func (a *arena) bestPool(ctx context.Context, mix mix, goroutines int) (best contestant, err error) {
+func (a *arena) bestPool(ctx context.Context, x contest) (best contestant, err error) {
 	var most float64
 	for i, c := range a.pgx {
-		if i > 0 && goroutines <= poolSizes[i-1] {
+		if i > 0 && x.goroutines <= poolSizes[i-1] {
 			break // a larger pool would not be filled
 		}
-		l := a.load(c, mix, goroutines)
+		l := a.loadOf(c, x)
 		l.Duration /= 2
 		s, err := measure.Closed(ctx, l)
 		if err != nil {
@@ -202,9 +248,11 @@ func (a *arena) bestPool(ctx context.Context, mix mix, goroutines int) (best con
 	return best, nil
 }
 
+// latencyWorkers bounds how many requests of the open loop wait at once.
+const latencyWorkers = 256
+
 // latencies offers everybody the same modest rate, which no closed loop does.
 func (a *arena) latencies(ctx context.Context) error {
-	const workers = 256
 	which := strconv.FormatFloat(a.Rate, 'f', -1, 64) + "/s"
 	all := append(a.fixed[:len(a.fixed):len(a.fixed)], a.pgx[1])
 	for _, mix := range mixes[:2] {
@@ -212,7 +260,7 @@ func (a *arena) latencies(ctx context.Context) error {
 		err := a.turns(len(all), func(i int) error {
 			name, _, _ := strings.Cut(all[i].Name(), ", pool")
 			m := newMeter(all[i].parts...)
-			s, err := measure.Open(ctx, m.attach(a.load(all[i], mix, workers)), a.Rate)
+			s, err := measure.Open(ctx, m.attach(a.loadOf(all[i], contest{group, which, mix.reads, latencyWorkers, a.Workload})), a.Rate)
 			if err != nil {
 				return fmt.Errorf("%s: %w (choose a lower --rate)", all[i].Name(), err)
 			}

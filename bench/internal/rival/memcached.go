@@ -2,6 +2,7 @@ package rival
 
 import (
 	"context"
+	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
 )
@@ -11,10 +12,13 @@ const MemcachedName = "gomemcache"
 
 type memcached struct{ client *memcache.Client }
 
-// NewMemcached uses gomemcache with as many idle connections as callers.
+// NewMemcached uses gomemcache, which opens a connection for each call that is
+// under way. idle of them are kept, which its documentation wants above the
+// number of callers; its default, 2, would connect anew for nearly every call.
 func NewMemcached(addr string, idle int) Rival {
 	client := memcache.New(addr)
 	client.MaxIdleConns = idle
+	client.Timeout = 10 * time.Second // which a saturated machine does not meet
 	return &memcached{client}
 }
 
