@@ -41,7 +41,7 @@ func (e Experiment) Budget(quick bool) time.Duration {
 // All are the experiments in the order in which they are listed and run.
 func All() []Experiment {
 	return []Experiment{
-		library(), redisBenchmark(), lockedRow(), valueSizes(),
+		library(), redisBenchmark(), lockedRow(), valueSizes(), processes(),
 		insertLatency(), keepalive(), fillfactor(), expiryIndex(), indexKind(),
 		columnTypes(), reapChunks(), durabilityParity(), bulkLoad(),
 		pgbenchWrite(), pgbenchRead(), ramTablespace(),
