@@ -10,15 +10,18 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/howdah/howdah/bench/internal/worker"
 )
 
 const usage = `howdah-bench measures Howdah beside Redis and plain PostgreSQL.
 
   howdah-bench list                    what there is to run
   howdah-bench run NAME... [flags]     run experiments ("all" for all of them)
+  howdah-bench soak [flags]            minutes of churn, beside a hand-tuned table
   howdah-bench report [flags]          write the results into docs/benchmarks.md
 
-Give -h after run or report for their flags.
+Give -h after run, soak or report for their flags.
 `
 
 func main() {
@@ -43,11 +46,15 @@ func run(ctx context.Context, args []string) error {
 		return list(args[1:])
 	case "run":
 		return runExperiments(ctx, args[1:])
+	case "soak":
+		return runSoak(ctx, args[1:])
 	case "report":
 		return writeReport(args[1:])
+	case worker.Command: // this program, started by itself
+		return worker.Main(ctx, args[1:], os.Stdin, os.Stdout)
 	case "-h", "--help", "help":
 		fmt.Print(usage)
 		return nil
 	}
-	return fmt.Errorf("there is no command %q: use list, run or report", args[0])
+	return fmt.Errorf("there is no command %q: use list, run, soak or report", args[0])
 }

@@ -73,3 +73,21 @@ func TestLabelsDoNotCoverEachOther(t *testing.T) {
 		}
 	}
 }
+
+func TestOverTime(t *testing.T) {
+	c := OverTime{
+		Title: "p99 <ms>", Log: true, Limit: 2, Band: [2]float64{1, 2}, Legend: "snapshot held",
+		Lines: []Line{{"a", []float64{0, 1, 3}, []float64{0.5, 200, 0}}, {"nothing", nil, nil}},
+	}
+	picture := c.SVG()
+	for _, want := range []string{"p99 &lt;ms&gt;", "snapshot held", "stroke-dasharray", ">1 k<", ">0.1<"} {
+		if !strings.Contains(picture, want) {
+			t.Errorf("%q is not in the picture", want)
+		}
+	}
+	for _, bad := range []string{"NaN", "Inf"} {
+		if strings.Contains(picture, bad) || strings.Contains(OverTime{}.SVG(), bad) {
+			t.Errorf("the picture holds %s", bad)
+		}
+	}
+}

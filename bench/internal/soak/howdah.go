@@ -1,0 +1,70 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/bench/internal/service"
+)
+
+// howdahCache is a cache with a budget, used through the library with its
+// defaults, and DB.Run beside it.
+type howdahCache struct {
+	db    *howdah.DB
+	cache *howdah.Cache
+}
+
+func newHowdah(ctx context.Context, c *Config, pg *service.PostgresServer) (contender, error) {
+	const name = "soak"
+	db, err := howdah.Open(ctx, pg.URL, &howdah.Options{Timeout: callTimeout})
+	if err != nil {
+		return nil, err
+	}
+	err = db.CreateCache(ctx, howdah.CacheConfig{Name: name, Durability: c.Class, MaxBytes: c.budget(), Eviction: "allkeys-lru"})
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return &howdahCache{db, db.Cache(name)}, nil
+}
+
+func (h *howdahCache) name() string  { return HowdahName }
+func (h *howdahCache) table() string { return "howdah.cache_" + h.cache.Name() }
+
+func (h *howdahCache) get(ctx context.Context, key string) ([]byte, error) {
+	value, err := h.cache.Get(ctx, key)
+	if errors.Is(err, howdah.ErrMiss) {
+		return nil, errMiss
+	}
+	return value, err
+}
+
+// getSliding is GETEX: one statement that reads, and writes the expiry.
+func (h *howdahCache) getSliding(ctx context.Context, key string, ttl time.Duration) ([]byte, error) {
+	call := &howdah.Call{Verb: howdah.VerbGetExpire, Key: []byte(key), Expiry: howdah.ExpireIn(ttl)}
+	if err := h.cache.Do(ctx, call); err != nil {
+		return nil, err
+	}
+	if call.Status != howdah.StatusOK {
+		return nil, errMiss
+	}
+	return call.Result.Value, nil
+}
+
+func (h *howdahCache) set(ctx context.Context, key string, value []byte, ttl time.Duration) error {
+	if ttl == 0 {
+		ttl = howdah.NoExpiry
+	}
+	return h.cache.Set(ctx, key, value, ttl)
+}
+
+func (h *howdahCache) run(ctx context.Context) error { return h.db.Run(ctx) }
+
+func (h *howdahCache) upkeep() upkeepWork {
+	s := h.db.Stats().Upkeep
+	return upkeepWork{int64(s.Rounds), int64(s.Expired), int64(s.Evicted)}
+}
+
+func (h *howdahCache) close() { h.db.Close() }
