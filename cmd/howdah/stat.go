@@ -1,102 +1,201 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
-	"github.com/howdah/howdah/internal/redisapi"
+	"github.com/howdah/howdah/internal/stat"
+	"github.com/howdah/howdah/migrate"
 )
 
+// statistics is what the flags of "howdah stat" ask for.
+type statistics struct {
+	target   target
+	metrics  []string
+	token    string
+	interval durationFlag
+	once     bool
+	json     bool
+}
+
+// defaultInterval is longer than PostgreSQL keeps counts to itself: its
+// processes report them once a second.
+const defaultInterval = 2 * time.Second
+
 func newStat() *cobra.Command {
-	var t target
+	var s statistics
 	cmd := &cobra.Command{
 		Use:   "stat",
-		Short: "Print a table of the caches: entries, bytes, reads and writes",
-		Long: `Print a table of the caches.
+		Short: "Show the caches and sessions live: entries, budgets, rates, health",
+		Long: `Show what the caches and the sessions hold, how full their budgets are, and what
+happens to them a second. In a terminal it refreshes until q or Ctrl-C; elsewhere
+it prints once, or every --interval if that is given. The first figures come
+after one interval, which the rates need.
 
-With --database-url: entries (exact), bytes on disk, and how many rows were read
-and written since PostgreSQL's statistics were last reset.
-With --server: entries of db0 to db15, and the hits and misses of that server.`,
+With --database-url: by PostgreSQL's statistics, cheap enough to leave running,
+and with the privileges of a runtime role. --metrics adds the hits as servers
+count them. With --server: what that server counts.
+
+docs/operations.md explains the columns.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return t.with(cmd.Context(), func(ctx context.Context, a asker) error {
-				out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', tabwriter.AlignRight)
-				var err error
-				if d, ok := a.(*direct); ok {
-					err = statDatabase(ctx, out, d)
-				} else {
-					err = statServer(ctx, out, a)
-				}
-				return errors.Join(err, out.Flush())
-			})
+			source, err := s.source(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer source.close()
+			return s.run(cmd, source)
 		},
 	}
-	t.flags(cmd)
+	s.target.flags(cmd)
+	f := cmd.Flags()
+	f.Lookup("cache").Hidden = true // all are shown
+	f.StringArrayVar(&s.metrics, "metrics", nil, "with --database-url: also count the hits of this server, by its metrics (http://host:8080/metrics); may be repeated")
+	f.StringVar(&s.token, "token", "", "token for --metrics")
+	f.Var(&s.interval, "interval", "time between two looks, of which the rates are (default 2s)")
+	f.BoolVar(&s.once, "once", false, "print once, also in a terminal")
+	f.BoolVar(&s.json, "json", false, "print JSON, one object a line")
+	fromEnvironment(f, "token")
 	return cmd
 }
 
-func statDatabase(ctx context.Context, out io.Writer, d *direct) error {
-	rows, err := d.db.Pool().Query(ctx, `
-		SELECT c.name, c.durability, howdah.count(c.name),
-		       c.table_bytes + c.index_bytes + c.toast_bytes,
-		       coalesce(s.idx_tup_fetch, 0), coalesce(s.n_tup_ins + s.n_tup_upd, 0), coalesce(s.n_tup_del, 0)
-		FROM howdah.caches() AS c
-		LEFT JOIN pg_stat_all_tables AS s ON s.schemaname = 'howdah' AND s.relname = 'cache_' || c.name
-		ORDER BY c.name`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	fmt.Fprintln(out, "CACHE\tDURABILITY\tENTRIES\tBYTES\tREAD\tWRITTEN\tDELETED\t")
-	for rows.Next() {
-		var name, durability string
-		var entries, bytes, read, written, deleted int64
-		if err := rows.Scan(&name, &durability, &entries, &bytes, &read, &written, &deleted); err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", name, durability, entries, bytes, read, written, deleted)
-	}
-	return rows.Err()
+// figures are what a source says at one moment, of the time since it was asked
+// before.
+type figures interface {
+	Text(width, height int) string
 }
 
-func statServer(ctx context.Context, out io.Writer, a asker) error {
-	reply, err := a.ask(ctx, "INFO", "everything")
+// source is a database or a server. read may be called again after an error.
+type source interface {
+	read(context.Context) (figures, error)
+	close()
+}
+
+func (s *statistics) source(ctx context.Context) (source, error) {
+	if s.target.databaseURL == "" {
+		if len(s.metrics) > 0 {
+			return nil, usagef("--metrics belongs to --database-url")
+		}
+		return &serverSource{target: s.target}, nil
+	}
+	d := &databaseSource{url: s.target.databaseURL, metrics: s.metrics, token: s.token}
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	return d, d.connect(ctx)
+}
+
+func (s *statistics) run(cmd *cobra.Command, from source) error {
+	interval := cmp.Or(time.Duration(s.interval), defaultInterval)
+	if interval < 100*time.Millisecond {
+		return usagef("--interval must be at least 100ms")
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	out := cmd.OutOrStdout()
+	file, isFile := out.(*os.File)
+	if isFile && term.IsTerminal(int(file.Fd())) && !s.once && !s.json {
+		return showLive(ctx, file, cmd.InOrStdin(), from, interval)
+	}
+	// What the rates are counted from.
+	if _, err := readBounded(ctx, from); err != nil {
+		return err
+	}
+	for repeat := cmd.Flags().Changed("interval") && !s.once; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(interval):
+		}
+		now, err := readBounded(ctx, from)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.print(out, now); err != nil || !repeat {
+			return err
+		}
+	}
+}
+
+func (s *statistics) print(out io.Writer, now figures) error {
+	if s.json {
+		return json.NewEncoder(out).Encode(now)
+	}
+	_, err := io.WriteString(out, now.Text(0, 0))
+	return err
+}
+
+// readBounded gives every look a bound of its own.
+func readBounded(ctx context.Context, from source) (figures, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	return from.read(ctx)
+}
+
+// databaseSource looks at the tables.
+type databaseSource struct {
+	url     string
+	metrics []string
+	token   string
+
+	conn   *pgx.Conn
+	before *stat.Snapshot
+	hits   []stat.Hits
+}
+
+func (d *databaseSource) connect(ctx context.Context) error {
+	conn, err := connect(ctx, d.url)
 	if err != nil {
 		return err
 	}
-	info := make(map[string]string)
-	for line := range strings.Lines(string(reply.Str)) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			info[name] = value
-		}
+	if err := migrate.Check(ctx, conn); err != nil {
+		_ = conn.Close(ctx)
+		return err
 	}
-	fmt.Fprintln(out, "CACHE\tENTRIES\tWITH TTL\t")
-	for n := range redisapi.Databases {
-		name := fmt.Sprintf("db%d", n)
-		if text, ok := info[name]; ok {
-			fields := keyspaceFields(text)
-			fmt.Fprintf(out, "%s\t%s\t%s\t\n", name, fields["keys"], fields["expires"])
-		}
-	}
-	fmt.Fprintln(out)
-	fmt.Fprintln(out, "SERVER\tCLIENTS\tCOMMANDS\tHITS\tMISSES\t")
-	fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t\n", "total", info["connected_clients"],
-		info["total_commands_processed"], info["keyspace_hits"], info["keyspace_misses"])
+	d.conn = conn
 	return nil
 }
 
-// keyspaceFields takes "keys=3,expires=1,avg_ttl=0" apart.
-func keyspaceFields(text string) map[string]string {
-	fields := make(map[string]string)
-	for part := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		fields[name] = value
+func (d *databaseSource) read(ctx context.Context) (figures, error) {
+	if d.conn == nil || d.conn.IsClosed() {
+		if err := d.connect(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return fields
+	now, err := stat.Read(ctx, d.conn)
+	if err != nil {
+		return nil, err
+	}
+	var hits []stat.Hits
+	for _, url := range d.metrics {
+		h, err := stat.ReadHits(ctx, url, d.token)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read --metrics: %w", err)
+		}
+		hits = append(hits, h)
+	}
+	report := stat.Compare(d.before, now, stat.HitShares(d.hits, hits))
+	d.before, d.hits = now, hits
+	return report, nil
+}
+
+func (d *databaseSource) close() {
+	if d.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = d.conn.Close(ctx)
+	}
 }

@@ -42,6 +42,7 @@ var house = map[string]room{
 	"schema":          {floor: ground},
 	"migrate":         {floor: stairs},
 	"internal/doctor": {floor: stairs, tests: []string{"migrate"}},
+	"internal/stat":   {floor: stairs},
 
 	".": {floor: floor1},
 

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/howdah/howdah/internal/redisapi"
+)
+
+// serverSource asks a server what it counts, by INFO.
+type serverSource struct {
+	target target
+	before *serverFigures
+}
+
+// serverFigures are the counts of a server, and what happened a second since
+// they were asked for before.
+type serverFigures struct {
+	Server    string           `json:"server"`
+	At        time.Time        `json:"at"`
+	Seconds   float64          `json:"seconds"` // of which the rates are; 0: there are none yet
+	Databases []databaseFigure `json:"databases"`
+	Clients   int64            `json:"clients"`
+	Commands  int64            `json:"commands"` // totals since the server started
+	Hits      int64            `json:"hits"`
+	Misses    int64            `json:"misses"`
+
+	CommandRate float64  `json:"commands_per_second"`
+	HitRate     float64  `json:"hits_per_second"`
+	MissRate    float64  `json:"misses_per_second"`
+	Hit         *float64 `json:"hit"` // share of keys found; null: nothing was read
+}
+
+type databaseFigure struct {
+	Name    string `json:"name"`
+	Entries int64  `json:"entries"`
+	WithTTL int64  `json:"with_ttl"`
+}
+
+func (s *serverSource) close() {}
+
+func (s *serverSource) read(ctx context.Context) (figures, error) {
+	a, err := dialServer(ctx, s.target.server, "db0")
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	reply, err := a.ask(ctx, "INFO", "everything")
+	if err != nil {
+		return nil, err
+	}
+	now := readInfo(string(reply.Str))
+	now.At = time.Now()
+	now.compare(s.before)
+	s.before = now
+	return now, nil
+}
+
+func readInfo(text string) *serverFigures {
+	info := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
+	}
+	number := func(text string) int64 {
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return n
+	}
+	f := &serverFigures{
+		Server: info["howdah_version"], Databases: []databaseFigure{},
+		Clients: number(info["connected_clients"]), Commands: number(info["total_commands_processed"]),
+		Hits: number(info["keyspace_hits"]), Misses: number(info["keyspace_misses"]),
+	}
+	for n := range redisapi.Databases {
+		name := fmt.Sprintf("db%d", n)
+		if text, ok := info[name]; ok {
+			fields := keyspaceFields(text)
+			f.Databases = append(f.Databases, databaseFigure{name, number(fields["keys"]), number(fields["expires"])})
+		}
+	}
+	return f
+}
+
+// keyspaceFields takes "keys=3,expires=1,avg_ttl=0" apart.
+func keyspaceFields(text string) map[string]string {
+	fields := make(map[string]string)
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		fields[name] = value
+	}
+	return fields
+}
+
+func (f *serverFigures) compare(before *serverFigures) {
+	if before == nil || before.Commands > f.Commands { // the server was started again
+		return
+	}
+	f.Seconds = f.At.Sub(before.At).Seconds()
+	hits, misses := f.Hits-before.Hits, f.Misses-before.Misses
+	f.CommandRate = float64(f.Commands-before.Commands) / f.Seconds
+	f.HitRate, f.MissRate = float64(hits)/f.Seconds, float64(misses)/f.Seconds
+	if hits+misses > 0 {
+		share := float64(hits) / float64(hits+misses)
+		f.Hit = &share
+	}
+}
+
+// Text implements figures. It is small: neither bound matters.
+func (f *serverFigures) Text(int, int) string {
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "CACHE\tENTRIES\tWITH TTL\t")
+	for _, d := range f.Databases {
+		fmt.Fprintf(out, "%s\t%d\t%d\t\n", d.Name, d.Entries, d.WithTTL)
+	}
+	fmt.Fprintln(out)
+	hit := "-"
+	if f.Hit != nil {
+		hit = fmt.Sprintf("%.0f%%", 100**f.Hit)
+	}
+	fmt.Fprintln(out, "SERVER\tCLIENTS\tCOMMANDS\tHITS\tMISSES\tHIT\t")
+	fmt.Fprintf(out, "total\t%d\t%d\t%d\t%d\t\t\n", f.Clients, f.Commands, f.Hits, f.Misses)
+	if f.Seconds > 0 {
+		fmt.Fprintf(out, "a second\t\t%.1f\t%.1f\t%.1f\t%s\t\n", f.CommandRate, f.HitRate, f.MissRate, hit)
+	}
+	_ = out.Flush()
+	return b.String()
+}

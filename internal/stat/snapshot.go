@@ -1,0 +1,152 @@
+// Package stat reads live figures of the caches and the sessions of a database
+// and shows them, one row each: Read takes a snapshot, Compare makes rates of
+// two, and Report.Text lays them out for a width.
+//
+// It only reads: catalogs, PostgreSQL's statistics, Howdah's own notes, and 64
+// random blocks of each table. It counts nothing exactly that is large.
+package stat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Snapshot is what a database says at one moment. Counters are those since
+// PostgreSQL's statistics were last reset, or since Howdah was installed.
+type Snapshot struct {
+	At                     time.Time // by the database's clock
+	Database, Role, Server string
+	Number                 int  // server_version_num
+	SeesAll                bool // the role sees the transactions of others
+
+	Tables []Table // the caches by name, then the sessions
+	Leader Leader
+	Resets int64     // how often UNLOGGED caches were found emptied
+	Since  time.Time // the last of these, or the installation
+	Oldest *Holder   // who keeps dead rows longest, of those that can be seen; nil: nobody
+	Hidden []string  // what the role may not read
+}
+
+// Leader is the process that does the upkeep.
+type Leader struct {
+	Name  string
+	Until time.Time // unless it says so again; in the past: nobody leads
+}
+
+// Holder keeps VACUUM from removing what died after its snapshot.
+type Holder struct {
+	Who     string  `json:"who"`
+	Age     int64   `json:"transactions"` // since its snapshot
+	Seconds float64 `json:"seconds"`      // since its transaction began; 0: not known
+}
+
+// Table is a cache, or the sessions.
+type Table struct {
+	Name             string
+	Sessions         bool
+	Class, Eviction  string
+	MaxEntries       int64 // 0: no budget
+	MaxBytes         int64
+	Full             bool // it refuses writes
+	Relation         string
+	Rows             float64 // by the last analyze
+	TableBytes       int64
+	IndexBytes       int64
+	ToastBytes       int64
+	Scans, Fetched   int64 // index lookups, and rows they found
+	Inserted         int64
+	Updated, HOT     int64
+	Deleted          int64
+	Live, Dead       int64
+	Vacuumed         *time.Time
+	BlocksRead       int64
+	BlocksHit        int64
+	Kept, KeptBytes  *int64 // estimates of upkeep, where there is a budget
+	Expired, Evicted int64  // totals of upkeep
+	LastRound        *time.Time
+
+	Sample *Sample // nil: not looked at
+
+	oid    uint32
+	blocks int64
+}
+
+// Sample is what some blocks of a table hold.
+type Sample struct {
+	Whole      bool // the blocks are all there are
+	Rows, Gone int64
+	RowBytes   float64 // of an entry on average: key, value and 88; 0 for sessions
+}
+
+// ErrNoAccess says that the role may not read Howdah's tables.
+var ErrNoAccess = errors.New("no access")
+
+// statementTimeout bounds each query, lockTimeout the wait for a table that is
+// being altered.
+const (
+	statementTimeout = 5 * time.Second
+	lockTimeout      = 100 * time.Millisecond
+)
+
+// reader takes one snapshot, each query in a short transaction of its own.
+type reader struct {
+	conn *pgx.Conn
+	s    Snapshot
+}
+
+// Read takes a snapshot of the database of conn. The schema must be current
+// (migrate.Check). Errors: ErrNoAccess, or the database's own.
+func Read(ctx context.Context, conn *pgx.Conn) (*Snapshot, error) {
+	r := &reader{conn: conn}
+	for _, step := range []func(context.Context) error{r.identity, r.tables, r.look, r.upkeep, r.holders} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &r.s, nil
+}
+
+func (r *reader) read(ctx context.Context, fn func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, r.conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
+			       set_config('search_path', 'pg_catalog, pg_temp', true)`,
+			fmt.Sprint(statementTimeout.Milliseconds()), fmt.Sprint(lockTimeout.Milliseconds()))
+		if err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// hidden notes what the role may not read, and says whether err was that.
+func (r *reader) hidden(what string, err error) bool {
+	if sqlState(err) != "42501" {
+		return false
+	}
+	r.s.Hidden = append(r.s.Hidden, what)
+	return true
+}
+
+func sqlState(err error) string {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return pgErr.Code
+	}
+	return ""
+}
+
+func (r *reader) identity(ctx context.Context) error {
+	return r.read(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `
+			SELECT statement_timestamp(), current_database()::text, current_user::text, current_setting('server_version'),
+			       current_setting('server_version_num')::integer,
+			       pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')`).
+			Scan(&r.s.At, &r.s.Database, &r.s.Role, &r.s.Server, &r.s.Number, &r.s.SeesAll)
+	})
+}
