@@ -189,9 +189,18 @@ func (b *Bench) Memcached(ctx context.Context) (*service.Server, error) {
 	return s, nil
 }
 
-// Serve runs "howdah serve" on the PostgreSQL of this experiment, which it
-// reaches by the Unix socket, as it does its private one.
+// Serve runs "howdah serve" for Redis clients on the PostgreSQL of this
+// experiment, which it reaches by the Unix socket, as it does its private one.
 func (b *Bench) Serve(ctx context.Context) (*service.Server, error) {
+	return b.serve(ctx, service.StartHowdah)
+}
+
+// ServeHTTP runs "howdah serve" for HTTP.
+func (b *Bench) ServeHTTP(ctx context.Context) (*service.Server, error) {
+	return b.serve(ctx, service.StartHowdahHTTP)
+}
+
+func (b *Bench) serve(ctx context.Context, start func(ctx context.Context, program, databaseURL string, args ...string) (*service.Server, error)) (*service.Server, error) {
 	pg, err := b.Postgres(ctx)
 	if err != nil {
 		return nil, err
@@ -203,7 +212,7 @@ func (b *Bench) Serve(ctx context.Context) (*service.Server, error) {
 			return nil, err
 		}
 	}
-	s, err := service.StartHowdah(ctx, program, pg.SocketURL)
+	s, err := start(ctx, program, pg.SocketURL)
 	if err != nil {
 		return nil, err
 	}

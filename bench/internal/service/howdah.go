@@ -28,11 +28,21 @@ func BuildHowdah(ctx context.Context, dir string) (string, error) {
 
 // StartHowdah runs "howdah serve" for Redis clients on a database.
 func StartHowdah(ctx context.Context, program, databaseURL string, args ...string) (*Server, error) {
+	return serve(ctx, program, databaseURL, "--redis-addr", "--http-addr", args)
+}
+
+// StartHowdahHTTP runs "howdah serve" for HTTP on a database.
+func StartHowdahHTTP(ctx context.Context, program, databaseURL string, args ...string) (*Server, error) {
+	return serve(ctx, program, databaseURL, "--http-addr", "--redis-addr", args)
+}
+
+// serve turns one listener on and the other off.
+func serve(ctx context.Context, program, databaseURL, on, off string, args []string) (*Server, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{"serve", "--database-url", databaseURL, "--redis-addr", addr, "--http-addr", "off", "--log-level", "warn"}, args...)
+	args = append([]string{"serve", "--database-url", databaseURL, on, addr, off, "off", "--log-level", "warn"}, args...)
 	own, err := launch(ctx, addr, program, args...)
 	if err != nil {
 		return nil, err
