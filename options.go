@@ -1,6 +1,7 @@
 package howdah
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,14 @@ type Options struct {
 	// gives each transaction any server connection.
 	Pooler string
 
+	// MaxReplicationLag is how many bytes of WAL the slowest standby or
+	// replication slot may be behind before upkeep leaves it time: expired
+	// entries of caches of class async or sync, and expired sessions, then go
+	// at 1,000 a second at most. Default 64 MiB; negative: upkeep does not
+	// look. Standbys are seen only by members of pg_read_all_stats, slots by
+	// every role. A standby with recovery_min_apply_delay wants more.
+	MaxReplicationLag int64
+
 	// Logger hears of what goes wrong where no caller is to be told.
 	// Default: nobody.
 	Logger *slog.Logger
@@ -98,6 +107,7 @@ func (o *Options) withDefaults() (Options, error) {
 			return out, fmt.Errorf("howdah: Options.%s is %v; it must be at least a millisecond", d.name, *d.field)
 		}
 	}
+	out.MaxReplicationLag = cmp.Or(out.MaxReplicationLag, 64<<20)
 	if out.Pooler != "" && out.Pooler != "transaction" {
 		return out, fmt.Errorf("howdah: Options.Pooler is %q; it must be empty or \"transaction\"", out.Pooler)
 	}

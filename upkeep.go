@@ -1,6 +1,7 @@
 package howdah
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -31,25 +32,33 @@ const (
 	upkeepTimeout = 5 * time.Second
 )
 
-// Upkeep is what one round did to one cache.
+// UpkeepOfSessions is the name under which upkeep tells of the sessions of
+// package session, beside the caches.
+const UpkeepOfSessions = "howdah.session"
+
+// Upkeep is what one round did to one cache, or to the sessions.
 type Upkeep struct {
-	Cache   string
-	Expired int64         // rows removed because they had expired
-	Evicted int64         // rows removed for the budget
-	Bytes   int64         // what the removed rows needed: key, value and 88 bytes each
-	Blocks  int64         // looked at
-	Elapsed time.Duration // in the database
-	Entries int64         // estimate of what the cache holds; 0 without a budget
-	Size    int64         // bytes, likewise
-	More    bool          // there is work left
+	Cache    string        // its name, or UpkeepOfSessions
+	Expired  int64         // rows removed because they had expired
+	Evicted  int64         // rows removed for the budget
+	Bytes    int64         // what the removed rows needed: key, value and 88 bytes each; 0 for sessions
+	Blocks   int64         // looked at
+	Elapsed  time.Duration // in the database
+	Entries  int64         // estimate of what the cache holds; 0 without a budget
+	Size     int64         // bytes, likewise
+	More     bool          // there is work left
+	HeldBack bool          // expiry was slowed down because a standby or a slot is behind
 }
 
 // MaintainOptions bound a round. The zero value of every field is its default.
 type MaintainOptions struct {
-	Cache     string        // default: all, those that waited longest first
+	Cache     string        // or UpkeepOfSessions. Default: all, those that waited longest first
 	MaxRows   int           // at most so many rows are removed. Default 20,000
 	MaxBlocks int           // at most so many blocks are looked at. Default 8,192
 	MaxTime   time.Duration // nothing is begun after it. Default 50 ms
+
+	// MaxReplicationLag is as in Options. Default: that of the DB.
+	MaxReplicationLag int64
 }
 
 // Maintain does one bounded round of upkeep, as howdah.maintain does from SQL,
@@ -62,20 +71,22 @@ func (db *DB) Maintain(ctx context.Context, opts MaintainOptions) ([]Upkeep, err
 	}
 	ctx, cancel := db.bounded(ctx, upkeepTimeout+opts.MaxTime)
 	defer cancel()
+	lag := cmp.Or(opts.MaxReplicationLag, db.opts.MaxReplicationLag)
 	var rounds []Upkeep
 	err := db.unsynced(ctx, func(tx pgx.Tx) error {
 		// What is left out is NULL here, and the default of howdah.maintain.
 		rows, err := tx.Query(ctx, `
-			SELECT name, expired, evicted, bytes, blocks, milliseconds, coalesce(entries, 0), coalesce(size, 0), more
+			SELECT name, expired, evicted, bytes, blocks, milliseconds, coalesce(entries, 0), coalesce(size, 0), more, held_back
 			FROM howdah.maintain(nullif($1::text, ''), coalesce(nullif($2::integer, 0), 20000),
-			                     coalesce(nullif($3::integer, 0), 8192), coalesce($4::interval, '50 milliseconds'))`,
-			opts.Cache, opts.MaxRows, opts.MaxBlocks, interval(opts.MaxTime))
+			                     coalesce(nullif($3::integer, 0), 8192), coalesce($4::interval, '50 milliseconds'),
+			                     CASE WHEN $5::bigint > 0 THEN $5::bigint END)`,
+			opts.Cache, opts.MaxRows, opts.MaxBlocks, interval(opts.MaxTime), lag)
 		if err != nil {
 			return err
 		}
 		rounds, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (u Upkeep, err error) {
 			var milliseconds float64
-			err = row.Scan(&u.Cache, &u.Expired, &u.Evicted, &u.Bytes, &u.Blocks, &milliseconds, &u.Entries, &u.Size, &u.More)
+			err = row.Scan(&u.Cache, &u.Expired, &u.Evicted, &u.Bytes, &u.Blocks, &milliseconds, &u.Entries, &u.Size, &u.More, &u.HeldBack)
 			u.Elapsed = time.Duration(milliseconds * float64(time.Millisecond))
 			return u, err
 		})
@@ -96,7 +107,7 @@ func (db *DB) unsynced(ctx context.Context, fn func(pgx.Tx) error) error {
 }
 
 // Run does the upkeep until ctx ends, and then returns nil. A program that
-// serves caches runs it in a goroutine; of all processes on one database one
+// serves caches or sessions runs it in a goroutine; of all processes on one database one
 // leads and does the rounds, and when it dies another takes over within
 // seconds. Every process notes for itself what its callers read.
 //
@@ -275,7 +286,13 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 	}
 	s := &u.db.upkeep
 	s.rounds.Add(1)
+	held := false
 	for _, r := range rounds {
+		held = held || r.HeldBack
+		if r.Cache == UpkeepOfSessions {
+			s.sessions.Add(uint64(r.Expired))
+			continue
+		}
 		s.expired.Add(uint64(r.Expired))
 		s.evicted.Add(uint64(r.Evicted))
 		u.db.press(r, u.budgets[r.Cache], written[r.Cache])
@@ -284,6 +301,13 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 			if full := b.share(r) >= 1; full != b.full {
 				u.nextWatch = time.Time{}
 			}
+		}
+	}
+	if len(rounds) > 0 && s.heldBack.Swap(held) != held {
+		if held {
+			u.db.opts.log().Warn("howdah: expiry is slowed down: a standby or a replication slot is far behind", "bound_bytes", u.db.opts.MaxReplicationLag)
+		} else {
+			u.db.opts.log().Info("howdah: expiry goes on at full speed")
 		}
 	}
 	return rounds, nil
@@ -311,8 +335,9 @@ func (u *upkeep) next(rounds []Upkeep) time.Duration {
 	bound := longest
 	for _, r := range rounds {
 		elapsed += r.Elapsed
-		work = work || r.Expired+r.Evicted > 0
-		backlog = backlog || r.More
+		// What is held back does not call for the next round.
+		work = work || r.Evicted > 0 || r.Expired > 0 && !r.HeldBack
+		backlog = backlog || r.More && !r.HeldBack
 		u.over = u.over || r.More && r.Evicted > 0
 		if b := u.budgets[r.Cache]; b.limited() {
 			bound = min(bound, time.Second)
@@ -354,6 +379,7 @@ func (u *upkeep) report(err error) {
 func (u *upkeep) end(ctx context.Context) {
 	u.cleaner.Wait()
 	u.db.upkeep.leads.Store(false)
+	u.db.upkeep.heldBack.Store(false)
 	u.db.applyBudgets(nil, nil, false)
 	if u.db.closed.Load() {
 		return
@@ -370,19 +396,24 @@ func (u *upkeep) end(ctx context.Context) {
 type upkeepCounters struct {
 	wake chan struct{} // much was written
 
-	leads                            atomic.Bool
-	rounds, expired, evicted, resets atomic.Uint64
+	leads, heldBack                            atomic.Bool
+	rounds, expired, evicted, sessions, resets atomic.Uint64
 }
 
 // UpkeepStats are the counters of Run.
 type UpkeepStats struct {
-	Leader  bool   // this process does the rounds now
-	Rounds  uint64 // done by this process
-	Expired uint64 // rows removed by them
-	Evicted uint64
-	Resets  uint64 // times that the UNLOGGED caches were found emptied
+	Leader   bool   // this process does the rounds now
+	HeldBack bool   // its last round was slowed down: a standby or a slot is behind (see Options.MaxReplicationLag)
+	Rounds   uint64 // done by this process
+	Expired  uint64 // entries that they removed because they had expired
+	Evicted  uint64 // entries that they removed for a budget
+	Sessions uint64 // expired sessions that they removed
+	Resets   uint64 // times that the UNLOGGED caches were found emptied
 }
 
 func (n *upkeepCounters) stats() UpkeepStats {
-	return UpkeepStats{n.leads.Load(), n.rounds.Load(), n.expired.Load(), n.evicted.Load(), n.resets.Load()}
+	return UpkeepStats{
+		Leader: n.leads.Load(), HeldBack: n.heldBack.Load(), Rounds: n.rounds.Load(), Expired: n.expired.Load(),
+		Evicted: n.evicted.Load(), Sessions: n.sessions.Load(), Resets: n.resets.Load(),
+	}
 }

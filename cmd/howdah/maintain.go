@@ -18,15 +18,16 @@ func newMaintain() *cobra.Command {
 		databaseURL, cache string
 		once               bool
 		length             durationFlag
+		lag                int64
 	)
 	cmd := &cobra.Command{
 		Use:   "maintain",
 		Short: "Remove expired entries and keep budgets, until stopped",
-		Long: `Remove expired entries, evict where a cache is over its budget, and notice when
-a crash has emptied the UNLOGGED caches.
+		Long: `Remove expired entries and sessions, evict where a cache is over its budget, and
+notice when a crash has emptied the UNLOGGED caches.
 
 "howdah serve" does this by itself. Run it where nothing else does: beside
-programs that use the caches through SQL alone. Any number may run; one works
+programs that use caches or sessions through SQL alone. Any number may run; one works
 and the others stand by.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,7 +42,7 @@ and the others stand by.`,
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 			ctx, stop := untilSignal(cmd.Context(), log)
 			defer stop()
-			db, err := howdah.Open(ctx, databaseURL, &howdah.Options{MaxConns: 3, Logger: log})
+			db, err := howdah.Open(ctx, databaseURL, &howdah.Options{MaxConns: 3, Logger: log, MaxReplicationLag: lag})
 			if err != nil {
 				return err
 			}
@@ -55,7 +56,7 @@ and the others stand by.`,
 			}
 			err = db.Run(ctx)
 			s := db.Stats().Upkeep
-			fmt.Fprintf(cmd.OutOrStdout(), "%d rounds, %d entries expired, %d evicted\n", s.Rounds, s.Expired, s.Evicted)
+			fmt.Fprintf(cmd.OutOrStdout(), "%d rounds, %d entries expired, %d evicted, %d sessions expired\n", s.Rounds, s.Expired, s.Evicted, s.Sessions)
 			return errors.Join(err, db.Close())
 		},
 	}
@@ -63,6 +64,7 @@ and the others stand by.`,
 	f.StringVar(&databaseURL, "database-url", "", "PostgreSQL that holds the caches")
 	f.BoolVar(&once, "once", false, "do one bounded round, print what it did, and stop")
 	f.Var(&length, "for", "stop after this time")
+	f.Int64Var(&lag, "max-replication-lag", 64<<20, "bytes that a standby or slot may be behind before expiry slows down; -1: any")
 	f.StringVar(&cache, "cache", "", "with --once: this cache only")
 	fromEnvironment(f, "database-url")
 	return cmd
@@ -79,10 +81,10 @@ func maintainOnce(ctx context.Context, cmd *cobra.Command, db *howdah.DB, cache 
 		return nil
 	}
 	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "CACHE\tEXPIRED\tEVICTED\tBYTES\tBLOCKS\tTIME\tMORE\t")
+	fmt.Fprintln(out, "CACHE\tEXPIRED\tEVICTED\tBYTES\tBLOCKS\tTIME\tMORE\tHELD BACK\t")
 	for _, r := range rounds {
-		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%v\t%t\t\n", r.Cache, r.Expired, r.Evicted, r.Bytes, r.Blocks,
-			r.Elapsed.Round(10*time.Microsecond), r.More)
+		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%v\t%t\t%t\t\n", r.Cache, r.Expired, r.Evicted, r.Bytes, r.Blocks,
+			r.Elapsed.Round(10*time.Microsecond), r.More, r.HeldBack)
 	}
 	return out.Flush()
 }

@@ -3,6 +3,8 @@ CREATE OR REPLACE FUNCTION howdah._maintain(
     max_rows    bigint,
     max_blocks  bigint,
     deadline    timestamptz,
+    max_expired bigint,
+    held_back   boolean,
     OUT expired bigint,
     OUT evicted bigint,
     OUT bytes   bigint,
@@ -112,7 +114,8 @@ BEGIN
     END LOOP;
 
     WHILE blocks < least(total, max_blocks) LOOP
-        IF expired + evicted >= max_rows OR blocks + expired > 0 AND clock_timestamp() >= deadline THEN
+        IF expired + evicted >= max_rows OR expired >= max_expired
+           OR blocks + expired > 0 AND clock_timestamp() >= deadline THEN
             cut := true;
             EXIT;
         END IF;
@@ -121,10 +124,10 @@ BEGIN
         EXECUTE format(remove, tbl, 'c.expires_at <= statement_timestamp()', '')
         INTO counted, freed
         USING format('(%s,0)', state.hand)::tid, format('(%s,0)', state.hand + step)::tid,
-              least(batch, max_rows - expired - evicted);
+              least(batch, max_rows - expired - evicted, max_expired - expired);
         expired := expired + counted;
         bytes := bytes + freed;
-        IF expired + evicted >= max_rows THEN
+        IF expired + evicted >= max_rows OR expired >= max_expired THEN
             cut := true;  -- there may be more in this chunk: the hand stays
             EXIT;
         END IF;
@@ -147,16 +150,19 @@ BEGIN
         entries := greatest(0, entries - evicted);
     END IF;
     more := cut AND expired > 0 OR worst IS NOT NULL AND excess > evicted;
-    INSERT INTO howdah.upkeep AS u (cache, hand, chunk, entries, bytes, expired, evicted, last_round)
-    VALUES (settings.name, state.hand, state.chunk, entries, size, expired, evicted, clock_timestamp())
+    INSERT INTO howdah.upkeep AS u (cache, hand, chunk, entries, bytes, expired, evicted, last_round,
+                                    held_back_since)
+    VALUES (settings.name, state.hand, state.chunk, entries, size, expired, evicted, clock_timestamp(),
+            CASE WHEN held_back THEN clock_timestamp() END)
     ON CONFLICT ON CONSTRAINT upkeep_pkey DO UPDATE
     SET hand = excluded.hand, chunk = excluded.chunk, entries = excluded.entries, bytes = excluded.bytes,
         expired = u.expired + excluded.expired, evicted = u.evicted + excluded.evicted,
-        last_round = excluded.last_round;
+        last_round = excluded.last_round,
+        held_back_since = CASE WHEN held_back THEN coalesce(u.held_back_since, excluded.last_round) END;
 END
 $$;
 
-COMMENT ON FUNCTION howdah._maintain(howdah.cache, bigint, bigint, timestamptz) IS
+COMMENT ON FUNCTION howdah._maintain(howdah.cache, bigint, bigint, timestamptz, bigint, boolean) IS
 'Internal. The round of howdah.maintain on one cache.';
 
-REVOKE ALL ON FUNCTION howdah._maintain(howdah.cache, bigint, bigint, timestamptz) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah._maintain(howdah.cache, bigint, bigint, timestamptz, bigint, boolean) FROM PUBLIC;

@@ -2,7 +2,8 @@ CREATE OR REPLACE FUNCTION howdah.maintain(
     cache      text     DEFAULT NULL,
     max_rows   integer  DEFAULT 20000,
     max_blocks integer  DEFAULT 8192,
-    max_time   interval DEFAULT '50 milliseconds'
+    max_time   interval DEFAULT '50 milliseconds',
+    max_lag    bigint   DEFAULT 67108864
 ) RETURNS TABLE (
     name         text,
     expired      bigint,
@@ -12,25 +13,33 @@ CREATE OR REPLACE FUNCTION howdah.maintain(
     milliseconds double precision,
     entries      bigint,
     size         bigint,
-    more         boolean
+    more         boolean,
+    held_back    boolean
 )
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+    -- Rows a second that expire while a standby is behind.
+    trickle     CONSTANT bigint := 1000;
+    sessions    CONSTANT text   := 'howdah.session';
     started     timestamptz := clock_timestamp();
     deadline    timestamptz;
+    next        record;
     settings    howdah.cache;
+    behind      boolean;
     rows_left   bigint := max_rows;
     blocks_left bigint := max_blocks;
+    max_expired bigint;
 BEGIN
     IF max_rows IS NULL OR max_blocks IS NULL OR max_time IS NULL
-       OR max_rows < 1 OR max_blocks < 1 OR max_time <= interval '0' THEN
+       OR max_rows < 1 OR max_blocks < 1 OR max_time <= interval '0' OR max_lag < 1 THEN
         RAISE EXCEPTION 'A bound of howdah.maintain is not positive.'
-            USING ERRCODE = 'HW012', HINT = 'Give max_rows, max_blocks and max_time above zero, or leave them out.';
+            USING ERRCODE = 'HW012',
+                  HINT = 'Give max_rows, max_blocks, max_time and max_lag above zero, or leave them out.';
     END IF;
     deadline := started + max_time;
-    IF cache IS NOT NULL THEN
+    IF cache IS NOT NULL AND cache <> sessions THEN
         PERFORM howdah._settings(cache);
     END IF;
     PERFORM howdah._detect_reset();
@@ -38,27 +47,48 @@ BEGIN
     IF NOT pg_try_advisory_xact_lock(1752135524, 1970301808) THEN
         RETURN;
     END IF;
+    behind := max_lag IS NOT NULL AND coalesce(howdah._replication_lag() > max_lag, false);
 
     -- Whoever waited longest comes first: a big cache starves no other.
-    FOR settings IN
-        SELECT c.*
-        FROM howdah.cache AS c
-        LEFT JOIN howdah.upkeep AS u ON u.cache = c.name
-        WHERE maintain.cache IS NULL OR c.name = maintain.cache
-        ORDER BY u.last_round NULLS FIRST, c.name
+    FOR next IN
+        SELECT t.c AS settings, u.last_round
+        FROM (SELECT c FROM howdah.cache AS c
+              UNION ALL
+              SELECT jsonb_populate_record(NULL::howdah.cache, jsonb_build_object('name', sessions, 'durability', 'sync'))
+              WHERE pg_relation_size(sessions) > 0) AS t (c)
+        LEFT JOIN howdah.upkeep AS u ON u.cache = (t.c).name
+        WHERE maintain.cache IS NULL OR (t.c).name = maintain.cache
+        ORDER BY u.last_round NULLS FIRST, (t.c).name
     LOOP
+        settings := next.settings;
         EXIT WHEN rows_left <= 0 OR blocks_left <= 0 OR name IS NOT NULL AND clock_timestamp() >= deadline;
         BEGIN
-            -- A cache that is being truncated, altered or dropped: another time.
-            EXECUTE format('LOCK TABLE howdah.%I IN ROW EXCLUSIVE MODE NOWAIT', 'cache_' || settings.name);
+            -- A table that is being truncated, altered or dropped: another time.
+            EXECUTE format('LOCK TABLE howdah.%I IN ROW EXCLUSIVE MODE NOWAIT',
+                           CASE settings.name WHEN sessions THEN 'session' ELSE 'cache_' || settings.name END);
         EXCEPTION
             WHEN lock_not_available OR undefined_table THEN
                 CONTINUE;
         END;
         started := clock_timestamp();
-        SELECT settings.name, m.expired, m.evicted, m.bytes, m.blocks, NULL, m.entries, m.size, m.more
-        INTO name, expired, evicted, bytes, blocks, milliseconds, entries, size, more
-        FROM howdah._maintain(settings, rows_left, blocks_left, deadline) AS m;
+        -- Expired rows can wait, and what removes them is WAL. Eviction goes on:
+        -- it makes less than the writes that call for it. Nor does expiry stop,
+        -- or a slot that nobody reads would let the tables grow for ever.
+        held_back := behind AND settings.durability <> 'unlogged';
+        max_expired := rows_left;
+        IF held_back THEN
+            max_expired := least(rows_left, trickle * extract(epoch FROM started - coalesce(next.last_round, started - interval '1 s')));
+        END IF;
+        name := settings.name;
+        IF name = sessions THEN
+            SELECT m.expired, 0, 0, m.blocks, NULL, NULL, m.more
+            INTO expired, evicted, bytes, blocks, entries, size, more
+            FROM howdah._maintain_sessions(max_expired, blocks_left, deadline, held_back) AS m;
+        ELSE
+            SELECT m.expired, m.evicted, m.bytes, m.blocks, m.entries, m.size, m.more
+            INTO expired, evicted, bytes, blocks, entries, size, more
+            FROM howdah._maintain(settings, rows_left, blocks_left, deadline, max_expired, held_back) AS m;
+        END IF;
         milliseconds := extract(epoch FROM clock_timestamp() - started) * 1000;
         rows_left := rows_left - expired - evicted;
         blocks_left := blocks_left - blocks;
@@ -67,25 +97,31 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah.maintain(text, integer, integer, interval) IS
-'Does one bounded round of upkeep: removes expired rows, and evicts where a cache
-is beyond 97 % of its budget, down to 95 %. Each round goes on where the last one
-stopped. It waits for nobody, leaves locked rows for the next round, and does
-nothing while another session is in a round. Call it by itself: in a longer
-transaction, what it removes stays locked until the end.
+COMMENT ON FUNCTION howdah.maintain(text, integer, integer, interval, bigint) IS
+'Does one bounded round of upkeep: removes expired rows, of caches and of sessions,
+and evicts where a cache is beyond 97 % of its budget, down to 95 %. Each round
+goes on where the last one stopped. It waits for nobody, leaves locked rows for
+the next round, and does nothing while another session is in a round. Call it by
+itself: in a longer transaction, what it removes stays locked until the end.
 
-cache: the name of a cache; NULL: all, those that waited longest first.
+cache: the name of a cache, or howdah.session for the sessions; NULL: all, those
+that waited longest first.
 max_rows: it removes at most so many rows.
 max_blocks: it looks at most at so many blocks of 8 KiB, besides 256 for an
 estimate where there is a budget.
 max_time: it begins nothing new after so long; the statements it is made of
 take about 2 ms each.
+max_lag: while a standby or a replication slot is more bytes of WAL behind, at most
+1000 expired rows a second are removed from the sessions and from caches that are
+not unlogged; NULL: it does not look. Standbys show themselves only to members of
+pg_read_all_stats, slots to everybody.
 
-Returns one row for each cache that it came to: how many rows had expired and
-were evicted, their bytes (key, value and 88 for row and index), the blocks it
-looked at, how long that took; entries and size are estimates of what the cache
-holds, NULL without a budget; more is true if there is work left. No row at all:
-another session is in a round.
+Returns one row for each cache that it came to, and for the sessions if there are
+any (howdah.session): how many rows had expired and were evicted, their bytes (key,
+value and 88 for row and index; 0 for sessions), the blocks it looked at, how long
+that took; entries and size are estimates of what the cache holds, NULL without a
+budget; more is true if there is work left; held_back is true if max_lag slowed it
+down. No row at all: another session is in a round.
 Errors: HW001 cache not found, HW012 a bound not positive.';
 
-REVOKE ALL ON FUNCTION howdah.maintain(text, integer, integer, interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah.maintain(text, integer, integer, interval, bigint) FROM PUBLIC;
