@@ -187,14 +187,14 @@ func (t *control) clean(ctx context.Context) error {
 	return err
 }
 
-// deleteChunks repeats a DELETE until it has removed so many rows, or finds no
-// more.
+// deleteChunks repeats a DELETE until it has removed so many rows, or finds few
+// more. It misses some of each chunk: those that were written meanwhile.
 func (t *control) deleteChunks(ctx context.Context, rows int64, sql string) (deleted int64, err error) {
 	for deleted < rows {
 		chunk := min(controlChunk, rows-deleted)
 		tag, err := t.pool.Exec(ctx, sql, chunk)
 		deleted += tag.RowsAffected()
-		if err != nil || tag.RowsAffected() < chunk {
+		if err != nil || tag.RowsAffected() < chunk/2 || tag.RowsAffected() == 0 {
 			return deleted, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,9 +148,10 @@ func awaitDue(ctx context.Context, due time.Time) time.Time {
 }
 
 // preload fills a contender up to the budget, so that the first minutes are
-// like the others.
+// like the others. The keys are chosen and ordered by chance: the popular ones
+// have no advantage.
 func preload(ctx context.Context, c *Config, who contender) error {
-	keys := min(c.Keys, int(float64(c.budget())/c.entryBytes()))
+	keys := rand.New(rand.NewPCG(2, 0)).Perm(c.Keys)[:min(c.Keys, int(float64(c.budget())/c.entryBytes()))]
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
@@ -157,11 +159,11 @@ func preload(ctx context.Context, c *Config, who contender) error {
 	for _, src := range newSources(c)[:min(c.Callers, 32)] {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				key := int(next.Add(1) - 1)
-				if key >= keys {
+				i := int(next.Add(1) - 1)
+				if i >= len(keys) {
 					return
 				}
-				if err := src.request(ctx, who, set, key); err != nil {
+				if err := src.request(ctx, who, set, keys[i]); err != nil {
 					cancel(err)
 				}
 			}
