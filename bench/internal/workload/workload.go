@@ -83,6 +83,17 @@ func NewSources(s Spec, n int) []*Source {
 	return sources
 }
 
+// Fork is another source of the same keys, for another goroutine.
+func (s *Source) Fork(seed uint64) *Source {
+	own := *s
+	own.value = make([]byte, s.spec.ValueSize)
+	own.rng = rand.New(rand.NewPCG(s.spec.Seed+1, seed))
+	if s.zipf != nil {
+		own.zipf = rand.NewZipf(own.rng, s.spec.Zipf, 1, uint64(s.spec.Keys-1))
+	}
+	return &own
+}
+
 // Key is the name of key number i.
 func (s *Source) Key(i int) string { return s.names[i] }
 
