@@ -101,15 +101,17 @@ func (r *reader) sample(ctx context.Context, t *Table) error {
 	if t.blocks > sampleBlocks {
 		share = 100 * sampleBlocks / float64(t.blocks)
 	}
-	expiry, bytes := "expires_at", "coalesce(avg(octet_length(key) + octet_length(value) + 88), 0)::float8"
-	if t.Sessions {
-		expiry, bytes = "idle_expires_at", "0::float8"
+	live, gone := "expires_at > statement_timestamp()", "expires_at <= statement_timestamp()"
+	bytes := "coalesce(avg(octet_length(key) + octet_length(value) + 88), 0)::float8"
+	if t.Sessions { // a session that was ended is kept until it would have expired anyway
+		live, bytes = "idle_"+live, "0::float8"
+		gone = "idle_" + gone + " AND (idle_expires_at > '-infinity' OR absolute_expires_at <= statement_timestamp())"
 	}
 	s := Sample{Whole: t.blocks <= sampleBlocks}
 	err := r.read(ctx, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, fmt.Sprintf(`
-			SELECT count(*), count(*) FILTER (WHERE %s <= statement_timestamp()), %s
-			FROM %s TABLESAMPLE SYSTEM (%g)`, expiry, bytes, t.Relation, share)).Scan(&s.Rows, &s.Gone, &s.RowBytes)
+			SELECT count(*), count(*) FILTER (WHERE %s), count(*) FILTER (WHERE %s), %s
+			FROM %s TABLESAMPLE SYSTEM (%g)`, live, gone, bytes, t.Relation, share)).Scan(&s.Rows, &s.Live, &s.Gone, &s.RowBytes)
 	})
 	if err == nil {
 		t.Sample = &s
@@ -120,9 +122,10 @@ func (r *reader) sample(ctx context.Context, t *Table) error {
 func (r *reader) upkeep(ctx context.Context) error {
 	err := r.read(ctx, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `
-			SELECT l.holder, CASE WHEN isfinite(l.until) THEN l.until ELSE 'epoch' END, e.epoch - 1, e.since
+			SELECT l.holder, CASE WHEN isfinite(l.until) THEN l.until ELSE 'epoch' END, e.epoch - 1, e.since,
+			       (SELECT min(u.held_back_since) FROM howdah.upkeep AS u)
 			FROM howdah.leader AS l, howdah.epoch AS e`).
-			Scan(&r.s.Leader.Name, &r.s.Leader.Until, &r.s.Resets, &r.s.Since)
+			Scan(&r.s.Leader.Name, &r.s.Leader.Until, &r.s.Resets, &r.s.Since, &r.s.Held)
 	})
 	if err != nil && !r.hidden("the leader of upkeep", err) {
 		return err

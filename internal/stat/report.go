@@ -25,6 +25,7 @@ type Report struct {
 type Upkeep struct {
 	Leader    string    `json:"leader"`     // "": nobody leads; cron jobs do not
 	LastRound *float64  `json:"last_round"` // seconds ago, of the table that waits longest; null: never
+	HeldBack  *float64  `json:"held_back"`  // seconds for which expiry is slowed down for a standby or a slot; null: it is not
 	Resets    int64     `json:"resets"`     // how often UNLOGGED caches were found emptied
 	Since     time.Time `json:"since"`      // the last of these, or the installation
 }
@@ -78,6 +79,10 @@ func Compare(before, now *Snapshot, hits map[string]float64) *Report {
 	}
 	if now.Leader.Until.After(now.At) {
 		r.Upkeep.Leader = now.Leader.Name
+	}
+	if now.Held != nil {
+		held := max(0, now.At.Sub(*now.Held).Seconds())
+		r.Upkeep.HeldBack = &held
 	}
 	if before != nil {
 		r.Seconds = now.At.Sub(before.At).Seconds()
@@ -134,10 +139,10 @@ func (s *Snapshot) row(t *Table) Row {
 		gone := p.Gone
 		switch {
 		case p.Whole:
-			row.Entries, row.Exact = p.Rows-p.Gone, true
+			row.Entries, row.Exact = p.Live, true
 		case p.Rows > 0:
 			gone = int64(rows * float64(p.Gone) / float64(p.Rows))
-			row.Entries = int64(rows) - gone
+			row.Entries = int64(rows * float64(p.Live) / float64(p.Rows))
 		}
 		row.Expired = &gone
 		if !t.Sessions {

@@ -26,10 +26,11 @@ type Snapshot struct {
 
 	Tables []Table // the caches by name, then the sessions
 	Leader Leader
-	Resets int64     // how often UNLOGGED caches were found emptied
-	Since  time.Time // the last of these, or the installation
-	Oldest *Holder   // who keeps dead rows longest, of those that can be seen; nil: nobody
-	Hidden []string  // what the role may not read
+	Held   *time.Time // since when upkeep waits for a standby or a replication slot
+	Resets int64      // how often UNLOGGED caches were found emptied
+	Since  time.Time  // the last of these, or the installation
+	Oldest *Holder    // who keeps dead rows longest, of those that can be seen; nil: nobody
+	Hidden []string   // what the role may not read
 }
 
 // Leader is the process that does the upkeep.
@@ -78,9 +79,11 @@ type Table struct {
 
 // Sample is what some blocks of a table hold.
 type Sample struct {
-	Whole      bool // the blocks are all there are
-	Rows, Gone int64
-	RowBytes   float64 // of an entry on average: key, value and 88; 0 for sessions
+	Whole    bool  // the blocks are all there are
+	Rows     int64 // ended sessions too, which are kept for a while
+	Live     int64
+	Gone     int64   // expired, to be removed
+	RowBytes float64 // of an entry on average: key, value and 88; 0 for sessions
 }
 
 // ErrNoAccess says that the role may not read Howdah's tables.

@@ -75,6 +75,9 @@ func (r *Report) head() []string {
 	} else {
 		upkeep += ", no round yet"
 	}
+	if held := r.Upkeep.HeldBack; held != nil {
+		upkeep += ", slowed down for a standby or slot for " + age(seconds(*held))
+	}
 	lines = append(lines, "upkeep   "+upkeep)
 	resets := "no reset of unlogged caches"
 	if r.Upkeep.Resets > 0 {

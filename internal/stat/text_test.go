@@ -19,7 +19,7 @@ func twoLooks() (before, now *Snapshot) {
 		Scans: 10_000, Fetched: 8_000, Inserted: 1_000, Updated: 2_000, HOT: 1_500, Deleted: 900,
 		Live: 1_200_000, Dead: 34_567, Vacuumed: &vacuumed, LastRound: &round,
 		BlocksHit: 1000, Expired: 50, Evicted: 100,
-		Sample: &Sample{Rows: 1000, Gone: 100, RowBytes: 500},
+		Sample: &Sample{Rows: 1000, Live: 900, Gone: 100, RowBytes: 500},
 	}
 	later := pages
 	later.Scans += 40_000 + 2_000 + 4_000 // reads, inserts, updates
@@ -33,7 +33,7 @@ func twoLooks() (before, now *Snapshot) {
 	later.BlocksHit += 990
 	later.BlocksRead += 10
 	small := Table{Name: "small", Relation: "howdah.cache_small", Class: "sync", Eviction: "noeviction", MaxEntries: 10, Full: true,
-		Live: 99, Sample: &Sample{Whole: true, Rows: 12, Gone: 2, RowBytes: 100}}
+		Live: 99, Sample: &Sample{Whole: true, Rows: 12, Live: 10, Gone: 2, RowBytes: 100}}
 	sessions := Table{Name: "sessions", Sessions: true, Relation: "howdah.session", Class: "logged", Live: 7}
 	before = &Snapshot{At: noon.Add(-2 * time.Second), Number: 150000, Tables: []Table{pages, small, sessions}}
 	now = &Snapshot{
