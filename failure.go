@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,28 @@ func badServer(err error) bool {
 	return code == "25006" || len(code) == 5 && (code[:4] == "57P0" || code[:2] == "08")
 }
 
+// notOnStandby tells that a table is UNLOGGED and the server a standby. The
+// SQLSTATE, 0A000, has other reasons too, and messages are translated.
+func notOnStandby(err error) bool {
+	pgErr := (*pgconn.PgError)(nil)
+	return errors.As(err, &pgErr) && pgErr.Code == "0A000" && pgErr.Routine == "get_relation_info"
+}
+
+// Failure turns the error of a statement that was run on a connection of Pool
+// into the error that the DB's own calls would return; see the list of errors.
+// sent says that the statement changes data and may have reached PostgreSQL.
+// If the server is lost, or is the primary no more, the connections to it that
+// Open made are given up, so that the primary is looked for again.
+func (db *DB) Failure(err error, sent bool) error {
+	if err == nil {
+		return nil
+	}
+	if db.ownPool && (badServer(err) || sqlState(err) == "" && !isTimeout(err) && !errors.Is(err, context.Canceled)) {
+		db.pool.Reset()
+	}
+	return failure(err, sent, sent)
+}
+
 // failure turns an error from a connection into one of ours. sent says that
 // the statement had left this process, write that it changes data.
 func failure(err error, sent, write bool) error {
@@ -49,6 +72,10 @@ func failure(err error, sent, write bool) error {
 		return err
 	case code == "":
 		return connectionFailure(err, sent, write)
+	case code == "25006":
+		return fmt.Errorf("%w: this PostgreSQL is read-only, a standby or a primary that was fenced off: name the primary in the database URL: %w", ErrUnavailable, err)
+	case notOnStandby(err):
+		return fmt.Errorf("%w: this PostgreSQL is a standby, where UNLOGGED caches cannot be read: name the primary in the database URL, or give the cache another durability: %w", ErrUnavailable, err)
 	case badServer(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case code == "42P01":
@@ -91,7 +118,21 @@ func Unreachable(err error) error {
 	case "3D000":
 		return &unreachable{fmt.Sprintf("there is no database %q at %s: create it with CREATE DATABASE, or correct the database URL", c.Database, place), err}
 	}
+	if strings.Contains(err.Error(), "server is in standby mode") {
+		return &unreachable{fmt.Sprintf("no primary answers at %s, only a standby, which cannot store: name the primary in the database URL, or promote the standby", places(c)), err}
+	}
 	return &unreachable{fmt.Sprintf("cannot reach PostgreSQL at %s: start it, or correct the database URL (%s)", place, lastReason(err)), err}
+}
+
+// places lists the hosts of a database URL.
+func places(c *pgconn.Config) string {
+	all := []string{net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
+	for _, f := range c.Fallbacks {
+		if place := net.JoinHostPort(f.Host, strconv.Itoa(int(f.Port))); !slices.Contains(all, place) {
+			all = append(all, place)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // lastReason is the innermost error: the driver wraps it in every address that

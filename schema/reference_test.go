@@ -32,7 +32,7 @@ var sections = []struct {
 	{"Sessions", []string{
 		"session_create", "session_get", "session_save", "session_merge", "session_touch", "session_rotate",
 		"session_end", "session_revoke", "session_revoke_user", "session_list", "session_count",
-		"session_put", "session_bury", "session_expire",
+		"session_put", "session_bury", "session_expire", "session_beat",
 	}},
 	{"Small things", []string{"no_expiry", "key_hash"}},
 }

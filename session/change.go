@@ -22,6 +22,7 @@ func (m *Manager) Save(ctx context.Context, token Token, version int64, payload 
 	err := m.write(ctx, []any{&saved, &current},
 		`SELECT saved, current_version FROM howdah.session_save($1::uuid, $2::bytea, $3::bigint, $4::bytea)`,
 		token.id.String(), token.hash(), version, notNil(payload))
+	m.wrote(token.id, "")
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return 0, ErrNotFound
@@ -41,7 +42,7 @@ func (m *Manager) Save(ctx context.Context, token Token, version int64, payload 
 // those of the database.
 func (m *Manager) Patch(ctx context.Context, token Token, change func(old []byte) ([]byte, error)) (*Session, error) {
 	for range 100 {
-		s, err := m.Get(ctx, token)
+		s, err := m.current(ctx, token)
 		if err != nil {
 			return nil, err
 		}
@@ -84,6 +85,7 @@ func (m *Manager) Merge(ctx context.Context, token Token, set map[string]json.Ra
 	err = m.write(ctx, []any{&version, &payload},
 		`SELECT version, payload FROM howdah.session_merge($1::uuid, $2::bytea, ($3::text)::jsonb, $4::text[], $5::integer)`,
 		token.id.String(), token.hash(), string(fields), remove, m.opts.MaxPayloadBytes)
+	m.wrote(token.id, "")
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, 0, ErrNotFound
 	}
@@ -108,7 +110,7 @@ type Renewal struct {
 //
 // Errors: ErrNotFound, ErrUserLimit, ErrInvalidUser, those of the database.
 func (m *Manager) Rotate(ctx context.Context, token Token, renewal Renewal) (*Session, error) {
-	s, err := m.Get(ctx, token)
+	s, err := m.current(ctx, token)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +134,7 @@ func (m *Manager) Rotate(ctx context.Context, token Token, renewal Renewal) (*Se
 		                           lifetime => $5::interval, user_limit => $6::integer, revoke_oldest => $7::boolean)`,
 		token.id.String(), token.hash(), next.hash(), orNull(renewal.User),
 		interval(lifetime, 0, nil), m.userLimit(), m.opts.RevokeOldest)
+	m.wrote(token.id, m.mayRevoke(renewal.User))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrNotFound
 	}

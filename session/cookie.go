@@ -85,19 +85,20 @@ func (c *Cookie) gone() *http.Cookie {
 	return cookie
 }
 
-// read finds the token in a request. Whatever is not a token of ours counts as
-// no token. So do two different ones: somebody below our domain has planted
-// one, and which is whose cannot be told.
-func (c *Cookie) read(r *http.Request) (Token, bool) {
-	cookies := r.CookiesNamed(c.Name)
+// cookieToken finds the token in a request. Whatever is not a token of ours
+// counts as no token. So do two different ones: somebody below our domain has
+// planted one, and which is whose cannot be told.
+func (m *Manager) cookieToken(r *http.Request) (token Token, ok bool) {
+	cookies := r.CookiesNamed(m.opts.Cookie.Name)
 	if len(cookies) == 0 {
 		return Token{}, false
 	}
 	for _, other := range cookies[1:] {
 		if other.Value != cookies[0].Value {
+			m.stats.malformed.Add(1)
 			return Token{}, false
 		}
 	}
-	token, err := ParseToken(cookies[0].Value)
+	token, err := m.ParseToken(cookies[0].Value)
 	return token, err == nil
 }

@@ -202,7 +202,7 @@ func (c *Current) load() error {
 		return c.doubt
 	}
 	c.loaded = true
-	token, ok := c.manager.opts.Cookie.read(c.request)
+	token, ok := c.manager.cookieToken(c.request)
 	if !ok {
 		return nil
 	}

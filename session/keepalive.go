@@ -12,7 +12,7 @@ import (
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
-// maxBatch is how many sessions one statement touches.
+// maxBatch is how many sessions one statement touches at most.
 const maxBatch = 50_000
 
 // uses are the sessions that were used and whose rows do not say so yet.
@@ -76,23 +76,27 @@ func (m *Manager) Flush(ctx context.Context) error {
 	for id := range last {
 		ids = append(ids, id)
 	}
+	begun := time.Now()
 	// In the order of the index: neighbours share its pages.
 	slices.SortFunc(ids, func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
 
 	var errs []error
-	for chunk := range slices.Chunk(ids, maxBatch) {
+	for chunk := range slices.Chunk(ids, m.opts.batch) {
 		ages := make([]time.Duration, len(chunk))
 		for i, id := range chunk {
 			ages[i] = time.Since(last[id])
 		}
-		_, left, err := m.touch(ctx, statement.Upkeep(), chunk, ages)
+		touched, left, err := m.touch(ctx, statement.Upkeep(), chunk, ages)
 		if err != nil {
 			errs = append(errs, err)
 			left = chunk
+		} else {
+			m.stats.skipped.Add(int64(len(chunk)-len(left)) - touched)
 		}
 		m.keep(left, last)
 	}
 	m.stats.flushes.Add(1)
+	m.stats.flushNanos.Add(int64(time.Since(begun)))
 	return errors.Join(errs...)
 }
 

@@ -2,15 +2,11 @@ package session
 
 import (
 	"context"
-	"crypto/subtle"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/session/internal/statement"
@@ -21,10 +17,11 @@ import (
 // has expired; where it does not run, each use that has to be written is
 // written at once.
 type Manager struct {
-	run   statement.Runner
-	opts  Options
-	uses  uses
-	stats counters
+	run      statement.Runner
+	opts     Options
+	uses     uses
+	standbys *standbys // nil: none
+	stats    counters
 }
 
 // New returns a manager of the sessions in db. opts may be nil. It does not ask
@@ -34,7 +31,11 @@ func New(db *howdah.DB, opts *Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Manager{run: statement.Runner{DB: db, Timeout: o.Timeout}, opts: o}, nil
+	standbys, err := newStandbys(db, &o)
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{run: statement.Runner{DB: db, Timeout: o.Timeout}, opts: o, standbys: standbys}, nil
 }
 
 // Session is one session as it was when it was read. Change it through the
@@ -97,6 +98,7 @@ func (m *Manager) Create(ctx context.Context, start Start) (*Session, error) {
 		s.ID.String(), s.token.hash(), orNull(start.User), notNil(start.Payload),
 		interval(idle, NoIdleTimeout, nil), interval(skip, NoSkip, new(time.Duration)), lifetime,
 		address(start.IP), orNull(cut(start.UserAgent)), m.userLimit(), m.opts.RevokeOldest)
+	m.wrote(s.ID, m.mayRevoke(start.User))
 	if err != nil {
 		return nil, err
 	}
@@ -105,40 +107,24 @@ func (m *Manager) Create(ctx context.Context, start Start) (*Session, error) {
 	return s, nil
 }
 
-// Get reads the session of a token, which counts as a use.
-//
-// Errors: ErrNotFound, those of the database.
-func (m *Manager) Get(ctx context.Context, token Token) (*Session, error) {
-	s := &Session{ID: token.id, token: token}
-	var user *string
-	var hash []byte
-	var due bool
-	var left time.Duration
-	err := m.run.Read(ctx, []any{&hash, &user, &s.Payload, &s.Version, &s.CreatedAt, &s.LastSeenAt, &s.ExpiresAt, &s.Deadline, &due, &left}, `
-		SELECT s.secret_hash, s.user_id, s.payload, s.version, s.created_at, s.last_seen_at,
-		       s.idle_expires_at, s.absolute_expires_at, howdah._session_due(s, statement_timestamp()),
-		       s.idle_expires_at - statement_timestamp()
-		FROM howdah.session AS s
-		WHERE s.id = $1::uuid AND s.idle_expires_at > statement_timestamp()`, token.id.String())
-	m.stats.reads.Add(1)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return nil, err
+// wrote makes standbys wait with what this call has written, whatever came of
+// it: with a session and, unless it is "", all of a user.
+func (m *Manager) wrote(id ID, user string) {
+	if m.standbys == nil {
+		return
 	}
-	// An unknown id costs the same work as a wrong secret: hash is then empty,
-	// and compared all the same.
-	var stored [32]byte
-	known := subtle.ConstantTimeEq(int32(copy(stored[:], hash)), 32)
-	if subtle.ConstantTimeCompare(stored[:], token.hash())&known != 1 {
-		m.stats.refused.Add(1)
-		return nil, ErrNotFound
+	m.standbys.recent.note(subject{id: id})
+	if user != "" {
+		m.standbys.recent.note(subject{user: user})
 	}
-	if user != nil {
-		s.User = *user
+}
+
+// mayRevoke is the user if a new session may end old ones.
+func (m *Manager) mayRevoke(user string) string {
+	if m.opts.UserLimit > 0 && m.opts.RevokeOldest {
+		return user
 	}
-	if due {
-		m.used(ctx, token.id, left)
-	}
-	return s, nil
+	return ""
 }
 
 // write runs a statement whose effect is on disk when it returns.

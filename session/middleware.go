@@ -40,7 +40,7 @@ func defaultErrorHandler(w http.ResponseWriter, _ *http.Request, err error) {
 	status := http.StatusInternalServerError
 	switch {
 	case errors.Is(err, howdah.ErrUnavailable), errors.Is(err, howdah.ErrTimeout), errors.Is(err, howdah.ErrUnknownOutcome),
-		errors.Is(err, context.Canceled):
+		errors.Is(err, howdah.ErrOverloaded), errors.Is(err, context.Canceled):
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	case errors.Is(err, ErrNotFound):

@@ -54,6 +54,22 @@ type Options struct {
 	// 500 ms.
 	Timeout time.Duration
 
+	// ReadURLs are standbys that answer reads, as long as Run runs: URLs or
+	// key=value strings, the more the merrier. A read that none of them can
+	// answer for certain goes to the primary. Default: none.
+	ReadURLs []string
+
+	// MaxStaleness is how old an answer of a standby may be at most, hence how
+	// long a session may still be served after another process has revoked or
+	// rotated it, or has saved another payload. Default 5 seconds. Five
+	// heartbeats are written within it.
+	MaxStaleness time.Duration
+
+	// MissRate is how many tokens a second, that a standby does not know, the
+	// primary is asked about. Beyond it the answer is howdah.ErrOverloaded: a
+	// flood of forged tokens stays away from the primary. Default 500.
+	MissRate int
+
 	// Cookie is the cookie that the middleware sets.
 	Cookie Cookie
 
@@ -72,6 +88,8 @@ type Options struct {
 	// Logger hears of what goes wrong where no caller is to be told. No secret
 	// gets there. Default: nobody.
 	Logger *slog.Logger
+
+	batch int // uses in one statement, maxBatch but in tests
 }
 
 // withDefaults validates and fills in. It accepts nil.
@@ -90,6 +108,7 @@ func (o *Options) withDefaults() (Options, error) {
 		{"FlushInterval", &out.FlushInterval, 30 * time.Second, 0, time.Millisecond},
 		{"ExpireInterval", &out.ExpireInterval, time.Minute, 0, time.Millisecond},
 		{"Timeout", &out.Timeout, 500 * time.Millisecond, 0, time.Millisecond},
+		{"MaxStaleness", &out.MaxStaleness, 5 * time.Second, 0, 50 * time.Millisecond},
 	} {
 		if *d.field == 0 {
 			*d.field = d.def
@@ -109,6 +128,15 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if out.UserLimit < 0 {
 		return out, fmt.Errorf("session: Options.UserLimit is %d; it must not be negative", out.UserLimit)
+	}
+	if out.MissRate == 0 {
+		out.MissRate = 500
+	}
+	if out.MissRate < 1 {
+		return out, fmt.Errorf("session: Options.MissRate is %d; it must be at least 1", out.MissRate)
+	}
+	if out.batch == 0 {
+		out.batch = maxBatch
 	}
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)

@@ -10,7 +10,7 @@ import (
 func (m *Manager) End(ctx context.Context, token Token) (ended bool, err error) {
 	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_end($1::uuid, $2::bytea)`,
 		token.id.String(), token.hash())
-	m.forget(token.id)
+	m.ended(token.id)
 	return ended, m.revoked(err, ended)
 }
 
@@ -18,7 +18,7 @@ func (m *Manager) End(ctx context.Context, token Token) (ended bool, err error) 
 // users there is RevokeOwn.
 func (m *Manager) Revoke(ctx context.Context, id ID) (ended bool, err error) {
 	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_revoke($1::uuid)`, id.String())
-	m.forget(id)
+	m.ended(id)
 	return ended, m.revoked(err, ended)
 }
 
@@ -31,6 +31,7 @@ func (m *Manager) RevokeOwn(ctx context.Context, user string, id ID) (ended bool
 		return false, err
 	}
 	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_revoke($1::uuid, $2::text)`, id.String(), user)
+	m.wrote(id, "")
 	return ended, m.revoked(err, ended)
 }
 
@@ -42,6 +43,7 @@ func (m *Manager) RevokeUser(ctx context.Context, user string) (ended int64, err
 		return 0, err
 	}
 	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_revoke_user($1::text)`, user)
+	m.wrote(ID{}, user)
 	m.stats.revoked.Add(ended)
 	return ended, err
 }
@@ -54,8 +56,15 @@ func (m *Manager) RevokeOthers(ctx context.Context, user string, keep ID) (ended
 		return 0, err
 	}
 	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_revoke_user($1::text, $2::uuid)`, user, keep.String())
+	m.wrote(ID{}, user)
 	m.stats.revoked.Add(ended)
 	return ended, err
+}
+
+// ended drops what is remembered of a session that was ended.
+func (m *Manager) ended(id ID) {
+	m.forget(id)
+	m.wrote(id, "")
 }
 
 func (m *Manager) revoked(err error, ended bool) error {

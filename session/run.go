@@ -2,16 +2,17 @@ package session
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
-// Run writes the uses kept in memory every Options.FlushInterval and removes
-// expired sessions every Options.ExpireInterval, until ctx ends; then it writes
-// what is left and returns nil. Run one a process; any number of processes may
-// run one.
+// Run writes the uses kept in memory every Options.FlushInterval, removes
+// expired sessions every Options.ExpireInterval, unless the upkeep of the
+// database (howdah.DB.Run, howdah maintain) does that, and looks after the
+// standbys of Options.ReadURLs, until ctx ends; then it writes what is left and
+// returns nil. Run one a process; any number of processes may run one.
 //
 // What the database refuses is logged and tried again. Error: of the last
 // flush, after which uses may be lost.
@@ -21,6 +22,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.uses.full = full
 	m.uses.mu.Unlock()
 	m.uses.running.Add(1)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watch.Go(func() { m.watchStandbys(ctx) })
 	flush := time.NewTicker(m.opts.FlushInterval)
 	defer flush.Stop()
 	expire := time.NewTicker(m.opts.ExpireInterval)
@@ -34,7 +38,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		case <-flush.C:
 		case <-full:
 		case <-expire.C:
-			if err := m.expireAll(ctx); err != nil && ctx.Err() == nil {
+			if err := m.upkeep(ctx); err != nil && ctx.Err() == nil {
 				m.opts.Logger.Warn("session: expired sessions were not removed, trying again later", "error", err)
 			}
 			continue
@@ -45,14 +49,27 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 }
 
-// expireAll does rounds until one is not stopped by its bound.
-func (m *Manager) expireAll(ctx context.Context) error {
-	for {
+// upkeep removes what has expired, if nobody else has done so for two
+// intervals: in rounds until one is not stopped by its bound.
+func (m *Manager) upkeep(ctx context.Context) error {
+	var live int64
+	var done bool
+	err := m.run.Read(ctx, []any{&live, &done}, `
+		SELECT coalesce(pg_stat_get_live_tuples('howdah.session'::regclass), 0), EXISTS (
+			SELECT FROM howdah.upkeep AS u
+			WHERE u.cache = 'howdah.session' AND u.last_round > statement_timestamp() - 2 * $1::interval)`, m.opts.ExpireInterval)
+	if err != nil {
+		return err
+	}
+	m.stats.live.Store(live + 1)
+	for !done {
 		_, more, err := m.Expire(ctx)
-		if err != nil || !more {
+		if err != nil {
 			return err
 		}
+		done = !more
 	}
+	return nil
 }
 
 // Expire does one bounded round of upkeep: it removes expired sessions and
@@ -63,33 +80,4 @@ func (m *Manager) Expire(ctx context.Context) (expired int64, more bool, err err
 	err = m.run.Write(ctx, statement.Upkeep(), []any{&expired, &more}, `SELECT expired, more FROM howdah.session_expire()`)
 	m.stats.expired.Add(expired)
 	return expired, more, err
-}
-
-type counters struct {
-	created, reads, refused, rotated, revoked, touched, flushes, expired atomic.Int64
-}
-
-// Stats counts what a Manager has done since New.
-type Stats struct {
-	Created int64 // sessions started
-	Reads   int64 // reads of the database
-	Refused int64 // reads that found no session for the token
-	Rotated int64
-	Revoked int64 // sessions ended by a call, not by time
-	Touched int64 // rows written for uses
-	Flushes int64 // batches of them
-	Expired int64 // rows removed by this process's upkeep
-	Waiting int   // uses kept in memory now
-}
-
-// Stats returns the counters.
-func (m *Manager) Stats() Stats {
-	m.uses.mu.Lock()
-	waiting := len(m.uses.last)
-	m.uses.mu.Unlock()
-	return Stats{
-		Created: m.stats.created.Load(), Reads: m.stats.reads.Load(), Refused: m.stats.refused.Load(),
-		Rotated: m.stats.rotated.Load(), Revoked: m.stats.revoked.Load(), Touched: m.stats.touched.Load(),
-		Flushes: m.stats.flushes.Load(), Expired: m.stats.expired.Load(), Waiting: waiting,
-	}
 }

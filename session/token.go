@@ -108,6 +108,15 @@ func ParseToken(text string) (Token, error) {
 	return t, nil
 }
 
+// ParseToken is the function of that name, and counts refusals in Stats.
+func (m *Manager) ParseToken(text string) (Token, error) {
+	token, err := ParseToken(text)
+	if err != nil {
+		m.stats.malformed.Add(1)
+	}
+	return token, err
+}
+
 // ID is the public half.
 func (t Token) ID() ID { return t.id }
 

@@ -12,7 +12,7 @@ BEGIN
 
     EXECUTE format('GRANT USAGE ON SCHEMA howdah TO %I', role);
     EXECUTE format('GRANT SELECT ON howdah.cache, howdah.meta, howdah.migration TO %I', role);
-    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON howdah.session TO %I', role);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON howdah.session, howdah.session_reader TO %I', role);
     EXECUTE format('GRANT SELECT ON howdah.sessions TO %I', role);
     EXECUTE format('GRANT SELECT, UPDATE ON howdah.session_hand TO %I', role);
     PERFORM howdah._grant_functions(role);

@@ -4,25 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/howdah/howdah"
 )
-
-// codes are the SQLSTATEs that mean one of the library's errors.
-var codes = map[string]error{
-	"42P01": howdah.ErrSchemaMissing,
-	"42883": howdah.ErrSchemaMissing,
-	"3F000": howdah.ErrSchemaMissing,
-	"53300": howdah.ErrUnavailable,
-	"55P03": howdah.ErrTimeout,
-	"57014": howdah.ErrTimeout,
-}
 
 // State is the SQLSTATE of an error that PostgreSQL reported, or "".
 func State(err error) string {
@@ -32,49 +19,29 @@ func State(err error) string {
 	return ""
 }
 
-// badServer tells that this server cannot do our work, whatever is asked: it is
-// read-only, shutting down, starting up or lost. It changed nothing.
-func badServer(code string) bool {
-	return code == "25006" || len(code) == 5 && (code[:4] == "57P0" || code[:2] == "08")
-}
-
-// repeatable tells that a statement changed nothing and may be tried again at
-// once: 40P01 deadlock, 40001 serialization failure.
-func repeatable(err error) bool {
-	code := State(err)
-	return code == "40P01" || code == "40001"
-}
-
-// failure turns an error of the driver into one of ours. sent says that a
-// write may have reached the database.
-func failure(err error, sent bool) error {
-	code := State(err)
-	var netErr net.Error
+// failure turns an error of the driver into one of ours. sent says that a write
+// may have reached the database.
+func (r Runner) failure(err error, sent bool) error {
+	switch State(err) {
+	case "42P01", "42883", "3F000":
+		return fmt.Errorf("%w: %w", howdah.ErrSchemaMissing, err)
+	}
 	switch {
 	case err == nil, errors.Is(err, pgx.ErrNoRows):
 		return err
-	case codes[code] != nil:
-		return fmt.Errorf("%w: %w", codes[code], err)
-	case code == "42501":
-		return fmt.Errorf("%w: run \"howdah migrate --runtime-role\" for this role: %w", howdah.ErrPermission, err)
-	case badServer(code):
-		return fmt.Errorf("%w: %w", howdah.ErrUnavailable, err)
-	case code != "":
-		return fmt.Errorf("howdah: PostgreSQL refused the statement: %w", err)
-	case sent:
-		return fmt.Errorf("%w: %w", howdah.ErrUnknownOutcome, oneLine{err})
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
-		return fmt.Errorf("%w: %w", howdah.ErrTimeout, oneLine{err})
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled) && !sent:
 		return fmt.Errorf("howdah: the caller stopped waiting: %w", err)
-	default:
-		return fmt.Errorf("%w: %w", howdah.ErrUnavailable, oneLine{err})
 	}
+	return r.DB.Failure(err, sent)
 }
 
-// oneLine prints an error of the driver, which lists the addresses that it
-// tried on lines of their own, as one sentence.
-type oneLine struct{ error }
-
-func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
-func (e oneLine) Unwrap() error { return e.error }
+// repeatable tells of an error that the statement changed nothing and may be
+// tried again at once: it lost to another transaction (40P01, 40001), or its
+// connection was to a server that is lost or is the primary no more, in the
+// place of which the pool looks for the primary. Where no connection can be
+// made, another attempt would find the same.
+func repeatable(err error) bool {
+	code := State(err)
+	var connecting *pgconn.ConnectError
+	return code == "40P01" || code == "40001" || errors.Is(err, howdah.ErrUnavailable) && !errors.As(err, &connecting)
+}

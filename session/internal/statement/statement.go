@@ -4,6 +4,7 @@ package statement
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/howdah/howdah"
 )
 
-// attempts bounds how often a statement that lost a deadlock is tried again.
+// attempts bounds how often a statement that changed nothing is tried again.
 const attempts = 4
 
 // Class is how a write is committed and how long it may take.
@@ -31,6 +32,9 @@ func Durable() Class { return Class{} }
 // Relaxed is for touches: a crash may lose the last of them.
 func Relaxed() Class { return Class{settings: asynchronous} }
 
+// Local is on disk at the primary and waits for no standby.
+func Local() Class { return Class{settings: ", set_config('synchronous_commit', 'local', true)"} }
+
 // Upkeep is relaxed work that no request waits for.
 func Upkeep() Class { return Class{settings: asynchronous, limit: 10 * time.Second} }
 
@@ -46,22 +50,23 @@ type Runner struct {
 func (r Runner) Read(ctx context.Context, scan []any, sql string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	return failure(r.do(ctx, func(conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, sql, args...).Scan(scan...)
-	}), false)
+	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
+		return false, conn.QueryRow(ctx, sql, args...).Scan(scan...)
+	})
 }
 
-// Query runs a SELECT whose rows collect reads.
+// Query runs a SELECT whose rows collect reads. It may be called again, after
+// an error.
 func (r Runner) Query(ctx context.Context, collect func(pgx.Rows) error, sql string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	return failure(r.do(ctx, func(conn *pgx.Conn) error {
+	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
 		rows, err := conn.Query(ctx, sql, args...)
 		if err != nil {
-			return err
+			return false, err
 		}
-		return collect(rows)
-	}), false)
+		return false, collect(rows)
+	})
 }
 
 // Write runs a statement that changes sessions and scans its one row;
@@ -77,25 +82,16 @@ func (r Runner) Write(ctx context.Context, class Class, scan []any, sql string, 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
-	var err error
-	var sent bool
-	for range attempts {
+	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
 		// Less than the deadline: then the answer is that a row was held and
 		// nothing changed, and not that nobody knows.
 		wait := max(time.Until(deadline).Milliseconds()*9/10, 1)
-		sent = false
-		err = r.do(ctx, func(conn *pgx.Conn) error {
-			batch := &pgx.Batch{}
-			batch.Queue("SELECT set_config('lock_timeout', $1::text, true)"+class.settings, strconv.FormatInt(wait, 10))
-			batch.Queue(sql, args...)
-			sent = true
-			return exchange(conn.SendBatch(ctx, batch), scan)
-		})
-		if sent = sent && !pgconn.SafeToRetry(err); !repeatable(err) {
-			break
-		}
-	}
-	return failure(err, sent)
+		batch := &pgx.Batch{}
+		batch.Queue("SELECT set_config('lock_timeout', $1::text, true)"+class.settings, strconv.FormatInt(wait, 10))
+		batch.Queue(sql, args...)
+		err = exchange(conn.SendBatch(ctx, batch), scan)
+		return !pgconn.SafeToRetry(err), err
+	})
 }
 
 func exchange(results pgx.BatchResults, scan []any) error {
@@ -110,15 +106,28 @@ func exchange(results pgx.BatchResults, scan []any) error {
 	return err
 }
 
-// do runs fn on a connection. One whose server cannot serve us any more is
-// given up, so that the pool looks for the primary again.
-func (r Runner) do(ctx context.Context, fn func(*pgx.Conn) error) error {
+// repeat runs fn until it succeeds, fails for good, or has failed too often.
+func (r Runner) repeat(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) (err error) {
+	for range attempts {
+		if err = r.once(ctx, fn); !repeatable(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+// once runs fn on a connection. One whose server cannot serve us any more is
+// given up, so that the pool looks for the primary again. fn says whether a
+// change may have been sent.
+func (r Runner) once(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) error {
 	conn, err := r.DB.Pool().Acquire(ctx)
 	if err != nil {
-		return err
+		return r.failure(err, false)
 	}
 	defer conn.Release()
-	if err = fn(conn.Conn()); badServer(State(err)) {
+	sent, err := fn(conn.Conn())
+	err = r.failure(err, sent)
+	if errors.Is(err, howdah.ErrUnavailable) {
 		conn.Conn().Close(context.WithoutCancel(ctx))
 	}
 	return err

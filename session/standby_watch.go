@@ -1,0 +1,98 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// watchStandbys sends heartbeats and looks which standbys are worth asking,
+// until ctx ends.
+func (m *Manager) watchStandbys(ctx context.Context) {
+	r := m.standbys
+	if r == nil || !r.running.CompareAndSwap(false, true) {
+		return // another Run does
+	}
+	defer r.running.Store(false)
+	for _, s := range r.all {
+		pool, err := pgxpool.NewWithConfig(ctx, s.config.Copy())
+		if err != nil {
+			m.opts.Logger.Error("session: a standby cannot be used", "standby", s.name, "error", err)
+			continue
+		}
+		s.pool.Store(pool)
+		defer func() {
+			s.usable.Store(false)
+			s.pool.Store(nil)
+			pool.Close()
+		}()
+	}
+	interval := m.opts.MaxStaleness / beatsInBound
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	var beating error
+	for {
+		err := m.beat(ctx)
+		if (err == nil) != (beating == nil) && ctx.Err() == nil {
+			m.logBeat(err)
+		}
+		beating = err
+		var looks sync.WaitGroup
+		for _, s := range r.all {
+			looks.Go(func() { m.look(ctx, s, min(interval, m.opts.Timeout)) })
+		}
+		looks.Wait()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (m *Manager) logBeat(err error) {
+	if err != nil {
+		m.opts.Logger.Warn("session: the primary takes no heartbeat, so standbys are soon not asked any more", "error", err)
+		return
+	}
+	m.opts.Logger.Info("session: the primary takes heartbeats again")
+}
+
+var errStale = errors.New("it is too far behind")
+
+// look asks a standby for the heartbeat that it shows. One that is not in use
+// is used again when it is less than half of the bound behind: at the bound
+// itself, every other answer would be too old.
+func (m *Manager) look(ctx context.Context, s *standby, timeout time.Duration) {
+	var beat int64
+	before := s.usable.Load()
+	err := s.read(ctx, timeout, []any{&beat}, `SELECT r.beat FROM howdah.session_reader AS r WHERE r.reader = $1::uuid`, m.standbys.beats.reader.String())
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		if ctx.Err() == nil {
+			s.usable.Store(false)
+		}
+	} else {
+		age := m.standbys.beats.age(beat)
+		s.behind.Store(int64(age))
+		if age == unknown {
+			s.behind.Store(-1)
+		}
+		switch {
+		case age > m.opts.MaxStaleness:
+			s.usable.Store(false)
+			err = errStale
+		case age <= m.opts.MaxStaleness/2:
+			s.usable.Store(true)
+		}
+	}
+	switch after := s.usable.Load(); {
+	case after && !before:
+		m.opts.Logger.Info("session: reading from a standby", "standby", s.name)
+	case before && !after && ctx.Err() == nil:
+		m.opts.Logger.Warn("session: not reading from a standby for now", "standby", s.name, "error", err)
+	}
+}
