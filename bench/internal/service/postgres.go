@@ -104,6 +104,12 @@ func (s *PostgresServer) SuperURL() string {
 	return strings.Replace(s.own.SuperURL(), "/"+embedded.SuperRole+"?", "/"+embedded.Database+"?", 1)
 }
 
+// Through is the URL of the same database by way of another address, such as
+// that of a pooler.
+func (s *PostgresServer) Through(addr string) string {
+	return overTCP(s.SocketURL, addr)
+}
+
 // Stop ends the server if we started it.
 func (s *PostgresServer) Stop() error {
 	if s.own == nil {
