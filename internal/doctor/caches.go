@@ -16,19 +16,50 @@ var parameter = regexp.MustCompile(`(?m)^\s+((?:toast\.)?[a-z_]+) = (\S+?),?$`)
 
 // storage holds the storage parameters that howdah.create_cache gives to a
 // table, in the order of the function that does it.
-func storage(fillfactor int) (all [][2]string) {
+func storage(fillfactor int) [][2]string {
 	for _, f := range schema.Functions() {
-		if f.Name != "_create_table" {
-			continue
+		if f.Name == "_create_table" {
+			_, with, _ := strings.Cut(f.SQL, ") WITH (")
+			with, _, _ = strings.Cut(with, "$sql$")
+			return parameters(with, fillfactor)
 		}
-		_, with, _ := strings.Cut(f.SQL, ") WITH (")
-		with, _, _ = strings.Cut(with, "$sql$")
-		for _, m := range parameter.FindAllStringSubmatch(with, -1) {
-			value := m[2]
-			if strings.HasPrefix(value, "%") {
-				value = strconv.Itoa(fillfactor)
-			}
-			all = append(all, [2]string{m[1], value})
+	}
+	return nil
+}
+
+// sessionStorage holds those of howdah.session, by the migration that makes it.
+func sessionStorage() [][2]string {
+	for _, m := range schema.Migrations() {
+		if _, table, ok := strings.Cut(m.SQL, "CREATE TABLE howdah.session ("); ok {
+			_, with, _ := strings.Cut(table, ") WITH (")
+			with, _, _ = strings.Cut(with, ");")
+			return parameters(with, 0)
+		}
+	}
+	return nil
+}
+
+func parameters(with string, fillfactor int) (all [][2]string) {
+	for _, m := range parameter.FindAllStringSubmatch(with, -1) {
+		value := m[2]
+		if strings.HasPrefix(value, "%") {
+			value = strconv.Itoa(fillfactor)
+		}
+		all = append(all, [2]string{m[1], value})
+	}
+	return all
+}
+
+// storage holds the storage parameters that the table should have. Of the
+// sessions a lower fillfactor is the owner's own choice: no function sets it.
+func (t *table) storage() [][2]string {
+	if t.cache != nil {
+		return storage(t.cache.Fillfactor)
+	}
+	all := sessionStorage()
+	for i, p := range all {
+		if most, _ := strconv.Atoi(p[1]); p[0] == "fillfactor" && t.fillfactor() < most {
+			all[i][1] = strconv.Itoa(t.fillfactor())
 		}
 	}
 	return all
@@ -69,11 +100,11 @@ func boolean(s string) string {
 }
 
 // settingsDrift compares the storage parameters of a table with those that
-// howdah.create_cache would give it.
+// Howdah gives it.
 func settingsDrift(_ *database, t *table) *trouble {
 	var seen, set, reset []string
 	known := make(map[string]bool)
-	for _, p := range storage(t.cache.Fillfactor) {
+	for _, p := range t.storage() {
 		known[p[0]] = true
 		if is := t.option(p[0]); !sameValue(is, p[1]) {
 			if is == "" {
@@ -98,7 +129,10 @@ func settingsDrift(_ *database, t *table) *trouble {
 	slices.Sort(reset)
 	tr := &trouble{
 		evidence: strings.Join(seen, "; "),
-		note:     "Neither readers nor writers wait. Pages that are full stay full until their rows move; for a fillfactor of your own use howdah.alter_cache.",
+		note:     "Neither readers nor writers wait. Pages that are full stay full until their rows move.",
+	}
+	if t.cache != nil {
+		tr.note += " For a fillfactor of your own use howdah.alter_cache."
 	}
 	if len(set) > 0 {
 		tr.repair = append(tr.repair, fmt.Sprintf("ALTER TABLE %s SET (%s)", t.quoted, strings.Join(set, ", ")))
@@ -120,9 +154,19 @@ func (t *table) columnNames(numbers []int16) string {
 	return strings.Join(names, ", ")
 }
 
-// own tells whether howdah.create_cache made the index.
+// own tells whether Howdah made the index.
 func (t *table) own(ix *index) bool {
-	return ix.Primary || ix.Name == t.Name+"_prefix"
+	return ix.Primary || ix.Name == t.Name+"_prefix" || t.sessions && ix.Name == "session_by_user"
+}
+
+// changes tells whether an update changes a column: of a cache any but what
+// names the entry, of a session what a use or a save of it touches.
+func (t *table) changes(column int16) bool {
+	name := t.columnNames([]int16{column})
+	if t.sessions {
+		return slices.Contains([]string{"version", "last_seen_at", "idle_expires_at", "payload"}, name)
+	}
+	return name != "hash" && name != "key"
 }
 
 // stopsHOT tells whether an update of a column makes an update of this index
@@ -154,8 +198,6 @@ func dropIndex(ix *index, evidence string) *trouble {
 		note:     "It waits for running transactions but blocks nobody; it cannot run inside a transaction block.",
 	}
 }
-
-func registered(t *table) bool { return t.cache != nil }
 
 func cacheChecks() []check {
 	return []check{
@@ -197,7 +239,7 @@ func cacheChecks() []check {
 			id: "cache-unregistered", severity: Warning, finds: "a table howdah.cache_... belongs to no cache",
 			why:     "Nobody can reach it through Howdah, and nobody looks after it: it only occupies space.",
 			repairs: "`DROP TABLE`",
-			judge: over(func(t *table) bool { return t.ours() && t.cache == nil }, func(db *database, t *table) *trouble {
+			judge: over(func(t *table) bool { return t.ours() && !t.known() }, func(db *database, t *table) *trouble {
 				if !db.installed {
 					return nil
 				}
@@ -229,11 +271,8 @@ func cacheChecks() []check {
 			id: "cache-index-breaks-hot", severity: Warning, finds: "an index on a column of a Howdah table that updates change",
 			why:     "Howdah's updates change no indexed column, so PostgreSQL keeps them within the page (HOT) and cleans up after them without VACUUM. With this index every write adds an entry to every index of the table.",
 			repairs: "`DROP INDEX CONCURRENTLY`",
-			judge: indexes(registered, func(db *database, t *table, ix *index) *trouble {
-				changes := func(n int16) bool {
-					name := t.columnNames([]int16{n})
-					return name != "hash" && name != "key" && db.stopsHOT(ix, n)
-				}
+			judge: indexes((*table).known, func(db *database, t *table, ix *index) *trouble {
+				changes := func(n int16) bool { return t.changes(n) && db.stopsHOT(ix, n) }
 				if t.own(ix) || !slices.ContainsFunc(ix.Columns, changes) {
 					return nil
 				}
@@ -245,9 +284,8 @@ func cacheChecks() []check {
 			id: "cache-extra-index", severity: Warning, finds: "an index on a Howdah table that Howdah did not make",
 			why:     "Every insert and every delete pays for it, Howdah's statements never use it, and an index on whole keys refuses keys longer than 2,700 bytes.",
 			repairs: "`DROP INDEX CONCURRENTLY`",
-			judge: indexes(registered, func(db *database, t *table, ix *index) *trouble {
-				changes := func(n int16) bool { name := t.columnNames([]int16{n}); return name != "hash" && name != "key" }
-				if t.own(ix) || t.twin(ix) != nil || slices.ContainsFunc(ix.Columns, changes) {
+			judge: indexes((*table).known, func(db *database, t *table, ix *index) *trouble {
+				if t.own(ix) || t.twin(ix) != nil || slices.ContainsFunc(ix.Columns, t.changes) {
 					return nil
 				}
 				tr := dropIndex(ix, fmt.Sprintf("on %s of %s; it occupies %s and was scanned %s",
@@ -303,9 +341,9 @@ func cacheChecks() []check {
 			}),
 		},
 		{
-			id: "cache-settings-drift", severity: Warning, finds: "storage parameters of a Howdah table are not those that howdah.create_cache sets",
-			why:     "They leave room for updates within the page and let autovacuum follow the churn of a cache; with stock settings dead rows and index entries pile up.",
-			repairs: "`ALTER TABLE ... SET (...)`", judge: each(settingsDrift),
+			id: "cache-settings-drift", severity: Warning, finds: "storage parameters of a Howdah table are not those that Howdah gives it",
+			why:     "They leave room for updates within the page and let autovacuum follow the churn; with stock settings dead rows and index entries pile up.",
+			repairs: "`ALTER TABLE ... SET (...)`", judge: over((*table).known, settingsDrift),
 		},
 		{
 			id: "unlogged-replicated", severity: Warning, finds: "an UNLOGGED table on a cluster that has standbys",

@@ -62,6 +62,12 @@ func TestCacheFaults(t *testing.T) {
 		{"expired", "expiry-backlog", "howdah.cache_c", doctor.Warning, []string{fmt.Sprintf(fill, "now()")}},
 		{"bytes", "over-budget", "howdah.cache_c", doctor.Warning, []string{"SELECT howdah.alter_cache('c', max_bytes => 10000)", fillForever}},
 		{"entries", "over-budget", "howdah.cache_c", doctor.Warning, []string{"SELECT howdah.alter_cache('c', max_entries => 1000)", fillForever}},
+		{"no eviction", "over-budget", "howdah.cache_c", doctor.Warning, []string{
+			"SELECT howdah.alter_cache('c', max_entries => 1000, max_bytes => 10000, eviction => 'noeviction')", fillForever}},
+		{"nobody", "upkeep-missing", "upkeep", doctor.Warning, []string{"DELETE FROM howdah.upkeep", fmt.Sprintf(fill, "now() - interval '10 min'")}},
+		{"nobody any more", "upkeep-missing", "upkeep", doctor.Warning, []string{
+			"SELECT howdah.maintain()", "UPDATE howdah.upkeep SET last_round = now() - interval '1 h'",
+			"SELECT howdah.alter_cache('c', max_entries => 1000)", fillForever}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run(t, conn, "SELECT howdah.create_cache('c')")

@@ -30,7 +30,7 @@ type trouble struct {
 // checks are all checks, by family.
 func checks() []check {
 	return slices.Concat(settingsChecks(), holderChecks(), cacheChecks(), privilegeChecks(),
-		healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
+		upkeepChecks(), healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
 }
 
 // selfChecks are about the examination itself.

@@ -40,7 +40,7 @@ func checksTable() string {
 		checks []check
 	}{
 		{"Server settings", settingsChecks()}, {"What holds old rows", holderChecks()}, {"Howdah tables", cacheChecks()},
-		{"Privileges", privilegeChecks()}, {"Health of every table", healthChecks()}, {"Hand-made tables", handMadeChecks()},
+		{"Privileges", privilegeChecks()}, {"Upkeep", upkeepChecks()}, {"Health of every table", healthChecks()}, {"Hand-made tables", handMadeChecks()},
 		{"Statements and procedures", statementChecks()}, {"The examination itself", selfChecks()},
 	} {
 		fmt.Fprintf(&b, "\n### %s\n\n| Id | Severity | Found when | Why it matters | Repair |\n|---|---|---|---|---|\n", family.title)
@@ -77,6 +77,13 @@ func TestStorage(t *testing.T) {
 	require.Equal(t, "off", all["vacuum_truncate"])
 	require.NotEmpty(t, all["toast.autovacuum_vacuum_scale_factor"])
 	require.GreaterOrEqual(t, len(all), 10)
+
+	sessions := make(map[string]string)
+	for _, p := range sessionStorage() {
+		sessions[p[0]] = p[1]
+	}
+	require.Equal(t, "80", sessions["fillfactor"])
+	require.Equal(t, len(all), len(sessions))
 }
 
 func TestQuote(t *testing.T) {

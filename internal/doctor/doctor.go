@@ -9,7 +9,8 @@
 //
 //	settings.go    server settings that hurt
 //	holders.go     what keeps VACUUM from removing dead rows
-//	caches.go      Howdah tables: are they as howdah.create_cache makes them?
+//	caches.go      Howdah tables: are they as Howdah makes them?
+//	upkeep.go      does anybody remove what has expired, and keep the budgets?
 //	privileges.go  who may do what with them
 //	health.go      dead rows, bloat, expiry, age: Howdah tables and others
 //	handmade.go    the habits of hand-made cache and session tables
@@ -107,6 +108,10 @@ type Options struct {
 	// finding. Default: 10 min.
 	LongVacuum time.Duration
 
+	// UpkeepSilence is for how long nobody may do the upkeep while rows wait
+	// for it. Default: 2 min, twice what a cron job takes to come again.
+	UpkeepSilence time.Duration
+
 	// MinRows is from how many rows, updates or reads on statistics of a table
 	// mean something. Default: 10,000.
 	MinRows int64
@@ -117,7 +122,8 @@ type Options struct {
 
 	// XIDAge is from which age in transactions on the oldest row of a table or
 	// database is a finding. Default: one and a half times
-	// autovacuum_freeze_max_age, which is 300 million on stock settings.
+	// autovacuum_freeze_max_age, which is 300 million on stock settings, and
+	// 1,500 million at most.
 	XIDAge int64
 }
 
@@ -125,6 +131,7 @@ func (o Options) withDefaults() Options {
 	o.StatementTimeout = cmp.Or(o.StatementTimeout, 10*time.Second)
 	o.LongTransaction = cmp.Or(o.LongTransaction, 5*time.Minute)
 	o.LongVacuum = cmp.Or(o.LongVacuum, 10*time.Minute)
+	o.UpkeepSilence = cmp.Or(o.UpkeepSilence, 2*time.Minute)
 	o.MinRows = cmp.Or(o.MinRows, 10_000)
 	o.MinBytes = cmp.Or(o.MinBytes, 64<<20)
 	return o

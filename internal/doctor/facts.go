@@ -38,6 +38,7 @@ type database struct {
 	standbys   []standby
 	statements []statement
 	procedures []procedure
+	upkeep     []upkeep // one row; none: not known
 
 	unchecked []unchecked
 }
@@ -149,7 +150,7 @@ func gather(ctx context.Context, conn *pgx.Conn, opts Options) (*database, error
 	db := &database{opts: opts, settings: make(map[string]setting)}
 	r := &reader{ctx, conn, opts, db}
 	for _, step := range []func() error{
-		r.identity, r.schema, r.settings, r.tables, r.samples, r.activity, r.replication, r.privileges, r.statements,
+		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.activity, r.replication, r.privileges, r.statements,
 	} {
 		if err := step(); err != nil {
 			return nil, err

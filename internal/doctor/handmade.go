@@ -158,7 +158,7 @@ func handMadeChecks() []check {
 			id: "unlogged-sessions", severity: Warning, finds: "sessions in an UNLOGGED table",
 			why:     "After a crash or a failover the table is empty: every user is logged out. A clean restart keeps it.",
 			repairs: "`ALTER TABLE ... SET LOGGED`, with `synchronous_commit = off` for touches",
-			judge: eachHandMade(func(db *database, t *table) *trouble {
+			judge: eachTable(func(db *database, t *table) *trouble {
 				if !t.sessions || t.Persistence != "u" {
 					return nil
 				}
@@ -166,6 +166,9 @@ func handMadeChecks() []check {
 					evidence: fmt.Sprintf("UNLOGGED, about %s rows, %s", number(max(t.Live, int64(t.Rows), 0)), size(t.bytes())),
 					repair:   []string{fmt.Sprintf("ALTER TABLE %s SET LOGGED", t.quoted)},
 					note:     rewrites + " SET LOCAL synchronous_commit = off in the transactions that only extend a session keeps them cheap.",
+				}
+				if t.ours() { // promised to be durable
+					tr.severity = Error
 				}
 				if replicas := db.replicas(); replicas != "" {
 					tr.severity = Error

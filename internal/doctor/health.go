@@ -16,15 +16,16 @@ func (t *table) fillfactor() int {
 
 // oldAge judges an age in transactions.
 func (db *database) oldAge(age int64) (Severity, string) {
+	const alarming = 1_500_000_000
 	limit := db.opts.XIDAge
 	if limit == 0 {
-		limit = db.value("autovacuum_freeze_max_age") * 3 / 2
+		limit = min(db.value("autovacuum_freeze_max_age")*3/2, alarming)
 	}
 	if age < limit || limit == 0 {
 		return "", ""
 	}
 	severity := Warning
-	if age > 1_500_000_000 {
+	if age >= alarming {
 		severity = Error
 	}
 	return severity, fmt.Sprintf("its oldest row is %s transactions old; at 2,147,483,647 PostgreSQL stops to write; autovacuum_freeze_max_age = %s",
@@ -53,14 +54,18 @@ func healthChecks() []check {
 		{
 			id: "low-hot-ratio", severity: Warning, finds: "less than half of the updates of a Howdah table were HOT",
 			why:     "An update that finds no room in its page moves the row to another one and adds an index entry; VACUUM has to clean both.",
-			repairs: "a lower fillfactor, by `howdah.alter_cache`",
-			judge: each(func(db *database, t *table) *trouble {
+			repairs: "a lower fillfactor, by `howdah.alter_cache`; for sessions `ALTER TABLE ... SET (fillfactor = ...)`",
+			judge: over((*table).known, func(db *database, t *table) *trouble {
 				if t.Updated < db.opts.MinRows || t.HOT*2 >= t.Updated {
 					return nil
 				}
 				tr := &trouble{evidence: fmt.Sprintf("%s of %s updates (%s) were HOT; fillfactor %d", number(t.HOT), number(t.Updated), percent(t.HOT, t.Updated), t.fillfactor())}
-				if next := max(50, t.fillfactor()-15); next < t.fillfactor() {
+				switch next := max(50, t.fillfactor()-15); {
+				case next >= t.fillfactor(): // it is no lack of room
+				case t.cache != nil:
 					tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, fillfactor => %d)", literal(t.cache.Name), next)}
+				default:
+					tr.repair = []string{fmt.Sprintf("ALTER TABLE %s SET (fillfactor = %d)", t.quoted, next)}
 				}
 				tr.note = "Repair cache-index-breaks-hot first, if it was found, and look for old snapshots. The counts are those since the statistics were last reset; a superuser resets them with " +
 					fmt.Sprintf("SELECT pg_stat_reset_single_table_counters(%s::regclass).", literal(t.quoted))
@@ -81,50 +86,6 @@ func healthChecks() []check {
 					repair: []string{"VACUUM (FULL, ANALYZE) " + t.quoted},
 					note:   "It rewrites the table under an exclusive lock: nobody reads or writes it meanwhile. If dead-rows was found too, repair that first.",
 				}
-			}),
-		},
-		{
-			id: "expiry-backlog", severity: Warning, finds: "30 % of the rows or more have expired and are still there (estimated from a sample)",
-			why:     "Nobody deletes what has expired, or too slowly. The table is larger than it needs to be, and a query that forgets the condition on expiry returns what should be gone.",
-			repairs: "a block that deletes them a few pages at a time",
-			judge: eachTable(func(db *database, t *table) *trouble {
-				if t.expiry == nil || t.sample == nil || t.sample.Expired < db.opts.MinRows || t.sample.Expired*10 < t.sample.Rows*3 {
-					return nil
-				}
-				tr := &trouble{
-					evidence: fmt.Sprintf("about %s of %s rows (%s) have expired, by a sample of %s", number(t.sample.Expired), number(t.sample.Rows),
-						percent(t.sample.Expired, t.sample.Rows), count(t.sample.Blocks, "block", "blocks")),
-					repair: []string{t.reap(), "VACUUM (ANALYZE) " + t.quoted},
-					note:   "It commits after every 256 pages, so it must not run inside a transaction block; it can be stopped and run again at any time. Let something do it regularly.",
-				}
-				if t.ours() {
-					tr.note += " \"howdah serve\" does: if it runs, look into its log."
-				}
-				return tr
-			}),
-		},
-		{
-			id: "over-budget", severity: Warning, finds: "a cache exceeds its budget by more than 10 %",
-			why:     "Nobody evicts what is too much: no program that does the upkeep is running, or it does not keep up.",
-			repairs: "run the upkeep (`howdah serve`), or `howdah.alter_cache` with a larger budget",
-			judge: each(func(db *database, t *table) *trouble {
-				if t.sample == nil {
-					return nil
-				}
-				bytes := t.sample.RowBytes + t.IndexBytes + t.ToastBytes
-				alter := fmt.Sprintf("SELECT howdah.alter_cache(%s, ", literal(t.cache.Name))
-				tr := &trouble{note: "This accepts the size. To keep the budget instead, let \"howdah serve\" run, which evicts, or empty the cache: SELECT howdah.flush(" + literal(t.cache.Name) + ")."}
-				switch {
-				case t.cache.MaxBytes > 0 && bytes > t.cache.MaxBytes/10*11:
-					tr.evidence = fmt.Sprintf("about %s, max_bytes = %s", size(bytes), size(t.cache.MaxBytes))
-					tr.repair = []string{alter + fmt.Sprintf("max_bytes => %d)", bytes/4*5)}
-				case t.cache.MaxEntries > 0 && t.sample.Rows > t.cache.MaxEntries/10*11:
-					tr.evidence = fmt.Sprintf("about %s, max_entries = %s", count(t.sample.Rows, "row", "rows"), number(t.cache.MaxEntries))
-					tr.repair = []string{alter + fmt.Sprintf("max_entries => %d)", t.sample.Rows/4*5)}
-				default:
-					return nil
-				}
-				return tr
 			}),
 		},
 		{

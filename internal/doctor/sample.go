@@ -12,6 +12,8 @@ const sampleBlocks = 512
 // sample is what a few random blocks of a table say of the whole.
 type sample struct {
 	Rows, Expired int64 // estimated, of the whole table
+	Late          int64 // of the expired: those that waited longer than Options.UpkeepSilence; Howdah tables only
+	Live, Budget  int64 // entries that have not expired, and their bytes as budgets count; caches only
 	RowBytes      int64 // what the rows occupy in the heap, headers included
 	Payload       int64 // average bytes of a payload as stored
 	Blocks        int64 // how many of the table were looked at, about
@@ -28,9 +30,15 @@ func (r *reader) samples() error {
 		}
 		blocks := max(1, t.HeapBytes/8192)
 		share := min(1, float64(sampleBlocks)/float64(blocks))
-		expired := "false"
+		expired, late, budget := "false", "false", "0"
 		if t.expiry != nil {
-			expired = t.expiry.past()
+			expired = t.removable("")
+		}
+		if t.known() {
+			late = t.removable(fmt.Sprintf(" - interval '%d s'", int(r.opts.UpkeepSilence.Seconds())))
+		}
+		if t.cache != nil {
+			budget = "octet_length(key) + octet_length(value) + 88"
 		}
 		inline := ""
 		for _, c := range t.columns {
@@ -41,10 +49,12 @@ func (r *reader) samples() error {
 		s := sample{Blocks: min(blocks, sampleBlocks)}
 		err := r.read(func(tx pgx.Tx) error {
 			return tx.QueryRow(r.ctx, fmt.Sprintf(`
-				SELECT count(*), count(*) FILTER (WHERE %s), coalesce(sum(%d%s), 0)::bigint, coalesce(avg(pg_column_size(%s)), 0)::bigint
-				FROM %s TABLESAMPLE SYSTEM (%g)`,
-				expired, rowOverhead, inline, pgx.Identifier{t.payload.Name}.Sanitize(), t.quoted, 100*share)).
-				Scan(&s.Rows, &s.Expired, &s.RowBytes, &s.Payload)
+				SELECT count(*), count(*) FILTER (WHERE %[1]s), count(*) FILTER (WHERE %[2]s), count(*) FILTER (WHERE NOT (%[1]s)),
+				       coalesce(sum(%[3]s) FILTER (WHERE NOT (%[1]s)), 0)::bigint,
+				       coalesce(sum(%[4]d%[5]s), 0)::bigint, coalesce(avg(pg_column_size(%[6]s)), 0)::bigint
+				FROM %[7]s TABLESAMPLE SYSTEM (%[8]g)`,
+				expired, late, budget, rowOverhead, inline, pgx.Identifier{t.payload.Name}.Sanitize(), t.quoted, 100*share)).
+				Scan(&s.Rows, &s.Expired, &s.Late, &s.Live, &s.Budget, &s.RowBytes, &s.Payload)
 		})
 		if reason, ok := skippable(err); ok {
 			r.db.skip("the rows of "+t.quoted, reason)
@@ -53,12 +63,26 @@ func (r *reader) samples() error {
 		if err != nil {
 			return err
 		}
-		for _, n := range []*int64{&s.Rows, &s.Expired, &s.RowBytes} {
+		for _, n := range []*int64{&s.Rows, &s.Expired, &s.Late, &s.Live, &s.Budget, &s.RowBytes} {
 			*n = int64(float64(*n) / share)
 		}
 		t.sample = &s
 	}
 	return nil
+}
+
+// removable is the condition that a row has expired, at a time before now that
+// is given as in " - interval '1 s'". A session that was ended is kept until it
+// would have expired anyway.
+func (t *table) removable(before string) string {
+	if !t.ours() {
+		return t.expiry.past()
+	}
+	condition := fmt.Sprintf("%s <= statement_timestamp()%s", quote(t.expiry.Name), before)
+	if t.sessions {
+		condition = fmt.Sprintf("%s AND (%s > '-infinity' OR absolute_expires_at <= statement_timestamp()%s)", condition, quote(t.expiry.Name), before)
+	}
+	return condition
 }
 
 // past is the condition that the time in a column has passed. Numbers are

@@ -22,6 +22,17 @@ type table struct {
 
 func (t *table) ours() bool { return t.Schema == "howdah" }
 
+// known tells whether it is a cache of howdah.cache, or the sessions.
+func (t *table) known() bool { return t.cache != nil || t.ours() && t.sessions }
+
+// upkept is the name by which upkeep knows it.
+func (t *table) upkept() string {
+	if t.cache != nil {
+		return t.cache.Name
+	}
+	return "howdah." + t.Name
+}
+
 // relation is what PostgreSQL knows of a table.
 type relation struct {
 	OID                               uint32
@@ -77,6 +88,7 @@ type cache struct {
 	MaxEntries       int64
 	Fillfactor       int
 	PrefixIndex      bool
+	Eviction         string
 }
 
 // The names by which hand-made tables are recognised.
@@ -87,6 +99,7 @@ var (
 	lastReadNames = regexp.MustCompile(`^(last_?(read|used|access|accessed|hit|seen)(_?(at|on|ts|time|timestamp))?|accessed_at|read_at)$`)
 	tableNames    = regexp.MustCompile(`(^|_)(cache|caches|cached|sessions?)(_|$|\d)|cache$|^cache`)
 	sessionNames  = regexp.MustCompile(`(^|_)(session|sessions|sess)(_|$)`)
+	sessionExpiry = regexp.MustCompile(`^idle_expires_at$`) // of Howdah's own
 	sessionKeys   = regexp.MustCompile(`^(sid|session|session_(id|key|token))$`)
 	expiryTypes   = []string{"timestamp with time zone", "timestamp without time zone", "date", "integer", "bigint", "numeric", "double precision"}
 )
@@ -107,6 +120,9 @@ func (t *table) recognise() bool {
 	t.lastRead = first(lastReadNames, expiryTypes...)
 	t.key = t.findKey()
 	if t.ours() {
+		if t.Name == "session" {
+			t.sessions, t.expiry = true, first(sessionExpiry)
+		}
 		return true
 	}
 	t.sessions = sessionNames.MatchString(plain(t.Name)) || t.key != nil && sessionKeys.MatchString(plain(t.key.Name))
@@ -152,7 +168,7 @@ const candidates = `
 	    WHERE c.relkind = 'r' AND c.relpersistence <> 't'
 	      AND NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = c.oid)
 	      AND n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema'
-	      AND CASE WHEN n.nspname = 'howdah' THEN c.relname LIKE 'cache\_%'
+	      AND CASE WHEN n.nspname = 'howdah' THEN c.relname LIKE 'cache\_%' OR c.relname = 'session'
 	               ELSE EXISTS (SELECT FROM pg_attribute AS a
 	                            WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attname ~* $1) END
 	      AND NOT EXISTS (SELECT FROM pg_depend AS d
@@ -248,7 +264,7 @@ func (r *reader) registry() error {
 		return nil
 	}
 	caches, err := rows[cache](r, "the table howdah.cache", `
-		SELECT name, durability, coalesce(max_bytes, 0), coalesce(max_entries, 0), fillfactor, prefix_index
+		SELECT name, durability, coalesce(max_bytes, 0), coalesce(max_entries, 0), fillfactor, prefix_index, eviction
 		FROM howdah.cache ORDER BY name`)
 	if err != nil {
 		return err
