@@ -11,7 +11,7 @@ import (
 
 // The copy that tests make restores as that of PostgreSQL's own program does.
 func TestPgBaseBackup(t *testing.T) {
-	s := pgtest.Own(t)
+	s := pgtest.Own(t, "fsync", "off")
 	run(t, s.URL(), "CREATE TABLE kept (n int); INSERT INTO kept VALUES (1); CREATE UNLOGGED TABLE lost (n int); INSERT INTO lost VALUES (1)")
 	for name, b := range map[string]*pgtest.Backup{"ours": s.Backup(), "pg_basebackup": s.PgBaseBackup()} {
 		t.Run(name, func(t *testing.T) {

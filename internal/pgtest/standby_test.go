@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// The servers of these tests do without fsync: it is slow, and nothing here
+// cuts the power.
+
 func run(t *testing.T, url, sql string) {
 	t.Helper()
 	conn := connect(t, url)
@@ -27,7 +30,7 @@ func count(t *testing.T, url string) int {
 }
 
 func TestStandby(t *testing.T) {
-	primary := pgtest.Own(t)
+	primary := pgtest.Own(t, "fsync", "off")
 	run(t, primary.URL(), "CREATE TABLE kept (n int); INSERT INTO kept VALUES (1); CREATE UNLOGGED TABLE lost (n int); INSERT INTO lost VALUES (1)")
 	standby := primary.Standby("one", "work_mem", "5MB")
 	require.NotEqual(t, primary.URL(), standby.URL())
@@ -65,7 +68,7 @@ func TestStandby(t *testing.T) {
 
 // A commit waits for a synchronous standby, and for no other.
 func TestSynchronous(t *testing.T) {
-	primary := pgtest.Own(t)
+	primary := pgtest.Own(t, "fsync", "off")
 	run(t, primary.URL(), "CREATE TABLE kept (n int)")
 	standby := primary.Standby("one")
 	primary.Synchronous(standby)
@@ -86,7 +89,7 @@ func TestSynchronous(t *testing.T) {
 }
 
 func TestPromotion(t *testing.T) {
-	primary := pgtest.Own(t)
+	primary := pgtest.Own(t, "fsync", "off")
 	run(t, primary.URL(), "CREATE TABLE kept (n int); CREATE UNLOGGED TABLE lost (n int); INSERT INTO lost VALUES (1)")
 	standby := primary.Standby("one")
 	primary.Synchronous(standby)
@@ -108,7 +111,7 @@ func TestPromotion(t *testing.T) {
 
 // Two servers change places in order.
 func TestSwitchover(t *testing.T) {
-	one := pgtest.Own(t)
+	one := pgtest.Own(t, "fsync", "off")
 	run(t, one.URL(), "CREATE TABLE kept (n int)")
 	two := one.Standby("two")
 	one.Stop("fast") // waits until the standby has everything
@@ -126,7 +129,7 @@ func TestSwitchover(t *testing.T) {
 }
 
 func TestBackup(t *testing.T) {
-	s := pgtest.Own(t)
+	s := pgtest.Own(t, "fsync", "off")
 	run(t, s.URL(), "CREATE TABLE kept (n int); INSERT INTO kept VALUES (1); CREATE UNLOGGED TABLE lost (n int); INSERT INTO lost VALUES (1)")
 	// Writes go on during the backup: the copy alone would be inconsistent.
 	ctx, stop := context.WithCancel(t.Context())
@@ -157,7 +160,7 @@ func TestBackup(t *testing.T) {
 }
 
 func TestKillBackend(t *testing.T) {
-	s := pgtest.Own(t)
+	s := pgtest.Own(t, "fsync", "off")
 	run(t, s.URL(), "CREATE TABLE kept (n int); INSERT INTO kept VALUES (1); CREATE UNLOGGED TABLE lost (n int); INSERT INTO lost VALUES (1)")
 	other := connect(t, s.URL())
 	s.KillBackend()

@@ -1,0 +1,373 @@
+package howdah_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// event is what happens to a server in the midst of writes.
+type event struct {
+	name    string
+	writing []string // the classes that are written; nil: all
+	// strike makes it happen and returns when a server serves again: the same
+	// one, the one that url names besides, or a copy whose URL it returns.
+	strike  func(t *testing.T, db *howdah.DB) (copyURL string)
+	url     func() string
+	emptied bool // UNLOGGED tables are
+	orderly bool // nothing that was acknowledged is lost
+	copied  bool // the copy is looked at
+
+	struck, served time.Time
+	flushed        time.Time // what was acknowledged before it is on disk when the event strikes
+}
+
+// classes are the caches of the matrix, by durability class.
+var classes = []string{"unlogged", "async", "sync"}
+
+// TestCrashMatrix strikes a server in every way there is while writers of all
+// classes are at work, and looks at each single write afterwards: what must
+// have survived, what may have, what must not have. It prints the table that
+// docs/operations.md shows.
+//
+// A killed process loses what is in its memory, not what it has written: that
+// is the kernel's. Only a loss of power would show what fsync is for, so these
+// servers do without, and start in a fraction of the time.
+func TestCrashMatrix(t *testing.T) {
+	server := pgtest.Own(t, "fsync", "off")
+	setUp := open(t, server.NewURL(), nil)
+	for _, class := range classes {
+		require.NoError(t, setUp.CreateCache(t.Context(), howdah.CacheConfig{Name: class, Durability: class}))
+	}
+	hosts := server.URL
+	down := func(stop func()) func(*testing.T, *howdah.DB) string {
+		return func(t *testing.T, db *howdah.DB) string {
+			stop()
+			away(t, db)
+			server.Start()
+			return ""
+		}
+	}
+	var standby *pgtest.Server
+	events := []*event{
+		{name: "restart", orderly: true, strike: down(func() { server.Stop("fast") })},
+		{name: "immediate stop", emptied: true, strike: down(func() { server.Stop("immediate") })},
+		{name: "kill -9 of the postmaster", emptied: true, strike: down(server.Kill)},
+		// Without commits of class sync, nobody flushes for class async.
+		{name: "the same, class async alone", writing: []string{"async"}, emptied: true, strike: down(server.Kill)},
+		{name: "kill -9 of a backend", emptied: true, strike: func(*testing.T, *howdah.DB) string {
+			server.KillBackend()
+			return ""
+		}},
+		{name: "base backup, restored", emptied: true, orderly: true, copied: true, strike: func(*testing.T, *howdah.DB) string {
+			return server.Backup().Restore().URL()
+		}},
+		{name: "promotion of a standby", emptied: true, url: func() string {
+			standby = server.Standby("standby")
+			server.Synchronous(standby)
+			return pgtest.Hosts(server, standby)
+		}, strike: func(t *testing.T, db *howdah.DB) string {
+			server.Kill()
+			away(t, db)
+			standby.Promote()
+			return ""
+		}},
+	}
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "event\tunlogged\tasync\tsync\tsessions\treset noticed\tpause of writes")
+	for _, e := range events {
+		t.Run(e.name, func(t *testing.T) {
+			url := hosts()
+			if e.url != nil {
+				url = e.url()
+			}
+			fmt.Fprintln(table, strings.Join(e.run(t, url), "\t"))
+		})
+	}
+	table.Flush()
+	t.Logf("what survived, on PostgreSQL %d:\n%s", server.Major(), text.String())
+}
+
+// away asserts that calls fail, and do not hang, while nobody serves.
+func away(t *testing.T, db *howdah.DB) {
+	t.Helper()
+	for _, class := range classes {
+		began := time.Now()
+		_, err := db.Cache(class).Get(t.Context(), "k")
+		require.Error(t, err)
+		require.NotErrorIs(t, err, howdah.ErrMiss, "it cannot know")
+		require.Error(t, db.Cache(class).Set(t.Context(), "k", nil, 0))
+		require.Less(t, time.Since(began), 2*slowest)
+	}
+	require.Error(t, db.Ping(t.Context()))
+}
+
+// run puts one event in the midst of writes and returns its row of the table.
+func (e *event) run(t *testing.T, url string) []string {
+	db, log := openLogged(t, url)
+	running(t, db)
+	eventually(t, "upkeep leads", func() bool { return db.Stats().Upkeep.Leader })
+	sessions := startSessions(t, db)
+	for _, class := range classes {
+		require.NoError(t, db.Cache(class).Set(t.Context(), "short-lived", []byte("v"), 50*time.Millisecond))
+		eventually(t, "expiry", func() bool { return misses(t, db, class, "short-lived") })
+	}
+
+	ledgers := make(map[string]*ledger)
+	for _, class := range classes {
+		ledgers[class] = &ledger{cache: class, writes: make(map[string][]write)}
+	}
+	writing := e.writing
+	if writing == nil {
+		writing = classes
+	}
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	for _, class := range writing {
+		for i := range 3 {
+			writers.Go(func() { ledgers[class].scribble(t, db, fmt.Sprintf("%s/%d", e.name, i), stop) })
+		}
+	}
+	await := func() {
+		t.Helper()
+		before := make(map[string]int64)
+		for _, class := range writing {
+			before[class] = ledgers[class].acks.Load()
+		}
+		for _, class := range writing {
+			eventually(t, "writes to cache "+class, func() bool { return ledgers[class].acks.Load() > before[class]+150 })
+		}
+	}
+	await()
+	// A commit of class sync flushes all that was committed before it.
+	e.flushed = time.Now()
+	require.NoError(t, db.Cache("sync").Set(t.Context(), "flush", nil, 0))
+	await()
+	e.struck = time.Now()
+	copyURL := e.strike(t, db)
+	e.served = time.Now()
+	await()
+	close(stop)
+	writers.Wait()
+
+	pause, back := longestPause(ledgers, e.struck)
+	if e.copied {
+		awaitWatch(t, db)
+		require.Zero(t, db.Stats().Upkeep.Resets, "the original has lost nothing")
+		db, log = openLogged(t, copyURL)
+		running(t, db)
+	}
+	noticed := e.awaitReset(t, db, log, back)
+
+	row := []string{e.name}
+	for _, class := range classes {
+		require.True(t, misses(t, db, class, "short-lived"), "what had expired came back")
+		s := ledgers[class].check(t, db, class, e)
+		if slices.Contains(writing, class) {
+			require.Greater(t, s.kept+s.lost, 40, "too few writes to judge by")
+		}
+		row = append(row, e.cell(t, class, s))
+	}
+	sessions.check(t, db)
+	return append(row, fmt.Sprintf("kept %d of %[1]d", len(sessions.live)), noticed, pause.Round(time.Millisecond).String())
+}
+
+// allows lists the states that a key may be in: after which of its writes, by
+// index, or absent.
+func (e *event) allows(class string, writes []write) []int {
+	allowed := []int{absent}
+	for i, w := range writes {
+		leaves := i
+		if w.removal {
+			leaves = absent
+		}
+		switch e.fate(class, w) {
+		case must:
+			allowed = []int{leaves}
+		case may:
+			allowed = append(allowed, leaves)
+		}
+	}
+	return allowed
+}
+
+type fate int
+
+const (
+	must fate = iota
+	may
+	mustNot
+)
+
+// fate is what the durability classes promise of one write.
+func (e *event) fate(class string, w write) fate {
+	before, after := w.answered.Before(e.struck), w.issued.After(e.served)
+	switch {
+	case w.outcome == refused, e.copied && after:
+		return mustNot
+	case e.copied && class == "unlogged":
+		return mustNot
+	case w.outcome == unknown, e.copied && !before:
+		return may
+	case after, e.orderly, class == "sync":
+		return must
+	case class == "unlogged" && before:
+		return mustNot
+	case class == "async" && before && w.answered.Before(e.flushed):
+		return must
+	default: // in the midst of the event, or not flushed yet
+		return may
+	}
+}
+
+// longestPause is how long the writers had to wait for the server, and when
+// it served again.
+func longestPause(ledgers map[string]*ledger, struck time.Time) (pause time.Duration, end time.Time) {
+	var answers []time.Time
+	for _, l := range ledgers {
+		for _, writes := range l.writes {
+			for _, w := range writes {
+				if w.outcome == acknowledged && w.answered.After(struck) {
+					answers = append(answers, w.answered)
+				}
+			}
+		}
+	}
+	slices.SortFunc(answers, time.Time.Compare)
+	last := struck
+	for _, at := range answers {
+		if at.Sub(last) > pause {
+			pause, end = at.Sub(last), at
+		}
+		last = at
+	}
+	return pause, end
+}
+
+// awaitReset awaits that upkeep has noticed, counted and logged that the
+// UNLOGGED caches are empty, or has looked and found them as they were.
+func (e *event) awaitReset(t *testing.T, db *howdah.DB, log *logBuffer, back time.Time) (noticed string) {
+	t.Helper()
+	if !e.emptied {
+		awaitWatch(t, db)
+		require.Zero(t, db.Stats().Upkeep.Resets)
+		return "none"
+	}
+	eventually(t, "the reset is counted", func() bool { return db.Stats().Upkeep.Resets == 1 })
+	eventually(t, "the reset is logged", func() bool {
+		return strings.Count(log.String(), "the UNLOGGED caches were empty after a crash") == 1
+	})
+	var after float64
+	require.NoError(t, db.Pool().QueryRow(t.Context(),
+		"SELECT extract(epoch FROM since - $1::timestamptz)::float8 FROM howdah.epoch WHERE epoch > 1", back).Scan(&after))
+	if e.copied {
+		return "yes"
+	}
+	return "after " + time.Duration(max(0, after)*float64(time.Second)).Round(time.Millisecond).String()
+}
+
+// awaitWatch awaits that the leader has looked once more.
+func awaitWatch(t *testing.T, db *howdah.DB) {
+	t.Helper()
+	var now time.Time
+	require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&now))
+	eventually(t, "upkeep looks again", func() bool {
+		var ok bool
+		err := db.Pool().QueryRow(t.Context(), "SELECT until - interval '5 seconds' > $1 FROM howdah.leader", now).Scan(&ok)
+		return err == nil && ok
+	})
+}
+
+// cell says what survived, and asserts what the class promises in sum.
+func (e *event) cell(t *testing.T, class string, s survived) string {
+	t.Helper()
+	switch {
+	case class == "unlogged" && e.emptied:
+		require.Zero(t, s.kept)
+		return "emptied"
+	case s.kept+s.lost == 0:
+		return "-"
+	case s.lost == 0:
+		return fmt.Sprintf("kept %d of %[1]d", s.kept)
+	default:
+		require.Equal(t, "async", class)
+		require.Less(t, s.span, slowest)
+		return fmt.Sprintf("kept %d of %d, lost the last %v", s.kept, s.kept+s.lost, s.span.Round(time.Millisecond))
+	}
+}
+
+func misses(t *testing.T, db *howdah.DB, class, key string) bool {
+	t.Helper()
+	_, err := db.Cache(class).Get(t.Context(), key)
+	return errors.Is(err, howdah.ErrMiss)
+}
+
+// sessionRows are sessions that were started, and some of them revoked, before
+// an event.
+type sessionRows struct{ live, revoked []string }
+
+func startSessions(t *testing.T, db *howdah.DB) (s sessionRows) {
+	t.Helper()
+	for i := range 20 {
+		var id string
+		require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT gen_random_uuid()::text").Scan(&id))
+		statement(t, db, "SELECT howdah.session_create($1, sha256($2), 'user', $2)", id, []byte(id))
+		if i%2 == 0 {
+			s.live = append(s.live, id)
+			continue
+		}
+		statement(t, db, "SELECT howdah.session_revoke($1)", id)
+		s.revoked = append(s.revoked, id)
+	}
+	return s
+}
+
+func (s sessionRows) check(t *testing.T, db *howdah.DB) {
+	t.Helper()
+	const get = "SELECT count(*) FROM howdah.session_get($1, sha256($2)) WHERE payload = $2"
+	for _, id := range s.live {
+		require.EqualValues(t, 1, number(t, db, get, id, []byte(id)))
+	}
+	for _, id := range s.revoked {
+		require.Zero(t, number(t, db, get, id, []byte(id)), "a revoked session came back")
+	}
+}
+
+// openLogged opens a database with the timeout that applications have, and
+// keeps what it logs.
+func openLogged(t *testing.T, url string) (*howdah.DB, *logBuffer) {
+	t.Helper()
+	log := new(logBuffer)
+	return open(t, url, &howdah.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), log
+}
+
+// logBuffer keeps what a logger writes.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
