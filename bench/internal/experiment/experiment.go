@@ -45,6 +45,7 @@ func All() []Experiment {
 		insertLatency(), keepalive(), fillfactor(), expiryIndex(), indexKind(),
 		columnTypes(), reapChunks(), durabilityParity(), bulkLoad(),
 		pgbenchWrite(), pgbenchRead(), ramTablespace(),
+		massExpiry(), neighbours(),
 	}
 }
 

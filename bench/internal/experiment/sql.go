@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,11 +50,16 @@ func (b *Bench) sqlURL(ctx context.Context) (string, error) {
 
 // withPool sets the size of a pool in a URL.
 func withPool(url string, size int) string {
+	return withParameter(url, "pool_max_conns", strconv.Itoa(size))
+}
+
+// withParameter adds a parameter to a URL.
+func withParameter(url, name, value string) string {
 	separator := "?"
 	if strings.Contains(url, "?") {
 		separator = "&"
 	}
-	return fmt.Sprintf("%s%spool_max_conns=%d", url, separator, size)
+	return url + separator + name + "=" + value
 }
 
 // run executes statements one after another. What only a superuser may do is

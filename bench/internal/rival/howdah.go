@@ -108,3 +108,6 @@ func (n Counts) CheckAllHits() error {
 	}
 	return nil
 }
+
+// Run does the upkeep until ctx ends.
+func (r *Howdah) Run(ctx context.Context) error { return r.db.Run(ctx) }
