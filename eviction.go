@@ -50,7 +50,8 @@ const firstRound = 500
 // pressure is how upkeep and the writers of one cache with a budget feel each
 // other: many writes call for a round, and where rounds evict, writers wait for
 // them a little rather than run away from the budget; Redis makes the writer
-// evict. Only writers of the process that leads are held.
+// evict. Each process feels its own writers, and does the rounds that they call
+// for: who leads does not know of them.
 type pressure struct {
 	wake chan<- struct{} // calls for a round
 
@@ -75,6 +76,7 @@ func (p *pressure) hold(ctx context.Context) {
 		if allow == 0 || p.rows.Load()-p.seen.Load() < allow {
 			return
 		}
+		p.call()
 		timer := time.NewTimer(holdStep)
 		select {
 		case <-timer.C:
@@ -92,33 +94,52 @@ func (p *pressure) written(n int) {
 		return
 	}
 	p.asked.Store(rows)
+	p.call()
+}
+
+// call calls for a round.
+func (p *pressure) call() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
 	}
 }
 
-// set takes what upkeep knows: the budget, how much of it was used, what the
-// cache holds, and whether to hold writers.
-func (p *pressure) set(b budget, share float64, entries, size int64, hold bool) {
-	budgetRows := b.maxEntries
+// expect takes what the budget of the cache is and what it holds, and returns
+// about how many rows the budget has room for: 0 without a budget.
+func (p *pressure) expect(b budget, entries, size int64) (rows int64) {
+	if !b.limited() {
+		p.every.Store(0)
+		p.allow.Store(0)
+		return 0
+	}
+	rows = b.maxEntries
 	if b.maxSize > 0 {
 		row := int64(512) // until the first estimate
 		if entries > 0 {
 			row = max(88, size/entries)
 		}
-		if rows := b.maxSize / row; budgetRows == 0 || rows < budgetRows {
-			budgetRows = rows
+		if n := b.maxSize / row; rows == 0 || n < rows {
+			rows = n
 		}
 	}
-	var every, allow int64
-	if b.limited() {
-		every = max(1, budgetRows/50) // 2 %
+	p.every.Store(max(1, rows/50)) // 2 %
+	return rows
+}
+
+// bound says how much may be written before the next round, by how much of
+// the budget the last one found used: half of what there is room for, for other
+// processes may write too. At the budget that is 2 %; beyond 102 % ever less, and
+// from 106 % on next to nothing. Where nothing had to go, what is written may well
+// replace what is there, and 7 % do no harm.
+func (p *pressure) bound(b budget, share float64, rows int64, evicting bool) {
+	if rows == 0 || b.policy == "noeviction" {
+		p.allow.Store(0)
+		return
 	}
-	if hold && b.limited() && b.policy != "noeviction" {
-		// What there is room for, if all of it were new, and 2 % more.
-		allow = max(1, int64((1.02-share)*float64(budgetRows)), budgetRows/50)
+	room := max((1-share)/2, 0.02*min(1, (1.06-share)/0.04))
+	if !evicting {
+		room = max(room, min(0.07, 1.02-share))
 	}
-	p.every.Store(every)
-	p.allow.Store(allow)
+	p.allow.Store(max(1, int64(room*float64(rows))))
 }

@@ -73,7 +73,7 @@ func (n *reads) take() (hashes []int64, counts []int32) {
 
 // applyBudgets tells the engines what upkeep saw: whose reads are to be
 // noted, and who is full. nil ends all noting.
-func (db *DB) applyBudgets(budgets map[string]budget, used map[string]Upkeep, leads bool) {
+func (db *DB) applyBudgets(budgets map[string]budget, used map[string]Upkeep) {
 	db.mu.RLock()
 	defer db.mu.RUnlock()
 	for name, e := range db.engines {
@@ -85,9 +85,7 @@ func (db *DB) applyBudgets(budgets map[string]budget, used map[string]Upkeep, le
 		case old == nil || old.policy != b.policy:
 			e.reads.Store(&reads{policy: b.policy, counts: make(map[int64]int32)})
 		}
-		if !leads { // who leads knows better
-			e.pressure.set(b, 0, used[name].Entries, used[name].Size, false)
-		}
+		e.pressure.expect(b, used[name].Entries, used[name].Size)
 		if budgets != nil && b.full != e.table.Load().full {
 			e.forget()
 		}
@@ -112,7 +110,16 @@ func (db *DB) press(r Upkeep, b budget, seen int64) {
 	defer db.mu.RUnlock()
 	if e := db.engines[r.Cache]; e != nil {
 		e.pressure.seen.Store(seen)
-		e.pressure.set(b, b.share(r), r.Entries, r.Size, true)
+		e.pressure.bound(b, b.share(r), e.pressure.expect(b, r.Entries, r.Size), r.Evicted > 0)
+	}
+}
+
+// releaseWriters lets all writers go on: nobody is there to wait for.
+func (db *DB) releaseWriters() {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	for _, e := range db.engines {
+		e.pressure.allow.Store(0)
 	}
 }
 

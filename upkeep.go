@@ -109,7 +109,8 @@ func (db *DB) unsynced(ctx context.Context, fn func(pgx.Tx) error) error {
 // Run does the upkeep until ctx ends, and then returns nil. A program that
 // serves caches or sessions runs it in a goroutine; of all processes on one database one
 // leads and does the rounds, and when it dies another takes over within
-// seconds. Every process notes for itself what its callers read.
+// seconds. A process whose callers write much to a cache with a budget does
+// rounds as well. Every process notes for itself what its callers read.
 //
 // It tells Options.Logger what goes wrong, and goes on. It returns ErrClosed
 // once the DB is closed.
@@ -124,6 +125,7 @@ func (db *DB) Run(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		case <-db.upkeep.wake:
+			u.called = true
 			u.nextRound = time.Time{}
 		}
 		if db.closed.Load() {
@@ -148,8 +150,9 @@ type upkeep struct {
 	budgets map[string]budget
 
 	pace      time.Duration
-	rounds    bool // it did a round since it leads
-	over      bool // a cache is over its budget
+	called    bool      // its writers call for a round, whoever leads
+	peeked    time.Time // the last round that it learnt of from others
+	over      bool      // a cache is over its budget
 	nextWatch time.Time
 	nextRound time.Time
 	nextFlush time.Time
@@ -177,6 +180,7 @@ func (u *upkeep) step(ctx context.Context) error {
 		u.nextWatch = now.Add(watchInterval)
 		if err := u.watch(ctx); err != nil {
 			u.leads = false
+			u.db.releaseWriters()
 			return err
 		}
 	}
@@ -186,19 +190,19 @@ func (u *upkeep) step(ctx context.Context) error {
 			return err
 		}
 	}
-	if !u.leads {
-		return nil
-	}
-	if !now.Before(u.nextRound) {
+	if !now.Before(u.nextRound) && (u.leads || u.called) {
 		rounds, err := u.round(ctx)
 		u.pace = u.next(rounds)
-		u.rounds = err == nil
 		u.nextRound = time.Now().Add(u.pace)
 		if err != nil {
+			u.db.releaseWriters()
 			return err
 		}
+		// Without a row somebody else was in a round. While a cache is over its
+		// budget, who was called goes on.
+		u.called = u.called && (len(rounds) == 0 || u.over)
 	}
-	if !now.Before(u.nextClean) {
+	if u.leads && !now.Before(u.nextClean) {
 		u.nextClean = now.Add(cleanInterval)
 		return u.clean(ctx)
 	}
@@ -209,7 +213,7 @@ func (u *upkeep) step(ctx context.Context) error {
 func (u *upkeep) wait(now time.Time) time.Duration {
 	next := u.nextWatch
 	for _, t := range []time.Time{u.nextFlush, u.nextRound} {
-		if t.Before(next) && (u.leads || t != u.nextRound) {
+		if t.Before(next) && (u.leads || u.called || t != u.nextRound) {
 			next = t
 		}
 	}
@@ -269,7 +273,7 @@ func (u *upkeep) watch(ctx context.Context) error {
 	}
 	u.epoch = epoch
 	u.budgets = budgets
-	u.db.applyBudgets(budgets, used, u.leads && u.rounds)
+	u.db.applyBudgets(budgets, used)
 	return nil
 }
 
@@ -283,6 +287,9 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 	rounds, err := u.db.Maintain(ctx, MaintainOptions{MaxTime: bound})
 	if err != nil {
 		return nil, err
+	}
+	if len(rounds) == 0 {
+		return nil, u.peek(ctx, written)
 	}
 	s := &u.db.upkeep
 	s.rounds.Add(1)
@@ -303,7 +310,7 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 			}
 		}
 	}
-	if len(rounds) > 0 && s.heldBack.Swap(held) != held {
+	if s.heldBack.Swap(held) != held {
 		if held {
 			u.db.opts.log().Warn("howdah: expiry is slowed down: a standby or a replication slot is far behind", "bound_bytes", u.db.opts.MaxReplicationLag)
 		} else {
@@ -311,6 +318,27 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 		}
 	}
 	return rounds, nil
+}
+
+// peek tells the writers what the last round found, whoever did it: somebody
+// else is in one now. That it has ever evicted is enough to know.
+func (u *upkeep) peek(ctx context.Context, written map[string]int64) error {
+	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
+	defer cancel()
+	rows, err := u.db.pool.Query(ctx, `
+		SELECT cache, entries, coalesce(bytes, 0), evicted, last_round
+		FROM howdah.upkeep
+		WHERE entries IS NOT NULL AND last_round > $1::timestamptz
+		ORDER BY last_round`, u.peeked)
+	if err != nil {
+		return failure(err, false, false)
+	}
+	var r Upkeep
+	_, err = pgx.ForEachRow(rows, []any{&r.Cache, &r.Entries, &r.Size, &r.Evicted, &u.peeked}, func() error {
+		u.db.press(r, u.budgets[r.Cache], written[r.Cache])
+		return nil
+	})
+	return failureOrNil(err)
 }
 
 // share is how much of its budget a cache uses.
@@ -351,6 +379,8 @@ func (u *upkeep) next(rounds []Upkeep) time.Duration {
 		return time.Millisecond
 	case backlog:
 		return max(5*time.Millisecond, 3*elapsed)
+	case len(rounds) == 0 && u.called:
+		return holdStep
 	case work, rounds == nil:
 		return min(bound, max(shortest, u.pace/2))
 	default:
@@ -380,7 +410,8 @@ func (u *upkeep) end(ctx context.Context) {
 	u.cleaner.Wait()
 	u.db.upkeep.leads.Store(false)
 	u.db.upkeep.heldBack.Store(false)
-	u.db.applyBudgets(nil, nil, false)
+	u.db.applyBudgets(nil, nil)
+	u.db.releaseWriters()
 	if u.db.closed.Load() {
 		return
 	}
