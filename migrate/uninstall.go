@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -16,6 +17,9 @@ type Object struct {
 	Name string // qualified and quoted, a function with its argument types
 	Ours bool   // made by this version of Howdah
 }
+
+// makesRelation finds what the migrations make.
+var makesRelation = regexp.MustCompile(`(?m)^CREATE (?:UNLOGGED )?(?:TABLE|VIEW) howdah\.(\w+)`)
 
 func (o Object) String() string { return o.Kind + " " + o.Name }
 
@@ -38,13 +42,18 @@ func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 	for _, f := range schema.Functions() {
 		signatures = append(signatures, f.Signature)
 	}
+	var relations []string
+	for _, m := range schema.Migrations() {
+		for _, made := range makesRelation.FindAllStringSubmatch(m.SQL, -1) {
+			relations = append(relations, made[1])
+		}
+	}
 	rows, err := conn.Query(ctx, `
 		SELECT o.type, o.identity,
 		       CASE d.classid
 		           WHEN 'pg_class'::regclass THEN
-		               o.type = 'view' AND o.name = 'sessions'
-		               OR o.type = 'table' AND (
-		                   o.name IN ('migration', 'meta', 'cache', 'runtime_role', 'upkeep', 'leader', 'epoch', 'beacon', 'session', 'session_hand')
+		               o.type IN ('table', 'view') AND (
+		                   o.name = ANY ($2::text[])
 		                   OR o.name IN (SELECT quote_ident('cache_' || c.name) FROM howdah.cache AS c))
 		           WHEN 'pg_proc'::regclass THEN
 		               d.objid IN (SELECT to_regprocedure(f.signature)::oid
@@ -55,7 +64,7 @@ func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 		WHERE d.refclassid = 'pg_namespace'::regclass
 		  AND d.refobjid = (SELECT oid FROM pg_namespace WHERE nspname = 'howdah')
 		  AND d.deptype = 'n'
-		ORDER BY o.type, o.identity`, signatures)
+		ORDER BY o.type, o.identity`, signatures, relations)
 	if err != nil {
 		return nil, err
 	}
