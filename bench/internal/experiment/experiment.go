@@ -41,10 +41,10 @@ func (e Experiment) Budget(quick bool) time.Duration {
 // All are the experiments in the order in which they are listed and run.
 func All() []Experiment {
 	return []Experiment{
-		library(), redisBenchmark(), lockedRow(), valueSizes(), processes(),
+		library(), redisBenchmark(), lockedRow(), valueSizes(), processes(), httpCache(), kvScale(), pgPool(),
 		insertLatency(), keepalive(), fillfactor(), expiryIndex(), indexKind(),
 		columnTypes(), reapChunks(), durabilityParity(), bulkLoad(),
-		pgbenchWrite(), pgbenchRead(), ramTablespace(),
+		identityCache(), autovacuum(), network(), spill(), pgbenchWrite(), pgbenchRead(), ramTablespace(),
 		massExpiry(), neighbours(),
 	}
 }
