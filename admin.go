@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,13 +56,9 @@ func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 			prefix_index => $8::boolean,
 			ttl_jitter   => $9::integer,
 			fillfactor   => coalesce(nullif($10::integer, 0), 85))`,
-		append(config.args(), config.Fillfactor)...)
+		config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL), config.MaxBytes, config.MaxEntries,
+		config.Eviction, config.PrefixIndex, config.TTLJitter, config.Fillfactor)
 	return schemaFailure(err)
-}
-
-func (config CacheConfig) args() []any {
-	return []any{config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL),
-		config.MaxBytes, config.MaxEntries, config.Eviction, config.PrefixIndex, config.TTLJitter}
 }
 
 // interval is a duration as a parameter; 0 is NULL.
@@ -72,24 +69,44 @@ func interval(d time.Duration) *time.Duration {
 	return &d
 }
 
-// AlterCache gives a cache the settings of config, all of them: read the
-// present ones with Caches first. Other processes know of it within seconds.
-// Changing Durability rewrites the table, and locks it meanwhile.
-func (db *DB) AlterCache(ctx context.Context, config CacheConfig) error {
+// AlterCache gives a cache the settings of config: all of them, or only those
+// that are named as howdah.alter_cache names them ("max_bytes"), and keeps the
+// others. It is one statement: of two at once neither undoes what the other did.
+// Other processes know of it within seconds. Changing Durability rewrites the
+// table, and locks it meanwhile. Errors: ErrCacheNotFound, ErrInvalidSetting,
+// ErrPermission.
+func (db *DB) AlterCache(ctx context.Context, config CacheConfig, only ...string) error {
+	settings := config.settings()
+	args, reset := []any{config.Name}, []string{}
+	for _, s := range settings {
+		value := s.value
+		switch {
+		case len(only) > 0 && !slices.Contains(only, s.name):
+			value = nil
+		case s.unset:
+			value = nil
+			reset = append(reset, s.name)
+		}
+		args = append(args, value)
+	}
+	for _, name := range only {
+		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
+			return fmt.Errorf("%w: there is no setting %q", ErrInvalidSetting, name)
+		}
+	}
 	_, err := db.pool.Exec(ctx, `
 		SELECT howdah.alter_cache(
 			name         => $1::text,
-			durability   => nullif($2::text, ''),
+			durability   => $2::text,
 			default_ttl  => $3::interval,
 			max_ttl      => $4::interval,
-			max_bytes    => nullif($5::bigint, 0),
-			max_entries  => nullif($6::bigint, 0),
-			eviction     => nullif($7::text, ''),
+			max_bytes    => $5::bigint,
+			max_entries  => $6::bigint,
+			eviction     => $7::text,
 			prefix_index => $8::boolean,
 			ttl_jitter   => $9::integer,
-			fillfactor   => nullif($10::integer, 0),
-			reset        => $11::text[])`,
-		append(config.args(), config.Fillfactor, config.unset())...)
+			fillfactor   => $10::integer,
+			reset        => $11::text[])`, append(args, reset)...)
 	if err == nil {
 		db.mu.RLock()
 		e := db.engines[config.Name]
@@ -101,23 +118,26 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig) error {
 	return schemaFailure(err)
 }
 
-// unset names the settings that config puts back to their defaults.
-func (config CacheConfig) unset() []string {
-	unset := []string{}
-	for name, zero := range map[string]bool{
-		"durability":  config.Durability == "",
-		"default_ttl": config.DefaultTTL == 0,
-		"max_ttl":     config.MaxTTL == 0,
-		"max_bytes":   config.MaxBytes == 0,
-		"max_entries": config.MaxEntries == 0,
-		"eviction":    config.Eviction == "",
-		"fillfactor":  config.Fillfactor == 0,
-	} {
-		if zero {
-			unset = append(unset, name)
-		}
+// setting is one field of a CacheConfig; unset: it is to be the default.
+type setting struct {
+	name  string
+	value any
+	unset bool
+}
+
+// settings are the fields but the name, in the order of AlterCache's statement.
+func (config CacheConfig) settings() []setting {
+	return []setting{
+		{"durability", config.Durability, config.Durability == ""},
+		{"default_ttl", interval(config.DefaultTTL), config.DefaultTTL == 0},
+		{"max_ttl", interval(config.MaxTTL), config.MaxTTL == 0},
+		{"max_bytes", config.MaxBytes, config.MaxBytes == 0},
+		{"max_entries", config.MaxEntries, config.MaxEntries == 0},
+		{"eviction", config.Eviction, config.Eviction == ""},
+		{"prefix_index", config.PrefixIndex, false},
+		{"ttl_jitter", config.TTLJitter, false},
+		{"fillfactor", config.Fillfactor, config.Fillfactor == 0},
 	}
-	return unset
 }
 
 // DropCache removes a cache with all it holds. Only the owner of the schema

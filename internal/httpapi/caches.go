@@ -162,23 +162,29 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 	if patch.Name != nil && string(patch.Name) != `"`+name+`"` {
 		return problemf(badRequest, "A cache cannot be renamed. Create another and drop this one.")
 	}
+	cache, given := jsonCache{Name: name}, []string(nil)
+	for setting, apply := range map[string]func() bool{
+		"durability":   func() bool { return patch.Durability.apply(&cache.Durability) },
+		"default_ttl":  func() bool { return patch.DefaultTTL.apply(&cache.DefaultTTL) },
+		"max_ttl":      func() bool { return patch.MaxTTL.apply(&cache.MaxTTL) },
+		"ttl_jitter":   func() bool { return patch.TTLJitter.apply(&cache.TTLJitter) },
+		"max_bytes":    func() bool { return patch.MaxBytes.apply(&cache.MaxBytes) },
+		"max_entries":  func() bool { return patch.MaxEntries.apply(&cache.MaxEntries) },
+		"eviction":     func() bool { return patch.Eviction.apply(&cache.Eviction) },
+		"fillfactor":   func() bool { return patch.Fillfactor.apply(&cache.Fillfactor) },
+		"prefix_index": func() bool { return patch.PrefixIndex.apply(&cache.PrefixIndex) },
+	} {
+		if apply() {
+			given = append(given, setting)
+		}
+	}
+	if len(given) > 0 {
+		if err := a.db.AlterCache(r.Context(), cache.config(), given...); err != nil {
+			return err
+		}
+	}
 	cache, err := a.find(r.Context(), name)
 	if err != nil {
-		return err
-	}
-	patch.Durability.apply(&cache.Durability)
-	patch.DefaultTTL.apply(&cache.DefaultTTL)
-	patch.MaxTTL.apply(&cache.MaxTTL)
-	patch.TTLJitter.apply(&cache.TTLJitter)
-	patch.MaxBytes.apply(&cache.MaxBytes)
-	patch.MaxEntries.apply(&cache.MaxEntries)
-	patch.Eviction.apply(&cache.Eviction)
-	patch.Fillfactor.apply(&cache.Fillfactor)
-	patch.PrefixIndex.apply(&cache.PrefixIndex)
-	if err := a.db.AlterCache(r.Context(), cache.config()); err != nil {
-		return err
-	}
-	if cache, err = a.find(r.Context(), name); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, cache)
@@ -196,10 +202,12 @@ func (o *optional[T]) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &o.value)
 }
 
-func (o optional[T]) apply(to *T) {
+// apply puts the value into a field, and says whether there is one.
+func (o optional[T]) apply(to *T) bool {
 	if o.given {
 		*to = o.value
 	}
+	return o.given
 }
 
 // dropCache removes a cache with all it holds.

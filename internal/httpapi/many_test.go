@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -165,10 +166,27 @@ func TestCaches(t *testing.T) {
 	c.json("PATCH", "/v1/caches/pages", `{"eviction":"random"}`).problem(t, 422, "invalid-setting")
 	c.json("PATCH", "/v1/caches/pages", `{"name":"sites"}`).problem(t, 400, "bad-request")
 	c.json("PATCH", "/v1/caches/absent", `{}`).problem(t, 404, "cache-not-found")
+	require.NotContains(t, c.json("PATCH", "/v1/caches/absent", `{"max_bytes":1}`).problem(t, 404, "cache-not-found").body, "SELECT", "the advice of another door")
 
 	c.do("DELETE", "/v1/caches/pages", "").want(t, 204)
 	c.do("DELETE", "/v1/caches/pages", "").problem(t, 404, "cache-not-found")
 	c.do("GET", "/v1/caches/pages", "").problem(t, 404, "cache-not-found")
 	c.do("GET", entryPath("pages", "k"), "").problem(t, 404, "cache-not-found")
 	c.do("GET", entryPath("No!", "k"), "").problem(t, 400, "invalid-cache-name")
+}
+
+// Two patches at once of different settings: both hold.
+func TestPatchesAtOnce(t *testing.T) {
+	c := serve(t, nil)
+	c.json("POST", "/v1/caches", `{"name":"pages"}`).want(t, 201)
+	for i := 1; i <= 50; i++ {
+		var both sync.WaitGroup
+		for _, setting := range []string{"max_bytes", "max_entries"} {
+			both.Go(func() {
+				c.json("PATCH", "/v1/caches/pages", fmt.Sprintf(`{%q:%d}`, setting, i))
+			})
+		}
+		both.Wait()
+		require.Contains(t, c.do("GET", "/v1/caches/pages", "").want(t, 200).body, fmt.Sprintf(`"max_bytes":%d,"max_entries":%[1]d`, i))
+	}
 }

@@ -99,8 +99,10 @@ func problemOf(err error) *problem {
 	for _, f := range failures {
 		if errors.Is(err, f.err) {
 			detail := sentence(err.Error())
-			if f.status >= http.StatusInternalServerError {
-				detail = f.title + "." // what is inside the server is for its log
+			if f.status >= http.StatusInternalServerError || f.err == howdah.ErrCacheNotFound {
+				// What is inside the server is for its log, and the advice of
+				// the library is for Go and SQL.
+				detail = f.title + "."
 			}
 			return &problem{f.kind, strings.TrimSpace(detail + " " + f.advice)}
 		}
