@@ -7,24 +7,20 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// read takes the rows of a statement's answer into the calls. The calls'
-// statuses begin as what no row means.
-func (r *request) read(rr *pgconn.ResultReader) error {
+// begin sets the calls' outcomes to what no row means.
+func (r *request) begin() {
 	for _, c := range r.calls {
-		r.begin(c)
+		r.beginCall(c)
 	}
-	for rr.NextRow() {
-		r.readRow(rr.Values())
-	}
-	_, err := rr.Close()
+}
+
+// end takes note that every row was read.
+func (r *request) end() {
 	if r.stmt == stmtSetVersion {
 		r.refuseIncomplete()
 	}
-	return err
 }
 
 // refuseIncomplete finds the calls of which class sync left a key out.
@@ -40,8 +36,7 @@ func (r *request) refuseIncomplete() {
 	}
 }
 
-// begin sets the outcome of a call for which no row comes back.
-func (r *request) begin(c *Call) {
+func (r *request) beginCall(c *Call) {
 	c.Result, c.Entries, c.Int, c.Count = Entry{}, nil, 0, 0
 	c.Status = StatusOK
 	switch r.stmt {

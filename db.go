@@ -32,7 +32,8 @@ type DB struct {
 	mu      sync.RWMutex
 	engines map[string]*engine
 
-	upkeep upkeepCounters
+	deadlines deadlines // of all flights
+	upkeep    upkeepCounters
 }
 
 // Open connects to a PostgreSQL URL or a key=value string, checks that the
@@ -77,7 +78,7 @@ func OpenPool(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*DB, erro
 }
 
 func open(ctx context.Context, pool *pgxpool.Pool, o Options) (*DB, error) {
-	db := &DB{pool: pool, opts: o, engines: make(map[string]*engine)}
+	db := &DB{pool: pool, opts: o, engines: make(map[string]*engine), deadlines: deadlines{timeout: o.Timeout}}
 	db.upkeep.wake = make(chan struct{}, 1)
 	mode := pool.Config().ConnConfig.DefaultQueryExecMode
 	db.named = o.Pooler == "" && (mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe)

@@ -131,9 +131,7 @@ func (e *engine) start(c *Call, done func(*Call)) {
 
 // connect gets a connection and sees to it that the cache's settings are not
 // older than tableRefresh.
-func (e *engine) connect(ctx context.Context, deadline time.Time) (*pgxpool.Conn, error) {
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
+func (e *engine) connect(ctx context.Context) (*pgxpool.Conn, error) {
 	conn, err := e.db.pool.Acquire(ctx)
 	if err != nil {
 		return nil, failure(err, false, false)
@@ -153,9 +151,9 @@ func (e *engine) connect(ctx context.Context, deadline time.Time) (*pgxpool.Conn
 
 // reconnect is connect after a connection was lost: the others in the pool
 // are no better, unless it is the application's.
-func (e *engine) reconnect(ctx context.Context, deadline time.Time) (*pgxpool.Conn, error) {
+func (e *engine) reconnect(ctx context.Context) (*pgxpool.Conn, error) {
 	if e.db.ownPool {
 		e.db.pool.Reset()
 	}
-	return e.connect(ctx, deadline)
+	return e.connect(ctx)
 }

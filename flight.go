@@ -16,21 +16,22 @@ import (
 // that carries them.
 type flight struct {
 	*coalesce.Flight
-	engine   *engine
-	ctx      context.Context
-	deadline time.Time
-	conn     *pgxpool.Conn
+	engine *engine
+	ctx    context.Context
+	bound  *bound
+	conn   *pgxpool.Conn
 }
 
 // run executes one flight of the coalescer. The connection comes first: while
 // it is waited for, the batch grows.
 func (e *engine) run(ctx context.Context, f *coalesce.Flight) {
-	fl := &flight{Flight: f, engine: e, ctx: ctx, deadline: time.Now().Add(e.db.opts.Timeout)}
+	fl := &flight{Flight: f, engine: e, ctx: ctx, bound: e.db.deadlines.begin(ctx)}
+	defer fl.bound.end()
 	if f.Kind() != coalesce.Read {
 		e.pressure.hold(ctx)
 	}
 	var err error
-	fl.conn, err = e.connect(ctx, fl.deadline)
+	fl.conn, err = e.connect(fl.bound)
 	defer func() {
 		if fl.conn != nil {
 			fl.conn.Release()
@@ -95,7 +96,7 @@ func (fl *flight) fly(requests []*request, step int) {
 	if err != nil && fl.Kind() == coalesce.Read && !isTimeout(err) && fl.ctx.Err() == nil {
 		// The connection had died before; a read may be asked again.
 		fl.conn.Release()
-		if fl.conn, err = fl.engine.reconnect(fl.ctx, fl.deadline); err == nil {
+		if fl.conn, err = fl.engine.reconnect(fl.bound); err == nil {
 			t, err = fl.trip(requests)
 		}
 	}
@@ -123,10 +124,12 @@ func (fl *flight) trip(requests []*request) (*trip, error) {
 		separate: true,
 		sent:     fl.Sent,
 	}
-	lift := within(fl.ctx, t.conn, fl.deadline)
+	if err := fl.bound.watch(t.conn.PgConn().Conn()); err != nil {
+		return t, err
+	}
 	err := t.run()
-	if !lift() && err == nil {
-		// The caller left in this very moment: the connection is spoilt.
+	if !fl.bound.release() && err == nil {
+		// It struck in this very moment: the connection is spoilt.
 		t.conn.Close(context.Background())
 	}
 	return t, err
