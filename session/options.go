@@ -92,6 +92,13 @@ type Options struct {
 	batch int // uses in one statement, maxBatch but in tests
 }
 
+// Validate says what New would find wrong, but for ReadURLs, which it does not
+// read.
+func (o Options) Validate() error {
+	_, err := o.withDefaults()
+	return err
+}
+
 // withDefaults validates and fills in. It accepts nil.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options

@@ -41,6 +41,8 @@ type standby struct {
 	behind atomic.Int64 // nanoseconds, at the last look
 
 	served, missed, stale, conflicts, failed atomic.Int64
+
+	looks, told int // by the one watcher
 }
 
 // newStandbys reads the URLs. It connects to nothing.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -62,37 +63,57 @@ func (m *Manager) logBeat(err error) {
 	m.opts.Logger.Info("session: the primary takes heartbeats again")
 }
 
-var errStale = errors.New("it is too far behind")
-
 // look asks a standby for the heartbeat that it shows. One that is not in use
 // is used again when it is less than half of the bound behind: at the bound
 // itself, every other answer would be too old.
 func (m *Manager) look(ctx context.Context, s *standby, timeout time.Duration) {
 	var beat int64
-	before := s.usable.Load()
 	err := s.read(ctx, timeout, []any{&beat}, `SELECT r.beat FROM howdah.session_reader AS r WHERE r.reader = $1::uuid`, m.standbys.beats.reader.String())
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		if ctx.Err() == nil {
-			s.usable.Store(false)
-		}
-	} else {
-		age := m.standbys.beats.age(beat)
-		s.behind.Store(int64(age))
-		if age == unknown {
-			s.behind.Store(-1)
-		}
-		switch {
-		case age > m.opts.MaxStaleness:
-			s.usable.Store(false)
-			err = errStale
-		case age <= m.opts.MaxStaleness/2:
-			s.usable.Store(true)
-		}
+	if ctx.Err() != nil {
+		return
 	}
-	switch after := s.usable.Load(); {
-	case after && !before:
-		m.opts.Logger.Info("session: reading from a standby", "standby", s.name)
-	case before && !after && ctx.Err() == nil:
-		m.opts.Logger.Warn("session: not reading from a standby for now", "standby", s.name, "error", err)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil // none of ours yet
+	}
+	age := m.standbys.beats.age(beat)
+	switch {
+	case err != nil:
+		age = unknown
+	case age > m.opts.MaxStaleness:
+		err = errStale
+	case age <= m.opts.MaxStaleness/2:
+		s.usable.Store(true)
+	}
+	if err != nil {
+		s.usable.Store(false)
+	}
+	s.behind.Store(int64(age))
+	if age == unknown {
+		s.behind.Store(-1)
+	}
+	s.tell(m.opts.Logger, err)
+}
+
+var errStale = errors.New("what it shows is too old, or not known to be recent")
+
+// tell logs when a standby comes into use and when it goes out of it. One has a
+// few looks to come into use at first.
+func (s *standby) tell(log *slog.Logger, err error) {
+	usable := s.usable.Load()
+	s.looks++
+	switch {
+	case usable && s.told != toldUsable:
+		s.told = toldUsable
+		log.Info("session: reading from a standby", "standby", s.name)
+	case !usable && (s.told == toldUsable || s.told == toldNothing && s.looks > beatsInBound):
+		s.told = toldUnusable
+		log.Warn("session: not reading from a standby for now", "standby", s.name, "error", err)
 	}
 }
+
+// What the log was told of a standby.
+const (
+	toldNothing = iota
+	toldUsable
+	toldUnusable
+)

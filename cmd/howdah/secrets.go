@@ -7,7 +7,7 @@ import (
 )
 
 // secretFlags are the flags whose values may hold a secret.
-var secretFlags = []string{"--password", "--token", "--session-token", "--database-url", "--server"}
+var secretFlags = []string{"--password", "--token", "--session-token", "--database-url", "--read-url", "--server"}
 
 // hideSecrets returns a copy of the command line and overwrites the secrets in
 // the original, so that ps and /proc do not show them for as long as the

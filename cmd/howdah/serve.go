@@ -30,6 +30,7 @@ func newServe() *cobra.Command {
 		timeout  = durationFlag(500 * time.Millisecond)
 		shutdown = durationFlag(10 * time.Second)
 		request  = sizeFlag(howdah.DefaultMaxValueBytes)
+		sessions = newSessionSettings()
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -67,6 +68,9 @@ it, the database must have been prepared with "howdah migrate", or be by
 			config.Timeout = time.Duration(timeout)
 			config.ShutdownTimeout = time.Duration(shutdown)
 			config.MaxRequestBytes = int(request)
+			if config.Sessions, err = sessions.options(); err != nil {
+				return err
+			}
 			config.Version = version()
 			if term.IsTerminal(int(os.Stderr.Fd())) {
 				config.Progress = os.Stderr
@@ -94,13 +98,14 @@ it, the database must have been prepared with "howdah migrate", or be by
 	f.StringVar(&config.TLSCert, "tls-cert", "", "certificate (PEM); with it both listeners speak TLS only")
 	f.StringVar(&config.TLSKey, "tls-key", "", "private key of --tls-cert (PEM)")
 	f.StringVar(&config.TLSClientCA, "tls-client-ca", "", "authority (PEM) whose certificate clients of both listeners must show")
-	f.IntVar(&config.MaxClients, "max-clients", 10000, "Redis connections at once")
+	f.IntVar(&config.MaxClients, "max-clients", 10000, "Redis connections at once; 0 is the default")
 	f.Var(&request, "max-request-bytes", "largest value, Redis argument and HTTP body")
 	f.Var(&idle, "idle-timeout", "close Redis connections that are silent for so long; 0 for never")
 	f.Var(&auth, "auth-timeout", "close Redis connections that do not give the password in time")
 	f.Var(&timeout, "timeout", "answer every request within this time, if with an error")
-	f.IntVar(&config.MaxConns, "max-conns", 8, "PostgreSQL connections at once")
+	f.IntVar(&config.MaxConns, "max-conns", 8, "PostgreSQL connections at once; 0 is the default")
 	f.StringVar(&config.Pooler, "pooler", "", `"transaction" if a pooler in transaction mode, such as pgbouncer, is in between`)
+	sessions.add(f)
 	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&logFormat, "log-format", "text", "text or json, on standard error")
 	f.Var(&shutdown, "shutdown-timeout", "how long a shutdown may take")

@@ -53,7 +53,7 @@ func noSession() error {
 // refused without asking the database.
 func (a *api) ofSession(serve func(http.ResponseWriter, *http.Request, session.Token) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		token, err := session.ParseToken(bearer(r))
+		token, err := a.sessions.ParseToken(bearer(r))
 		if err != nil {
 			return noSession()
 		}

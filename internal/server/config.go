@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/session"
 )
 
 // Config says what [Run] serves. The zero value of every field is its default.
@@ -38,6 +39,10 @@ type Config struct {
 	// sessions. "" means that nobody may. It is not to be the Token, and does
 	// not replace it: an address that is not loopback needs that as well.
 	SessionToken string
+
+	// Sessions are the options of the sessions that HTTP serves. Timeout and
+	// Logger are those of this Config.
+	Sessions session.Options
 
 	// AllowedHosts are host names that HTTP requests may be addressed to
 	// besides localhost and the listener's address; with a Token all are.
@@ -114,6 +119,8 @@ func (c *Config) complete() error {
 		return errors.New("--session-token and --token are the same: whoever may use the caches could be any user; make two tokens")
 	case c.SessionToken != "" && c.HTTPAddr == "":
 		return errors.New("--session-token is for HTTP, which is off: give --http-addr an address, or leave the token out")
+	case len(c.Sessions.ReadURLs) > 0 && c.HTTPAddr == "":
+		return errors.New("--read-url is for the sessions that HTTP serves, which is off: give --http-addr an address, or leave it out")
 	case c.MaxClients < 0:
 		return errors.New("--max-clients must not be negative")
 	case c.MaxRequestBytes < 0 || c.MaxRequestBytes > 512<<20:
@@ -126,9 +133,17 @@ func (c *Config) complete() error {
 		return fmt.Errorf("--pooler %q is unknown: use \"transaction\", or leave it out for a direct connection or a pooler in session mode", c.Pooler)
 	}
 	if c.DatabaseURL != "" {
-		if err := checkDatabaseURL(c.DatabaseURL); err != nil {
+		if err := checkDatabaseURL("--database-url", c.DatabaseURL); err != nil {
 			return err
 		}
+	}
+	for _, url := range c.Sessions.ReadURLs {
+		if err := checkDatabaseURL("--read-url", url); err != nil {
+			return err
+		}
+	}
+	if err := c.Sessions.Validate(); err != nil {
+		return err
 	}
 	if c.MaxClients == 0 {
 		c.MaxClients = 10000
@@ -156,13 +171,13 @@ func (c *Config) complete() error {
 
 // checkDatabaseURL finds what people mistake for a PostgreSQL URL. The error
 // never repeats the URL, which may hold a password.
-func checkDatabaseURL(text string) error {
+func checkDatabaseURL(flag, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Opaque != "" {
 		return nil // a key=value string, or one that the driver explains
 	}
 	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return fmt.Errorf("--database-url must begin with postgres://, not with %s://", u.Scheme)
+		return fmt.Errorf("%s must begin with postgres://, not with %s://", flag, u.Scheme)
 	}
 	return nil
 }

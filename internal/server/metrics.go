@@ -9,6 +9,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/redisapi"
+	"github.com/howdah/howdah/session"
 )
 
 // collector turns the counters that the parts keep themselves into metrics at
@@ -18,6 +19,8 @@ type collector struct {
 	engine  *redisapi.Engine // nil without a Redis listener
 	resp    *respServer      // nil likewise
 	version string
+
+	sessions *session.Manager // nil without an HTTP listener
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -80,6 +83,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
+	c.collectSessions(out)
 	stats := c.db.Stats()
 	for _, cache := range stats.Caches {
 		for _, verb := range cache.Verbs {

@@ -137,7 +137,9 @@ func (s *server) serveHTTP() error {
 		return nil
 	}
 	c := &s.config
-	manager, err := session.New(s.database.db, &session.Options{Timeout: c.Timeout, Logger: c.Logger})
+	options := c.Sessions
+	options.Timeout, options.Logger = c.Timeout, c.Logger
+	manager, err := session.New(s.database.db, &options)
 	if err != nil {
 		return err
 	}
@@ -152,7 +154,7 @@ func (s *server) serveHTTP() error {
 		MaxValueBytes: c.MaxRequestBytes,
 		Logger:        c.Logger,
 	})
-	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, resp: s.resp, version: c.Version})
+	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, resp: s.resp, version: c.Version, sessions: manager})
 	s.http = newHTTPServer(api, s.health, registry, c.Token, c.Logger)
 	s.work.Go(func() {
 		if err := s.http.Serve(s.httpListener); !errors.Is(err, http.ErrServerClosed) {

@@ -3,8 +3,11 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/session"
 )
 
 // call sends a request with a bearer token, and a JSON body if there is one.
@@ -85,4 +89,100 @@ func TestSessionTokenErrors(t *testing.T) {
 		c.DatabaseURL = "postgres://127.0.0.1:1/never"
 		require.ErrorContains(t, Run(t.Context(), c), want)
 	}
+}
+
+// TestSessionMetrics: what was done is counted, and neither a token nor an id
+// nor a user is in the metrics or in the log. A primary serves reads as well as
+// a standby.
+func TestSessionMetrics(t *testing.T) {
+	databaseURL := pgtest.New(t)
+	s := start(t, func(c *Config) {
+		c.DatabaseURL, c.SessionToken = databaseURL, "m4nage"
+		c.Timeout = 20 * time.Second
+		c.Sessions = session.Options{
+			ReadURLs: []string{databaseURL}, MaxStaleness: time.Second, UserLimit: 2,
+			FlushInterval: 10 * time.Millisecond, ExpireInterval: 10 * time.Millisecond,
+		}
+	})
+	made := make([]struct{ Token, ID string }, 2)
+	for i := range made {
+		status, body := s.call("POST", "/v1/sessions", "m4nage", `{"user":"ada.lovelace","payload":{"pin":"s3cret-pin"}}`)
+		require.Equal(t, 201, status, body)
+		require.NoError(t, json.Unmarshal([]byte(body), &made[i]))
+	}
+	status, body := s.call("POST", "/v1/sessions", "m4nage", `{"user":"ada.lovelace"}`)
+	require.Equal(t, 409, status, body)
+	conn, err := pgx.Connect(t.Context(), databaseURL)
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	metrics := func() string {
+		status, body := s.call("GET", "/metrics", "", "")
+		require.Equal(t, 200, status)
+		return body
+	}
+	value := func(name string) (v float64) {
+		for line := range strings.Lines(metrics()) {
+			if rest, ok := strings.CutPrefix(line, name+" "); ok {
+				v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+				require.NoError(t, err)
+				return v
+			}
+		}
+		return -1
+	}
+	await := func(name string, do func()) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); value(name) < 1; time.Sleep(time.Millisecond) {
+			require.True(t, time.Now().Before(deadline), "never: %s", name)
+			do()
+		}
+	}
+	read := func(want int, token string) func() {
+		return func() {
+			status, body := s.call("GET", "/v1/sessions/current", token, "")
+			require.Equal(t, want, status, body)
+		}
+	}
+	config, err := pgx.ParseConfig(databaseURL)
+	require.NoError(t, err)
+	standby := fmt.Sprintf("howdah_session_standby_reads_total{result=%%q,standby=%q}", net.JoinHostPort(config.Host, fmt.Sprint(config.Port)))
+	await(fmt.Sprintf(standby, "served"), read(200, made[0].Token))
+	await(`howdah_session_reads_total{result="found"}`, func() {})
+	await(`howdah_session_reads_total{result="malformed"}`, read(401, "nonsense"))
+	wrong := []byte(made[0].Token)
+	wrong[40] ^= 1
+	await(`howdah_session_reads_total{result="wrong_secret"}`, read(401, string(wrong)))
+	await(fmt.Sprintf(standby, "missed"), read(401, string(wrong)))
+	wrong[19] ^= 1 // within the id
+	await(`howdah_session_reads_total{result="unknown"}`, read(401, string(wrong)))
+	_, err = conn.Exec(t.Context(), "UPDATE howdah.session SET idle_expires_at = now() + interval '15 minutes' WHERE id = $1", made[0].ID)
+	require.NoError(t, err)
+	await(`howdah_session_uses_total{outcome="written"}`, read(200, made[0].Token))
+	await(`howdah_session_flushes_total`, func() {})
+	require.Positive(t, value("howdah_session_flush_seconds_total"))
+	_, err = conn.Exec(t.Context(), "ANALYZE howdah.session")
+	require.NoError(t, err)
+	await("howdah_sessions", func() {})
+	status, body = s.call("POST", "/v1/sessions/current/rotate", made[0].Token, "")
+	require.Equal(t, 200, status, body)
+	var next struct{ Token string }
+	require.NoError(t, json.Unmarshal([]byte(body), &next))
+	status, _ = s.call("DELETE", "/v1/sessions/"+made[1].ID, "m4nage", "")
+	require.Equal(t, 204, status)
+	for name, want := range map[string]float64{
+		"howdah_sessions_created_total": 2, "howdah_sessions_rotated_total": 1, "howdah_sessions_revoked_total": 1,
+	} {
+		require.Equal(t, want, value(name), name)
+	}
+	said := metrics()
+	require.NoError(t, s.stop())
+	for _, text := range []string{said, s.log.String()} {
+		for _, secret := range []string{
+			made[0].Token, made[0].Token[22:], made[1].Token[22:], next.Token[22:], string(wrong[22:]),
+			made[0].ID, made[1].ID, "ada.lovelace", "s3cret-pin", "m4nage", config.Password,
+		} {
+			require.NotContains(t, text, secret)
+		}
+	}
+	require.Contains(t, s.log.String(), "reading from a standby")
 }

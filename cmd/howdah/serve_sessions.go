@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/howdah/howdah/session"
+)
+
+// sessionSettings are the flags of "howdah serve" that tune its sessions. Their
+// defaults are those of the library, said here for the help text.
+type sessionSettings struct {
+	idle, lifetime, flush, staleness durationFlag
+	skip                             optionalDuration
+	payload                          sizeFlag
+	userLimit, missRate              int
+	revokeOldest                     bool
+	readURLs                         urlsFlag
+}
+
+func newSessionSettings() *sessionSettings {
+	return &sessionSettings{
+		idle:      durationFlag(30 * time.Minute),
+		lifetime:  durationFlag(7 * 24 * time.Hour),
+		flush:     durationFlag(30 * time.Second),
+		staleness: durationFlag(5 * time.Second),
+		payload:   64 << 10,
+		missRate:  500,
+	}
+}
+
+func (s *sessionSettings) add(f *pflag.FlagSet) {
+	f.Var(&s.idle, "session-idle-timeout", "sessions live at least so long after each use; 0 for their whole lifetime")
+	f.Var(&s.skip, "session-skip-window", "... and at most so much longer; 0 writes every use (default a third of --session-idle-timeout)")
+	f.Var(&s.lifetime, "session-lifetime", "sessions end so long after their start, however much they are used")
+	f.Var(&s.flush, "session-flush-interval", "write the uses of sessions so often, in one batch")
+	f.IntVar(&s.userLimit, "session-user-limit", 0, "live sessions of one user; 0 for any number")
+	f.BoolVar(&s.revokeOldest, "session-revoke-oldest", false, "at --session-user-limit revoke the oldest session, instead of refusing the new one")
+	f.Var(&s.payload, "session-max-payload", "largest payload of a session, at most 1MiB")
+	f.Var(&s.readURLs, "read-url", "standby of --database-url to read sessions from; give it again for each, or separate them by commas")
+	f.Var(&s.staleness, "session-max-staleness", "oldest answer of a standby that is believed")
+	f.IntVar(&s.missRate, "session-miss-rate", s.missRate, "tokens a second, unknown to a standby, that the primary is asked about")
+}
+
+// options are those of the library.
+func (s *sessionSettings) options() (session.Options, error) {
+	o := session.Options{
+		IdleTimeout: time.Duration(s.idle), SkipWindow: s.skip.value, Lifetime: time.Duration(s.lifetime),
+		FlushInterval: time.Duration(s.flush), MaxStaleness: time.Duration(s.staleness),
+		UserLimit: s.userLimit, RevokeOldest: s.revokeOldest,
+		MaxPayloadBytes: int(s.payload), MissRate: s.missRate, ReadURLs: s.readURLs,
+	}
+	if s.idle == 0 {
+		o.IdleTimeout = session.NoIdleTimeout
+	}
+	if s.skip.given && s.skip.value == 0 {
+		o.SkipWindow = session.NoSkip
+	}
+	// 0 is a default in the library, and a mistake here.
+	for _, f := range []struct {
+		flag  string
+		value time.Duration
+	}{{"lifetime", o.Lifetime}, {"flush-interval", o.FlushInterval}, {"max-staleness", o.MaxStaleness}, {"miss-rate", time.Duration(o.MissRate)}} {
+		if f.value <= 0 {
+			return o, usagef("--session-%s must be above zero", f.flag)
+		}
+	}
+	if o.RevokeOldest && o.UserLimit == 0 {
+		return o, usagef("--session-revoke-oldest is for --session-user-limit, which is not given")
+	}
+	if err := o.Validate(); err != nil {
+		return o, usageError{fmt.Errorf("%s", asFlags.Replace(err.Error()))}
+	}
+	return o, nil
+}
+
+// asFlags makes what the library says of its options a sentence about flags.
+var asFlags = strings.NewReplacer(
+	"session: ", "",
+	"Options.IdleTimeout", "--session-idle-timeout", "Options.SkipWindow", "--session-skip-window",
+	"Options.Lifetime", "--session-lifetime", "Options.FlushInterval", "--session-flush-interval",
+	"Options.MaxPayloadBytes", "--session-max-payload", "Options.UserLimit", "--session-user-limit",
+	"Options.MaxStaleness", "--session-max-staleness",
+)
+
+// optionalDuration is a duration whose 0 is not its default.
+type optionalDuration struct {
+	given bool
+	value time.Duration
+}
+
+func (d *optionalDuration) Type() string { return "duration" }
+
+func (d *optionalDuration) String() string {
+	if !d.given {
+		return ""
+	}
+	return d.value.String()
+}
+
+func (d *optionalDuration) Set(text string) error {
+	if err := (*durationFlag)(&d.value).Set(text); err != nil {
+		return err
+	}
+	d.given = true
+	return nil
+}
+
+// urlsFlag is a list of database URLs. A comma separates two of them only where
+// a new one begins: within one it separates hosts.
+type urlsFlag []string
+
+func (u *urlsFlag) Type() string   { return "urls" }
+func (u *urlsFlag) String() string { return "" } // they hold passwords
+
+func (u *urlsFlag) Set(text string) error {
+	for {
+		next := nextURL.FindStringIndex(text)
+		if next == nil {
+			*u = append(*u, strings.TrimSpace(text))
+			return nil
+		}
+		*u = append(*u, strings.TrimSpace(text[:next[0]]))
+		text = text[next[0]+1:]
+	}
+}
+
+var nextURL = regexp.MustCompile(`,\s*postgres(ql)?://`)
