@@ -123,3 +123,33 @@ func TestFencedPrimaryIsLeft(t *testing.T) {
 	close(stop)
 	<-done
 }
+
+// A primary that hangs answers nothing and closes nothing. Calls end by their
+// deadlines, and once a standby was promoted they find it.
+func TestHungPrimaryIsLeft(t *testing.T) {
+	primary := pgtest.Own(t, "fsync", "off")
+	kept(t, primary.NewURL())
+	standby := primary.Standby("standby")
+	db, err := howdah.Open(t.Context(), pgtest.Hosts(primary, standby), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	cache := db.Cache("kept")
+	require.NoError(t, cache.Set(t.Context(), "k", []byte("v"), 0))
+	standby.AwaitReplay(primary)
+	primary.Freeze()
+	frozen := time.Now()
+	for range 3 {
+		began := time.Now()
+		require.Error(t, cache.Set(t.Context(), "k", nil, 0))
+		require.Less(t, time.Since(began), slowest)
+	}
+	standby.Promote()
+	promoted := time.Now()
+	eventually(t, "reads", func() bool {
+		value, err := cache.Get(t.Context(), "k")
+		return err == nil && string(value) == "v"
+	})
+	require.NoError(t, cache.Set(t.Context(), "k", []byte("new"), 0))
+	t.Logf("served %v after the promotion, %v after the primary hung",
+		time.Since(promoted).Round(time.Millisecond), time.Since(frozen).Round(time.Millisecond))
+}

@@ -51,6 +51,12 @@ type write struct {
 	issued, answered time.Time
 }
 
+func (w write) String() string {
+	const clock = "05.000000"
+	told := map[outcome]string{acknowledged: "acknowledged", unknown: "outcome unknown", refused: "refused"}[w.outcome]
+	return fmt.Sprintf("{%s, %s at %s}", w.issued.Format(clock), told, w.answered.Format(clock))
+}
+
 // ledger notes what writers of one cache were told. A key has one writer.
 type ledger struct {
 	cache string
@@ -146,8 +152,8 @@ func (l *ledger) check(t *testing.T, db *howdah.DB, class string, e *event) surv
 			writes := l.writes[key]
 			holds := state(t, writes, calls[i])
 			if allowed := e.allows(class, writes); !slices.Contains(allowed, holds) {
-				t.Fatalf("%s, class %s: %s is as write %d left it (-1: absent), not as one of %v; the writes are %+v, the event lasted from %v to %v",
-					e.name, class, key, holds, allowed, writes, e.struck, e.served)
+				t.Fatalf("%s, class %s: %s is as write %d left it (-1: absent), not as one of %v; the writes are %v, the event lasted from %s to %s",
+					e.name, class, key, holds, allowed, writes, e.struck.Format("05.000000"), e.served.Format("05.000000"))
 			}
 			last := absent // of what was acknowledged before the event
 			for i, w := range writes {

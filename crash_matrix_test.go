@@ -1,10 +1,7 @@
 package howdah_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -257,40 +254,6 @@ func longestPause(ledgers map[string]*ledger, struck time.Time) (pause time.Dura
 	return pause, end
 }
 
-// awaitReset awaits that upkeep has noticed, counted and logged that the
-// UNLOGGED caches are empty, or has looked and found them as they were.
-func (e *event) awaitReset(t *testing.T, db *howdah.DB, log *logBuffer, back time.Time) (noticed string) {
-	t.Helper()
-	if !e.emptied {
-		awaitWatch(t, db)
-		require.Zero(t, db.Stats().Upkeep.Resets)
-		return "none"
-	}
-	eventually(t, "the reset is counted", func() bool { return db.Stats().Upkeep.Resets == 1 })
-	eventually(t, "the reset is logged", func() bool {
-		return strings.Count(log.String(), "the UNLOGGED caches were empty after a crash") == 1
-	})
-	var after float64
-	require.NoError(t, db.Pool().QueryRow(t.Context(),
-		"SELECT extract(epoch FROM since - $1::timestamptz)::float8 FROM howdah.epoch WHERE epoch > 1", back).Scan(&after))
-	if e.copied {
-		return "yes"
-	}
-	return "after " + time.Duration(max(0, after)*float64(time.Second)).Round(time.Millisecond).String()
-}
-
-// awaitWatch awaits that the leader has looked once more.
-func awaitWatch(t *testing.T, db *howdah.DB) {
-	t.Helper()
-	var now time.Time
-	require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&now))
-	eventually(t, "upkeep looks again", func() bool {
-		var ok bool
-		err := db.Pool().QueryRow(t.Context(), "SELECT until - interval '5 seconds' > $1 FROM howdah.leader", now).Scan(&ok)
-		return err == nil && ok
-	})
-}
-
 // cell says what survived, and asserts what the class promises in sum.
 func (e *event) cell(t *testing.T, class string, s survived) string {
 	t.Helper()
@@ -307,67 +270,4 @@ func (e *event) cell(t *testing.T, class string, s survived) string {
 		require.Less(t, s.span, slowest)
 		return fmt.Sprintf("kept %d of %d, lost the last %v", s.kept, s.kept+s.lost, s.span.Round(time.Millisecond))
 	}
-}
-
-func misses(t *testing.T, db *howdah.DB, class, key string) bool {
-	t.Helper()
-	_, err := db.Cache(class).Get(t.Context(), key)
-	return errors.Is(err, howdah.ErrMiss)
-}
-
-// sessionRows are sessions that were started, and some of them revoked, before
-// an event.
-type sessionRows struct{ live, revoked []string }
-
-func startSessions(t *testing.T, db *howdah.DB) (s sessionRows) {
-	t.Helper()
-	for i := range 20 {
-		var id string
-		require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT gen_random_uuid()::text").Scan(&id))
-		statement(t, db, "SELECT howdah.session_create($1, sha256($2), 'user', $2)", id, []byte(id))
-		if i%2 == 0 {
-			s.live = append(s.live, id)
-			continue
-		}
-		statement(t, db, "SELECT howdah.session_revoke($1)", id)
-		s.revoked = append(s.revoked, id)
-	}
-	return s
-}
-
-func (s sessionRows) check(t *testing.T, db *howdah.DB) {
-	t.Helper()
-	const get = "SELECT count(*) FROM howdah.session_get($1, sha256($2)) WHERE payload = $2"
-	for _, id := range s.live {
-		require.EqualValues(t, 1, number(t, db, get, id, []byte(id)))
-	}
-	for _, id := range s.revoked {
-		require.Zero(t, number(t, db, get, id, []byte(id)), "a revoked session came back")
-	}
-}
-
-// openLogged opens a database with the timeout that applications have, and
-// keeps what it logs.
-func openLogged(t *testing.T, url string) (*howdah.DB, *logBuffer) {
-	t.Helper()
-	log := new(logBuffer)
-	return open(t, url, &howdah.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), log
-}
-
-// logBuffer keeps what a logger writes.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -50,6 +50,37 @@ func (s *Server) KillBackend() {
 	})
 }
 
+// Freeze stops every process of the server where it is: as behind a cut
+// network, connections are neither answered nor closed, and new ones are
+// accepted by the kernel alone. Thaw lets them go on, and the end of the test
+// does.
+func (s *Server) Freeze() {
+	s.t.Helper()
+	s.t.Cleanup(s.Thaw)
+	if s.signal(syscall.SIGSTOP) == 0 {
+		s.t.Fatal("pgtest: no process of the server is found in /proc")
+	}
+}
+
+// Thaw ends Freeze.
+func (s *Server) Thaw() {
+	s.t.Helper()
+	s.signal(syscall.SIGCONT)
+}
+
+// signal sends a signal to all processes of the server and counts them.
+func (s *Server) signal(sig syscall.Signal) int {
+	s.t.Helper()
+	pids := processesIn(filepath.Join(s.dir, clusterName))
+	for _, pid := range pids {
+		// One may have ended meanwhile.
+		if err := syscall.Kill(pid, sig); err != nil && err != syscall.ESRCH {
+			s.t.Fatalf("pgtest: signal %v to process %d: %v", sig, pid, err)
+		}
+	}
+	return len(pids)
+}
+
 // processesIn lists the processes whose working directory is dir, which is
 // that of a postmaster and its children. Where there is no /proc it finds
 // none, and the next start waits until shared memory is free.
