@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/howdah/howdah/internal/pgurl"
 )
 
 // connectTimeout bounds what is done once, not once a call: connecting,
@@ -118,9 +118,9 @@ func (o *Options) withDefaults() (Options, error) {
 // statements. Behind a transaction pooler nothing may be set on a connection,
 // nor named on it.
 func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
-	dsn, pooler, err := splitPooler(dsn)
+	dsn, pooler, err := pgurl.SplitPooler(dsn)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("howdah: %w", err)
 	}
 	if pooler != "" {
 		o.Pooler = pooler
@@ -159,27 +159,4 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 	params["plan_cache_mode"] = "force_generic_plan"
 	params["jit"] = "off"
 	return config, nil
-}
-
-// splitPooler takes the parameter pooler, which pgx would send to the server,
-// out of a URL.
-func splitPooler(dsn string) (rest, pooler string, err error) {
-	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
-		return dsn, "", nil
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		return dsn, "", nil // several hosts with ports: pgx reads what net/url does not
-	}
-	q := u.Query()
-	pooler = q.Get("pooler")
-	if pooler != "" && pooler != "transaction" {
-		return "", "", fmt.Errorf("howdah: pooler=%s in the URL must be pooler=transaction, or be left out", pooler)
-	}
-	if !q.Has("pooler") {
-		return dsn, "", nil
-	}
-	q.Del("pooler")
-	u.RawQuery = q.Encode()
-	return u.String(), pooler, nil
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgurl"
 	"github.com/howdah/howdah/migrate"
 )
 
@@ -102,28 +102,15 @@ func (m *migration) run(ctx context.Context) error {
 
 // connect opens one connection that works behind every pooler.
 func connect(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
-	config, err := pgx.ParseConfig(withoutPooler(databaseURL))
+	config, err := pgurl.Config(databaseURL)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--database-url is not valid (want postgres://user@host:5432/database): %w", err)}
 	}
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, howdah.Unreachable(err)
 	}
 	return conn, nil
-}
-
-// withoutPooler removes pooler=..., which is ours, from a URL.
-func withoutPooler(databaseURL string) string {
-	u, err := url.Parse(databaseURL)
-	if err != nil || !u.Query().Has("pooler") {
-		return databaseURL
-	}
-	q := u.Query()
-	q.Del("pooler")
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 func (m *migration) up(ctx context.Context, conn *pgx.Conn) error {

@@ -37,6 +37,7 @@ var house = map[string]room{
 	"internal/coalesce": {leaf: true},
 	"internal/resp":     {leaf: true, stdlib: true},
 	"internal/embedded": {leaf: true},
+	"internal/pgurl":    {leaf: true},
 	"internal/arrows":   {leaf: true},
 
 	"schema":          {floor: ground},

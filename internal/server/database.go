@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/embedded"
+	"github.com/howdah/howdah/internal/pgurl"
 	"github.com/howdah/howdah/migrate"
 )
 
@@ -86,11 +86,10 @@ func (d *database) runUpkeep(c *Config) {
 // bringUpToDate migrates over a connection of its own, which works behind
 // every pooler.
 func bringUpToDate(ctx context.Context, databaseURL string, c *Config) error {
-	config, err := pgx.ParseConfig(withoutPooler(databaseURL))
+	config, err := pgurl.Config(databaseURL)
 	if err != nil {
 		return fmt.Errorf("the database URL is not valid (want postgres://user@host:5432/database): %w", err)
 	}
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return howdah.Unreachable(err)
@@ -104,18 +103,6 @@ func bringUpToDate(ctx context.Context, databaseURL string, c *Config) error {
 		c.Logger.Info("schema is up to date", "from", result.From, "to", result.To)
 	}
 	return nil
-}
-
-// withoutPooler removes pooler=..., which is ours, from a URL.
-func withoutPooler(databaseURL string) string {
-	u, err := url.Parse(databaseURL)
-	if err != nil || !u.Query().Has("pooler") {
-		return databaseURL
-	}
-	q := u.Query()
-	q.Del("pooler")
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 // explain adds what to do about an error of opening to what it says.
