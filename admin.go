@@ -72,10 +72,25 @@ func interval(d time.Duration) *time.Duration {
 // AlterCache gives a cache the settings of config: all of them, or only those
 // that are named as howdah.alter_cache names them ("max_bytes"), and keeps the
 // others. It is one statement: of two at once neither undoes what the other did.
-// Other processes know of it within seconds. Changing Durability rewrites the
-// table, and locks it meanwhile. Errors: ErrCacheNotFound, ErrInvalidSetting,
-// ErrPermission.
+// Other processes know of it within seconds.
+//
+// A change of Durability from or to "unlogged" rewrites the table, and locks it
+// for about a second for each hundred megabytes; AlterAndEmptyCache has nothing
+// to rewrite. The wait for the lock, in which all other users of the cache wait
+// too, ends after two seconds with ErrCacheInUse, and then nothing was changed.
+//
+// Errors: ErrCacheNotFound, ErrInvalidSetting, ErrPermission, ErrCacheInUse.
 func (db *DB) AlterCache(ctx context.Context, config CacheConfig, only ...string) error {
+	return db.alterCache(ctx, config, only, false)
+}
+
+// AlterAndEmptyCache is AlterCache for a cache that may lose its entries: it
+// removes them all, and its lock is short however large the cache was.
+func (db *DB) AlterAndEmptyCache(ctx context.Context, config CacheConfig, only ...string) error {
+	return db.alterCache(ctx, config, only, true)
+}
+
+func (db *DB) alterCache(ctx context.Context, config CacheConfig, only []string, empty bool) error {
 	settings := config.settings()
 	args, reset := []any{config.Name}, []string{}
 	for _, s := range settings {
@@ -106,7 +121,8 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, only ...string
 			prefix_index => $8::boolean,
 			ttl_jitter   => $9::integer,
 			fillfactor   => $10::integer,
-			reset        => $11::text[])`, append(args, reset)...)
+			reset        => $11::text[],
+			empty        => $12::boolean)`, append(args, reset, empty)...)
 	if err == nil {
 		db.mu.RLock()
 		e := db.engines[config.Name]
@@ -141,7 +157,8 @@ func (config CacheConfig) settings() []setting {
 }
 
 // DropCache removes a cache with all it holds. Only the owner of the schema
-// may. Errors: ErrCacheNotFound, ErrPermission.
+// may. It waits for transactions that use the cache for two seconds. Errors:
+// ErrCacheNotFound, ErrPermission, ErrCacheInUse.
 func (db *DB) DropCache(ctx context.Context, name string) error {
 	_, err := db.pool.Exec(ctx, `SELECT howdah.drop_cache($1::text)`, name)
 	return schemaFailure(err)
@@ -186,6 +203,9 @@ var schemaErrors = map[string]error{
 	"HW009": ErrInvalidTTL,
 	"HW010": ErrCollision,
 	"HW011": ErrOutOfMemory,
+	// With a hint, these are ours too.
+	"42501": ErrPermission,
+	"55P03": ErrCacheInUse,
 }
 
 // schemaFailure turns an error of one of our functions into one of ours, with
@@ -193,7 +213,7 @@ var schemaErrors = map[string]error{
 func schemaFailure(err error) error {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
-		if sentinel, ok := schemaErrors[pgErr.Code]; ok {
+		if sentinel, ok := schemaErrors[pgErr.Code]; ok && pgErr.Hint != "" {
 			return fmt.Errorf("%w: %s %s", sentinel, pgErr.Message, pgErr.Hint)
 		}
 	}

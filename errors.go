@@ -52,6 +52,10 @@ var (
 	// setting that the database refused.
 	ErrInvalidSetting = errors.New("howdah: invalid cache setting")
 
+	// ErrCacheInUse says that AlterCache or DropCache waited in vain for a
+	// transaction that uses the cache. Nothing was changed.
+	ErrCacheInUse = errors.New("howdah: cache in use")
+
 	// ErrCollision says that another live key holds the slot of this key's
 	// 63-bit hash, in a cache of class sync, which never evicts for that.
 	// The chance is about n/2^63 for each new key of n.

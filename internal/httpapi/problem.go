@@ -63,6 +63,7 @@ var failures = []struct {
 	{howdah.ErrInvalidTTL, invalidTTL, "Give a positive Go duration such as 10m, seconds such as 600, or none."},
 	{howdah.ErrInvalidName, kind{"invalid-cache-name", http.StatusBadRequest, "The cache name is not valid"}, ""},
 	{howdah.ErrInvalidSetting, kind{"invalid-setting", http.StatusUnprocessableEntity, "The database refused a setting"}, ""},
+	{howdah.ErrCacheInUse, kind{"cache-in-use", http.StatusConflict, "A transaction uses the cache"}, ""},
 	{howdah.ErrOutOfMemory, kind{"out-of-memory", http.StatusInsufficientStorage, "The cache is full and evicts nothing"}, "Delete entries, raise the cache's budget, or choose an eviction policy."},
 	{session.ErrUserLimit, kind{"user-limit", http.StatusConflict, "The user has too many sessions"}, "Revoke one first."},
 	{session.ErrInvalidUser, kind{"invalid-user", http.StatusBadRequest, "The user id is not valid"}, ""},

@@ -32,6 +32,7 @@ DECLARE
     setting text;
     before  howdah.cache;
     after   howdah.cache;
+    rewrite boolean;  -- the class changes between a table that is logged and one that is not
 BEGIN
     PERFORM howdah._check_name(name);
     PERFORM howdah._check_admin();
@@ -53,6 +54,21 @@ BEGIN
         given || (SELECT coalesce(jsonb_object_agg(d.key, d.value), '{}')
                   FROM jsonb_each(initial) AS d WHERE d.key = ANY (reset)));
     PERFORM howdah._check_settings(after);
+    rewrite := (after.durability = 'unlogged') <> (before.durability = 'unlogged');
+
+    -- Once, and the strongest that is needed.
+    BEGIN
+        EXECUTE format('LOCK TABLE %s IN %s MODE', tbl, CASE
+            WHEN empty OR rewrite OR before.prefix_index AND NOT after.prefix_index THEN 'ACCESS EXCLUSIVE'
+            WHEN after.prefix_index AND NOT before.prefix_index THEN 'SHARE'
+            WHEN after.fillfactor <> before.fillfactor THEN 'SHARE UPDATE EXCLUSIVE'
+            ELSE 'ACCESS SHARE' END);
+    EXCEPTION
+        WHEN lock_not_available THEN
+            RAISE EXCEPTION 'Cache % is in use, and nothing was changed.', quote_literal(name)
+                USING ERRCODE = 'lock_not_available',
+                      HINT = 'A transaction has held its table for 2 s: try again, or find it in pg_locks and end it.';
+    END;
 
     UPDATE howdah.cache AS c
     SET durability = after.durability, default_ttl = after.default_ttl, max_ttl = after.max_ttl,
@@ -68,7 +84,7 @@ BEGIN
     IF after.fillfactor <> before.fillfactor THEN
         EXECUTE format('ALTER TABLE %s SET (fillfactor = %s)', tbl, after.fillfactor);
     END IF;
-    IF (after.durability = 'unlogged') <> (before.durability = 'unlogged') THEN
+    IF rewrite THEN
         EXECUTE format('ALTER TABLE %s SET %s', tbl,
                        CASE after.durability WHEN 'unlogged' THEN 'UNLOGGED' ELSE 'LOGGED' END);
     END IF;
@@ -86,9 +102,10 @@ hold for later writes; entries keep their expiry.
 
 A change between unlogged and the other classes rewrites the table, and a new
 prefix index reads it all: the cache is locked as long as that takes, about a
-second for each hundred megabytes. Any wait for that lock, in which other
+second for each hundred megabytes. The wait for that lock, in which other
 users of the cache wait too, ends after 2 s with 55P03 and no change. With
-empty => true there is nothing to rewrite and the lock is short.
+empty => true there is nothing to rewrite and the lock is short. No write that was
+acknowledged before or meanwhile is lost, but by empty.
 
 name: the cache.
 durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor,

@@ -17,7 +17,14 @@ BEGIN
             USING ERRCODE = 'HW001', HINT = 'SELECT name FROM howdah.caches() lists the caches.';
     END IF;
     DELETE FROM howdah.upkeep AS u WHERE u.cache = drop_cache.name;
-    EXECUTE format('DROP TABLE IF EXISTS howdah.%I', 'cache_' || name);
+    BEGIN
+        EXECUTE format('DROP TABLE IF EXISTS howdah.%I', 'cache_' || name);
+    EXCEPTION
+        WHEN lock_not_available THEN
+            RAISE EXCEPTION 'Cache % is in use, and was not dropped.', quote_literal(name)
+                USING ERRCODE = 'lock_not_available',
+                      HINT = 'A transaction has held its table for 2 s: try again, or find it in pg_locks and end it.';
+    END;
     RETURN true;
 END
 $$;

@@ -1,0 +1,138 @@
+package howdah_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// writing counts up keys of a cache until stop, which checks that each holds
+// what was acknowledged last, unless emptied. Who meets the lock of the table is
+// told that nothing was written, and tries again.
+func writing(t *testing.T, cache *howdah.Cache) (acknowledged *atomic.Int64, stop func(emptied bool)) {
+	t.Helper()
+	const keys = 8
+	var done atomic.Bool
+	var writers sync.WaitGroup
+	last := make([]int, keys)
+	acknowledged = new(atomic.Int64)
+	for k := range keys {
+		writers.Go(func() {
+			for i := 1; !done.Load(); i++ {
+				switch err := cache.Set(context.Background(), fmt.Sprint("counter:", k), []byte(strconv.Itoa(i)), 0); {
+				case err == nil:
+					last[k] = i
+					acknowledged.Add(1)
+				case !errors.Is(err, howdah.ErrTimeout) || errors.Is(err, howdah.ErrUnknownOutcome):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	return acknowledged, func(emptied bool) {
+		t.Helper()
+		done.Store(true)
+		writers.Wait()
+		for k, want := range last {
+			value, err := cache.Get(t.Context(), fmt.Sprint("counter:", k))
+			if emptied && err == howdah.ErrMiss {
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, strconv.Itoa(want), string(value))
+		}
+	}
+}
+
+// A live cache changes its class under its writers, and what was acknowledged
+// stays. A transaction that holds the table makes the
+// change give up after its bound, with nothing done.
+func TestClassChangeOfALiveCache(t *testing.T) {
+	db := open(t, pgtest.New(t), patient)
+	ctx := t.Context()
+	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "c", DefaultTTL: time.Hour}))
+	fill(t, db, "c", 20_000, "'infinity'")
+	cache := db.Cache("c")
+	class := func() (class, table string) {
+		t.Helper()
+		require.NoError(t, db.Pool().QueryRow(ctx, `
+			SELECT c.durability, t.relpersistence::text FROM howdah.cache AS c
+			JOIN pg_class AS t ON t.oid = 'howdah.cache_c'::regclass WHERE c.name = 'c'`).Scan(&class, &table))
+		return class, table
+	}
+	config := howdah.CacheConfig{Name: "c", Durability: "sync", DefaultTTL: time.Hour}
+
+	t.Run("in use", func(t *testing.T) {
+		acknowledged, stop := writing(t, cache)
+		tx, err := db.Pool().Begin(ctx)
+		require.NoError(t, err)
+		defer tx.Rollback(context.Background())
+		_, err = tx.Exec(ctx, "SELECT FROM howdah.cache_c LIMIT 1")
+		require.NoError(t, err)
+		for name, change := range map[string]func() error{
+			"Go":           func() error { return db.AlterCache(ctx, config) },
+			"Go, emptying": func() error { return db.AlterAndEmptyCache(ctx, config) },
+			"drop":         func() error { return db.DropCache(ctx, "c") },
+		} {
+			began := time.Now()
+			err = change()
+			require.ErrorIs(t, err, howdah.ErrCacheInUse, name)
+			require.ErrorContains(t, err, "pg_locks", name)
+			require.GreaterOrEqual(t, time.Since(began), 2*time.Second, name)
+			require.Less(t, time.Since(began), 12*time.Second, name)
+		}
+		_, err = db.Pool().Exec(ctx, "SELECT howdah.alter_cache('c', durability => 'async', fillfactor => 50, max_entries => 5)")
+		require.ErrorContains(t, err, "55P03")
+		require.ErrorContains(t, err, "nothing was changed")
+		got, table := class()
+		require.Equal(t, "unlogged u", got+" "+table)
+		require.Zero(t, number(t, db, "SELECT count(*) FROM howdah.cache WHERE fillfactor = 50 OR max_entries = 5"))
+		before := acknowledged.Load()
+		eventually(t, "writes go on", func() bool { return acknowledged.Load() > before+100 })
+		stop(false)
+		require.GreaterOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_c"), int64(20_000))
+
+		// What needs no lock of the table does not wait.
+		statement(t, db, "SELECT howdah.alter_cache('c', max_ttl => '1 day')")
+		statement(t, db, "SELECT howdah.alter_cache('c', reset => '{max_ttl}')")
+	})
+
+	t.Run("rewritten", func(t *testing.T) {
+		for _, step := range []struct{ class, table string }{{"sync", "p"}, {"unlogged", "u"}, {"async", "p"}, {"sync", "p"}, {"unlogged", "u"}} {
+			acknowledged, stop := writing(t, cache)
+			eventually(t, "writes", func() bool { return acknowledged.Load() > 50 })
+			config.Durability = step.class
+			require.NoError(t, db.AlterCache(ctx, config))
+			before := acknowledged.Load()
+			eventually(t, "writes go on", func() bool { return acknowledged.Load() > before+100 })
+			stop(false)
+			got, table := class()
+			require.Equal(t, step.class+" "+step.table, got+" "+table)
+			require.EqualValues(t, 20_008, number(t, db, "SELECT count(*) FROM howdah.cache_c"))
+		}
+	})
+
+	t.Run("emptied", func(t *testing.T) {
+		acknowledged, stop := writing(t, cache)
+		eventually(t, "writes", func() bool { return acknowledged.Load() > 50 })
+		config.Durability = "sync"
+		require.NoError(t, db.AlterAndEmptyCache(ctx, config))
+		before := acknowledged.Load()
+		eventually(t, "writes go on", func() bool { return acknowledged.Load() > before+100 })
+		stop(true)
+		got, table := class()
+		require.Equal(t, "sync p", got+" "+table)
+		require.LessOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_c"), int64(8))
+	})
+}
