@@ -150,7 +150,25 @@ func TestJudgePinned(t *testing.T) {
 	for _, l := range Judge(twoRuns()) {
 		text += l.String() + "\n"
 	}
-	for _, want := range []string{"3.00 (goal ≤ 2: missed)", "dead rows as few as before, after the release", " 35 s, " + ControlName + " not by the end"} {
+	for _, want := range []string{"3.00, " + ControlName + " 3.00", "dead rows within 1.5 of before, after the release", " 35 s, " + ControlName + " not by the end"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+func TestJudgeChurn(t *testing.T) {
+	r := twoRuns()
+	r.Soak = Churn
+	r.Runs[0].Windows[2].Latency = map[string]Percentiles{"reads": {P99: 4}, "sets": {P99: 1}}
+	text := ""
+	for _, l := range Judge(r) {
+		text += l.String() + "\n"
+	}
+	for _, want := range []string{
+		"3.00 (goal ≤ 2: missed)", "99.0 % (goal ≤ 110 %: reached)", "2.00 (goal ≤ 1.5: missed)", "0.50 (goal ≤ 1.5: reached)",
+		"4.00 ms (goal ≤ that of the " + ControlName + ": missed)", "1.00 ms (goal ≤ that of the " + ControlName + ": reached)",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
