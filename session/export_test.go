@@ -1,7 +1,24 @@
 package session
 
-// InBatchesOf makes flushes touch at most n sessions in one statement.
-func (o Options) InBatchesOf(n int) Options {
-	o.batch = n
-	return o
+import (
+	"context"
+	"time"
+)
+
+const MaxBatch = maxBatch
+
+// Used notes uses that the rows do not cover, as Get does.
+func (m *Manager) Used(ids ...ID) {
+	for _, id := range ids {
+		m.used(context.Background(), id, 24*time.Hour)
+	}
+}
+
+// Keep is Used where nobody runs.
+func (m *Manager) Keep(ids ...ID) {
+	last := make(map[ID]time.Time, len(ids))
+	for _, id := range ids {
+		last[id] = time.Now()
+	}
+	m.keep(ids, last)
 }

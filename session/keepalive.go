@@ -81,7 +81,7 @@ func (m *Manager) Flush(ctx context.Context) error {
 	slices.SortFunc(ids, func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
 
 	var errs []error
-	for chunk := range slices.Chunk(ids, m.opts.batch) {
+	for chunk := range slices.Chunk(ids, maxBatch) {
 		ages := make([]time.Duration, len(chunk))
 		for i, id := range chunk {
 			ages[i] = time.Since(last[id])

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -253,6 +254,53 @@ func TestFlushMeetsLockedAndEndedSessions(t *testing.T) {
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.NoError(t, m.Flush(t.Context()))
 	about(t, 40*time.Minute, left(t, pool, held.ID))
+}
+
+// numbered is an id of version 7 by hand.
+func numbered(t *testing.T, i int) session.ID {
+	t.Helper()
+	id, err := session.ParseID(fmt.Sprintf("01990000-0000-7000-8000-%012x", i))
+	require.NoError(t, err)
+	return id
+}
+
+// More uses than one statement takes: all are written.
+func TestFlushOfMoreThanOneStatement(t *testing.T) {
+	m, pool := open(t, byHand)
+	run(t, pool, `
+		INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at, idle_seconds, skip_seconds)
+		SELECT ('01990000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, sha256('x'),
+		       statement_timestamp() + interval '20 minutes', statement_timestamp() + interval '7 days', 1800, 600
+		FROM generate_series(0, $1::integer) AS i`, session.MaxBatch)
+	ids := make([]session.ID, session.MaxBatch+1)
+	for i := range ids {
+		ids[i] = numbered(t, i)
+	}
+	m.Keep(ids...)
+	require.NoError(t, m.Flush(t.Context()))
+	require.Equal(t, len(ids), one[int](t, pool,
+		"SELECT count(*) FROM howdah.session WHERE idle_expires_at > statement_timestamp() + interval '30 minutes'"))
+	require.EqualValues(t, len(ids), m.Stats().Touched)
+	require.EqualValues(t, 1, m.Stats().Flushes)
+	require.Zero(t, m.Stats().Waiting)
+}
+
+// A full batch does not wait for the interval.
+func TestFullBatchIsWrittenAtOnce(t *testing.T) {
+	m, pool := open(t, byHand)
+	s := create(t, m, session.Start{})
+	running(t, m)
+	eventually(t, "Run has begun", func() bool { m.Used(numbered(t, 0)); return m.Stats().Waiting == 1 })
+	age(t, pool, s.ID, 15*time.Minute)
+	get(t, m, s.Token())
+	for i := range session.MaxBatch - 2 {
+		m.Used(numbered(t, i)) // of sessions that have ended
+	}
+	require.Equal(t, session.MaxBatch-1, m.Stats().Waiting)
+	about(t, 25*time.Minute, left(t, pool, s.ID))
+	m.Used(numbered(t, session.MaxBatch))
+	eventually(t, "it is written", func() bool { return left(t, pool, s.ID) > 39*time.Minute })
+	eventually(t, "with all others", func() bool { return m.Stats().Skipped == session.MaxBatch-1 })
 }
 
 // updates is what PostgreSQL counted. It counts late: the backends of a closed

@@ -88,8 +88,6 @@ type Options struct {
 	// Logger hears of what goes wrong where no caller is to be told. No secret
 	// gets there. Default: nobody.
 	Logger *slog.Logger
-
-	batch int // uses in one statement, maxBatch but in tests
 }
 
 // Validate says what New would find wrong, but for ReadURLs, which it does not
@@ -141,9 +139,6 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if out.MissRate < 1 {
 		return out, fmt.Errorf("session: Options.MissRate is %d; it must be at least 1", out.MissRate)
-	}
-	if out.batch == 0 {
-		out.batch = maxBatch
 	}
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)

@@ -159,6 +159,19 @@ func TestSecretIsNowhere(t *testing.T) {
 	_, err = super.Exec(t.Context(), "CHECKPOINT")
 	require.NoError(t, err)
 
+	// What a dump writes: every row of every table.
+	tables, err := super.Query(t.Context(), "SELECT c.oid::regclass::text FROM pg_class AS c WHERE c.relnamespace = 'howdah'::regnamespace AND c.relkind = 'r'")
+	require.NoError(t, err)
+	names, err := pgx.CollectRows(tables, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Contains(t, names, "howdah.session")
+	var dump bytes.Buffer
+	for _, name := range names {
+		_, err := super.PgConn().CopyTo(t.Context(), &dump, "COPY "+name+" TO STDOUT")
+		require.NoError(t, err)
+	}
+	require.Contains(t, dump.String(), hex.EncodeToString(hash[:]), "the hash is in it")
+
 	// Every file of the server: tables, write-ahead log, statement log. What is
 	// not there is in no dump, no replica and no backup.
 	var sawHash, sawStatement bool
@@ -184,7 +197,7 @@ func TestSecretIsNowhere(t *testing.T) {
 	}))
 	require.True(t, sawHash, "the files that were searched are the right ones")
 	require.True(t, sawStatement, "so is the log")
-	for what, text := range map[string]string{"statistics": stats, "our log": ours.String()} {
+	for what, text := range map[string]string{"statistics": stats, "dump": dump.String(), "our log": ours.String()} {
 		for _, secret := range secrets {
 			require.NotContains(t, text, secret, what)
 		}

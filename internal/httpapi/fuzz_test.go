@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
 )
@@ -48,6 +51,10 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
+// fuzzToken is the token of the session that FuzzRequest makes: its secret is
+// 32 zero bytes.
+var fuzzToken = base64.RawURLEncoding.EncodeToString(append([]byte{0x01, 0x99, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 32)...))
+
 // FuzzRequest: no request makes the handler panic, fail in a way that it does
 // not know, or answer an error that is not a problem.
 func FuzzRequest(f *testing.F) {
@@ -57,10 +64,20 @@ func FuzzRequest(f *testing.F) {
 		{"POST", "/v1/caches/db0/get-many", jsonType, `{"keys":["a"]}`}, {"POST", "/v1/caches/db0/set-many", jsonType, `{"entries":[{"key":"a","value":"v"}],"ttl":1}`},
 		{"GET", "*", "", ""}, {"GET", "//get?key=a", "", ""}, {"GET", "http://localhost/get?key=a", "", ""},
 		{"GET", "/v1/caches/db0/entries?prefix=a&cursor=1", "", ""}, {"PATCH", "/v1/caches/db0", jsonType, `{"max_ttl":"1h"}`},
+		{"POST", "/v1/sessions", admin + "\r\n" + jsonType, `{"user":"ada","payload":{"a":1},"ip":"::1","user_agent":"x"}`},
+		{"GET", "/v1/sessions?user=ada", admin, ""}, {"GET", "/v1/sessions?count=2&cursor=01990000-0000-7000-8000-000000000000", admin, ""},
+		{"DELETE", "/v1/sessions?user=ada", admin, ""}, {"DELETE", "/v1/sessions/01990000-0000-7000-8000-000000000000", admin, ""},
+		{"GET", "/v1/sessions/current", as(fuzzToken), ""}, {"PATCH", "/v1/sessions/current", as(fuzzToken) + "\r\n" + jsonType, `{"a":{"b":[1]},"c":null}`},
+		{"POST", "/v1/sessions/current/rotate", as(fuzzToken), ""}, {"DELETE", "/v1/sessions/current", as(fuzzToken), ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
-	handler := New(Options{DB: openDB(f, pgtest.New(f))})
+	o := Options{DB: openDB(f, pgtest.New(f))}
+	withSessions(f)(&o)
+	// A session that is there; a request may change and end it.
+	_, err := o.DB.Pool().Exec(f.Context(), `SELECT howdah.session_create('01990000-0000-7000-8000-000000000000', sha256($1), 'ada')`, make([]byte, 32))
+	require.NoError(f, err)
+	handler := New(o)
 	f.Fuzz(func(t *testing.T, method, target, header, body string) {
 		if strings.ContainsAny(method+target, " \r\n") || method == "CONNECT" || strings.Contains(header, "\n\n") {
 			return
