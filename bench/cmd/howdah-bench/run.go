@@ -40,12 +40,13 @@ func parseRun(args []string) (runFlags, error) {
 	set.StringVar(&o.DatabaseURL, "database-url", "", "PostgreSQL to use instead of starting one; as the owner of its database, which gets tables")
 	set.StringVar(&o.RedisURL, "redis-url", "", "Redis to use instead of starting one; its keys key:* are overwritten")
 	set.StringVar(&o.Howdah, "howdah", "", "path of the program howdah (default: it is built from the source)")
-	set.IntVar(&o.Rounds, "rounds", 0, "rounds of each measurement (default 5, quick 2)")
-	set.DurationVar(&o.Duration, "duration", 0, "of one measurement (default 2s, quick 300ms)")
+	set.IntVar(&o.Rounds, "rounds", 0, "rounds of each measurement (default 3, quick 2)")
+	set.DurationVar(&o.Duration, "duration", 0, "of one measurement (default 1s, quick 300ms)")
 	set.StringVar(&goroutines, "goroutines", "", "comma-separated (default 1,16,64,256,1024)")
 	set.IntVar(&o.Workload.Keys, "keys", 0, "how many (default 100000)")
 	set.IntVar(&o.Workload.ValueSize, "value-size", 0, "bytes (default 250)")
 	set.Float64Var(&o.Workload.Zipf, "zipf", 0, "exponent above 1 for keys of unequal popularity (default: uniform)")
+	set.IntVar(&o.Entries, "entries", 0, "seed of http-cache, largest N of kv-scale (default 1000000; quick less)")
 	set.Float64Var(&o.Rate, "rate", 0, "requests a second of open loops (default 5000)")
 	set.StringVar(&f.profile, "cpu-profile", "", "write a CPU profile of this process")
 	// Names may stand before the flags and after them.
@@ -102,8 +103,10 @@ func runExperiments(ctx context.Context, args []string) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
+	p := &plan{chosen: chosen, quick: f.options.Quick, start: time.Now()}
+	p.print()
 	var failures []error
-	for _, e := range chosen {
+	for i, e := range chosen {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -112,16 +115,19 @@ func runExperiments(ctx context.Context, args []string) error {
 			failures = append(failures, fmt.Errorf("%s: %w", e.Name, err))
 			continue
 		}
+		fmt.Println(p.heading(i))
 		if err := runOne(ctx, e, f); err != nil {
 			fmt.Println(err)
 			failures = append(failures, err)
 		}
 	}
+	if len(chosen) > 1 {
+		fmt.Printf("%d of %d experiments ended well, in %s\n", len(chosen)-len(failures), len(chosen), minutes(time.Since(p.start)))
+	}
 	return errors.Join(failures...)
 }
 
 func runOne(ctx context.Context, e experiment.Experiment, f runFlags) error {
-	fmt.Printf("%s: %s\n", e.Name, e.Title)
 	f.options.Command = commandLine(e.Name, f.flags)
 	f.options.Progress = func(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }
 	r, err := e.Do(ctx, f.options)

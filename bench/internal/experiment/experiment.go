@@ -41,7 +41,7 @@ func (e Experiment) Budget(quick bool) time.Duration {
 // All are the experiments in the order in which they are listed and run.
 func All() []Experiment {
 	return []Experiment{
-		library(), redisBenchmark(), lockedRow(), valueSizes(), processes(), httpCache(), kvScale(), pgPool(),
+		library(), redisBenchmark(), lockedRow(), valueSizes(), processes(), httpCache(), kvScale(), pgPool(), footprint(),
 		insertLatency(), keepalive(), fillfactor(), expiryIndex(), indexKind(),
 		columnTypes(), reapChunks(), durabilityParity(), bulkLoad(),
 		identityCache(), autovacuum(), network(), spill(), pgbenchWrite(), pgbenchRead(), ramTablespace(),
@@ -96,6 +96,9 @@ func (e Experiment) Do(ctx context.Context, o Options) (*result.Result, error) {
 	}
 	defer b.close()
 	b.deadline = time.Now().Add(e.Budget(o.Quick))
+	// Far more than the budget is a hang, which must not take the others along.
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*e.Budget(o.Quick)+2*time.Minute, fmt.Errorf("it did not end within five times its %v", e.Budget(o.Quick)))
+	defer cancel()
 	r := &result.Result{
 		Experiment: e.Name, Title: e.Title, Date: time.Now().UTC().Truncate(time.Second),
 		Quick: o.Quick, Forced: o.Force, Command: o.Command, Machine: machine.Describe(), Versions: map[string]string{},

@@ -200,16 +200,22 @@ func loadOver(ctx context.Context, addr string, spec workload.Spec) error {
 
 // missesOf reads keyspace_misses of INFO.
 func missesOf(ctx context.Context, addr string) (int64, error) {
+	n, err := infoNumber(ctx, addr, "stats", "keyspace_misses")
+	return int64(n), err
+}
+
+// infoNumber reads a field of a section of INFO.
+func infoNumber(ctx context.Context, addr, section, field string) (float64, error) {
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	defer c.Close()
-	info, err := c.Info(ctx, "stats").Result()
+	info, err := c.Info(ctx, section).Result()
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "keyspace_misses:"); ok {
-			return strconv.ParseInt(value, 10, 64)
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), field+":"); ok {
+			return strconv.ParseFloat(value, 64)
 		}
 	}
-	return 0, fmt.Errorf("%s does not tell keyspace_misses", addr)
+	return 0, fmt.Errorf("%s does not tell %s", addr, field)
 }

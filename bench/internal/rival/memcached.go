@@ -1,7 +1,11 @@
 package rival
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
@@ -37,3 +41,23 @@ func (r *memcached) Set(_ context.Context, key string, value []byte) error {
 }
 
 func (r *memcached) Close() error { return r.client.Close() }
+
+// MemcachedStat asks a server for one of its statistics, which gomemcache does
+// not read.
+func MemcachedStat(addr, name string) (string, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("stats\r\n")); err != nil {
+		return "", err
+	}
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() && lines.Text() != "END" {
+		if value, ok := strings.CutPrefix(lines.Text(), "STAT "+name+" "); ok {
+			return value, nil
+		}
+	}
+	return "", fmt.Errorf("memcached at %s does not tell %q", addr, name)
+}
