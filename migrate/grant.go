@@ -2,9 +2,22 @@ package migrate
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 )
+
+// GrantScript returns the SQL of GrantRuntime, for review and for psql. It
+// needs the schema.
+func GrantScript(role string, databases bool) string {
+	return fmt.Sprintf(`
+-- Lets a role use the caches: USAGE on the schema howdah; SELECT on its settings;
+-- SELECT, INSERT, UPDATE, DELETE and TRUNCATE on the table of every cache there is
+-- or will be, and all but TRUNCATE on the sessions; what upkeep writes down; EXECUTE
+-- on the verbs. It can make, change or drop nothing%s.
+SELECT howdah.grant_runtime(%s, create_databases => %t);
+`, map[bool]string{true: " but the caches db1 to db15"}[databases], literal(role), databases)
+}
 
 // GrantRuntime gives an existing role the least that an application needs, on
 // the caches there are and will be; see howdah.grant_runtime in docs/sql.md.

@@ -344,7 +344,7 @@ func TestUninstall(t *testing.T) {
 
 	objects, err := migrate.Objects(ctx(t), conn)
 	require.NoError(t, err)
-	require.Len(t, objects, 13+len(schema.Functions()))
+	require.Greater(t, len(objects), len(schema.Functions()))
 	for _, o := range objects {
 		require.True(t, o.Ours, o)
 	}

@@ -26,8 +26,8 @@ func (o Object) String() string { return o.Kind + " " + o.Name }
 // Objects lists what Uninstall removes: what depends on nothing but the
 // schema (indexes and the like go with their tables).
 //
-// Errors: ErrMissing if there is no schema, ErrForeign if it is not
-// Howdah's, or the database's own.
+// Errors: ErrMissing if there is no schema, ErrForeign if it is not Howdah's,
+// ErrPermission if the role may not remove it, or the database's own.
 func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 	s, err := inspect(ctx, conn)
 	switch {
@@ -37,6 +37,9 @@ func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 		return nil, s.usable()
 	case s.version == 0:
 		return nil, fail(ErrMissing, "database %q has no Howdah schema: there is nothing to remove", s.database)
+	}
+	if err := s.changeable(); err != nil {
+		return nil, err
 	}
 	var signatures []string
 	for _, f := range schema.Functions() {
@@ -76,7 +79,7 @@ func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 // refused, unless force is set: then they go too. Nothing outside the schema
 // is ever removed: what depends on it from there is an error.
 //
-// Errors: as Objects'; ErrForeign for the two refusals, ErrPermission.
+// Errors: as Objects'; ErrForeign for the two refusals.
 func Uninstall(ctx context.Context, conn *pgx.Conn, force bool) ([]Object, error) {
 	var objects []Object
 	err := transact(ctx, conn, func() error {
@@ -86,9 +89,6 @@ func Uninstall(ctx context.Context, conn *pgx.Conn, force bool) ([]Object, error
 		}
 		s, err := inspect(ctx, conn)
 		if err != nil {
-			return err
-		}
-		if err := s.changeable(); err != nil {
 			return err
 		}
 		if foreign := notOurs(objects); foreign != nil && !force {

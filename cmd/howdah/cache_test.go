@@ -90,12 +90,20 @@ func TestMigrateCommand(t *testing.T) {
 	status := run("", "--status").out
 	require.Contains(t, status, "to do:      nothing")
 	require.Contains(t, status, "db0")
-	require.Contains(t, execute(t, "", nil, "migrate", "--print").out, "CREATE SCHEMA howdah")
+	script := execute(t, "", nil, "migrate", "--print", "--runtime-role", "app").out
+	require.Contains(t, script, "CREATE SCHEMA howdah")
+	require.Contains(t, script, "SELECT howdah.grant_runtime('app', create_databases => false);")
+	require.Equal(t, exitUsage, run("", "--print", "--status").code)
 
 	r := run("another name\n", "--uninstall")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.out, "table howdah.cache_db0")
+	require.Regexp(t, `the schema howdah \(\d+ functions, \d+ tables, 1 view\), with all sessions and these caches:\n\n  db0\n`, r.out)
+	require.Less(t, strings.Count(r.out, "\n"), 8)
 	require.Contains(t, r.err, "nothing was removed")
+	r = run("", "--uninstall", "--print")
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, r.out, "table howdah.cache_db0\n")
+	require.Contains(t, r.out, "function howdah.maintain(")
 	r = run("", "--uninstall")
 	require.Equal(t, 1, r.code, "no answer is no consent")
 	require.Contains(t, run("", "--status").out, "db0")
@@ -130,13 +138,16 @@ func TestRuntimeRole(t *testing.T) {
 	r := execute(t, "", nil, "get", "k", "--database-url", runtime)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "--runtime-role")
-	r = execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_runtime")
+	r = execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_runtime", "--print")
 	require.Equal(t, 0, r.code, r.err)
+	query(t, url, r.out) // what is printed is what is needed
 	p := serve(t, nil, "--database-url", runtime)
 	r = execute(t, "", nil, "set", "k", "v", "--server", "redis://"+p.redis)
 	require.Equal(t, 0, r.code, r.err)
 	r = execute(t, "", nil, "migrate", "--database-url", runtime, "--uninstall", "--yes")
 	require.Equal(t, 1, r.code)
+	require.Empty(t, r.out, "a role that may not is told so at once")
+	require.Equal(t, 0, execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_runtime").code)
 	require.Equal(t, "v", execute(t, "", nil, "get", "k", "--server", "redis://"+p.redis).out)
 }
 

@@ -52,10 +52,10 @@ may use a role with fewer privileges; give them to it with --runtime-role.`,
 	f.SortFlags = false
 	f.StringVar(&m.databaseURL, "database-url", "", "PostgreSQL to prepare, as the owner of the database")
 	f.BoolVar(&m.status, "status", false, "say what is there and what is to do, and change nothing")
-	f.BoolVar(&m.print, "print", false, "write the SQL that would run, and change nothing")
+	f.BoolVar(&m.print, "print", false, "write the SQL that would run, and change nothing; with --runtime-role: also that of the grants")
 	f.StringVar(&m.runtimeRole, "runtime-role", "", "grant this existing role what applications need, and no more")
 	f.BoolVar(&m.allowDatabases, "allow-databases", false, "with --runtime-role: it may also make the caches db1 to db15, when a Redis client selects them")
-	f.BoolVar(&m.uninstall, "uninstall", false, "remove the schema with all caches, after asking")
+	f.BoolVar(&m.uninstall, "uninstall", false, "remove the schema with all caches, after asking; with --print: only list what would go")
 	f.BoolVar(&m.yes, "yes", false, "with --uninstall: do not ask")
 	fromEnvironment(f, "database-url")
 	return cmd
@@ -63,21 +63,20 @@ may use a role with fewer privileges; give them to it with --runtime-role.`,
 
 func (m *migration) run(ctx context.Context) error {
 	actions := 0
-	for _, given := range []bool{m.status, m.print, m.runtimeRole != "", m.uninstall} {
+	for _, given := range []bool{m.status, m.runtimeRole != "", m.uninstall} {
 		if given {
 			actions++
 		}
 	}
 	switch {
-	case actions > 1:
-		return usagef("give one of --status, --print, --runtime-role and --uninstall")
+	case actions > 1, m.print && m.status:
+		return usagef("give one of --status, --runtime-role and --uninstall; --print goes with the last two")
 	case m.allowDatabases && m.runtimeRole == "":
 		return usagef("--allow-databases belongs to --runtime-role")
 	case m.yes && !m.uninstall:
 		return usagef("--yes belongs to --uninstall")
-	case m.databaseURL == "" && m.print:
-		_, err := io.WriteString(m.out, migrate.Script())
-		return err
+	case m.databaseURL == "" && m.print && !m.uninstall:
+		return m.write(migrate.Script())
 	case m.databaseURL == "":
 		return usagef("which database? give --database-url postgres://user@host:5432/database, or set HOWDAH_DATABASE_URL")
 	}
@@ -89,10 +88,14 @@ func (m *migration) run(ctx context.Context) error {
 	switch {
 	case m.status:
 		return m.printStatus(ctx, conn)
-	case m.print:
-		return m.printScript(ctx, conn)
 	case m.uninstall:
 		return m.remove(ctx, conn)
+	case m.print:
+		text, err := migrate.Print(ctx, conn)
+		if err != nil {
+			return err
+		}
+		return m.write(text)
 	case m.runtimeRole != "":
 		return m.grant(ctx, conn)
 	default:
@@ -161,12 +164,12 @@ func (m *migration) printStatus(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-func (m *migration) printScript(ctx context.Context, conn *pgx.Conn) error {
-	text, err := migrate.Print(ctx, conn)
-	if err != nil {
-		return err
+// write writes SQL, with that of the grants if they were asked for.
+func (m *migration) write(script string) error {
+	if m.runtimeRole != "" {
+		script += migrate.GrantScript(m.runtimeRole, m.allowDatabases)
 	}
-	_, err = io.WriteString(m.out, text)
+	_, err := io.WriteString(m.out, script)
 	return err
 }
 
@@ -185,21 +188,51 @@ func (m *migration) remove(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	database := conn.Config().Database
-	fmt.Fprintf(m.out, "This removes from database %s:\n\n", database)
-	for _, object := range objects {
-		fmt.Fprintf(m.out, "  %s\n", object)
+	if m.print {
+		for _, object := range objects {
+			fmt.Fprintln(m.out, object)
+		}
+		return nil
+	}
+	status, err := migrate.ReadStatus(ctx, conn)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(m.out, "This removes from database %s the schema howdah (%s), with all sessions and these caches:\n\n",
+		database, counted(objects))
+	for _, name := range status.Caches {
+		fmt.Fprintf(m.out, "  %s\n", name)
 	}
 	if yes, err := m.confirmed(database); err != nil {
 		return err
 	} else if !yes {
 		return errors.New("that is not the name of the database: nothing was removed")
 	}
-	// What the list showed as not Howdah's is refused by Uninstall.
+	// What is in the schema and not Howdah's is refused by Uninstall, by name.
 	if _, err := migrate.Uninstall(ctx, conn, false); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(m.out, "\nremoved; roles that you made stay\n")
 	return err
+}
+
+// counted says how many objects of each kind there are.
+func counted(objects []migrate.Object) string {
+	var kinds []string
+	number := make(map[string]int)
+	for _, o := range objects {
+		if number[o.Kind] == 0 {
+			kinds = append(kinds, o.Kind)
+		}
+		number[o.Kind]++
+	}
+	for i, kind := range kinds {
+		kinds[i] = fmt.Sprintf("%d %ss", number[kind], kind)
+		if number[kind] == 1 {
+			kinds[i] = "1 " + kind
+		}
+	}
+	return strings.Join(kinds, ", ")
 }
 
 // confirmed asks for the name of the database, unless --yes was given.
