@@ -44,7 +44,7 @@ func All() []Experiment {
 		library(), redisBenchmark(), lockedRow(), valueSizes(), processes(), httpCache(), kvScale(), pgPool(), footprint(),
 		insertLatency(), keepalive(), fillfactor(), expiryIndex(), indexKind(),
 		columnTypes(), reapChunks(), durabilityParity(), bulkLoad(),
-		identityCache(), autovacuum(), network(), spill(), pgbenchWrite(), pgbenchRead(), ramTablespace(),
+		identityCache(), autovacuum(), network(), spill(), sessions(), pgbenchWrite(), pgbenchRead(), ramTablespace(),
 		massExpiry(), neighbours(),
 	}
 }

@@ -197,7 +197,7 @@ func (b *Bench) overNetwork(ctx context.Context, r *result.Result, which string,
 			if isHowdah {
 				before = h.Counts()
 			}
-			s, err := measure.Closed(ctx, measure.Load{Workers: callers, Warmup: max(b.Duration/4, 50*time.Millisecond), Duration: max(b.Duration*2/5, 200*time.Millisecond),
+			s, err := measure.Closed(ctx, measure.Load{Workers: callers, Warmup: max(b.Duration/4, 50*time.Millisecond), Duration: b.Duration * time.Duration(b.scale(40, 67)) / 100,
 				Do: func(ctx context.Context, w int) error { return rival.Do(ctx, c, b.Workload, sources[w], 1) }})
 			if err != nil {
 				return err
