@@ -162,6 +162,7 @@ type upkeep struct {
 	cleaner   sync.WaitGroup // of a VACUUM that is running
 	cleaning  atomic.Bool
 	cleanings map[string]cleaning
+	toldOwner bool // that only the owner may run VACUUM
 }
 
 // budget is what upkeep needs to know of a cache's settings.

@@ -51,13 +51,12 @@ func (u *upkeep) due(ctx context.Context) (name string, dead int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
 	defer cancel()
 	rows, err := u.db.pool.Query(ctx, `
-		SELECT c.name, s.n_dead_tup
+		SELECT c.name, s.n_dead_tup, pg_has_role(t.relowner, 'USAGE')
 		FROM howdah.cache AS c
 		JOIN pg_class AS t ON t.relname = 'cache_' || c.name AND t.relnamespace = 'howdah'::regnamespace
 		JOIN pg_stat_all_tables AS s ON s.relid = t.oid
 		WHERE s.n_dead_tup > 10000 + 0.2 * s.n_live_tup
 		  AND coalesce(greatest(s.last_vacuum, s.last_autovacuum), '-infinity') < statement_timestamp() - interval '1 minute'
-		  AND pg_has_role(t.relowner, 'USAGE')
 		  AND NOT EXISTS (SELECT FROM pg_stat_progress_vacuum AS p WHERE p.relid = t.oid)
 		ORDER BY s.n_dead_tup DESC`)
 	if err != nil {
@@ -66,6 +65,7 @@ func (u *upkeep) due(ctx context.Context) (name string, dead int64, err error) {
 	type table struct {
 		Name string
 		Dead int64
+		Own  bool
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[table])
 	if err != nil {
@@ -76,6 +76,13 @@ func (u *upkeep) due(ctx context.Context) (name string, dead int64, err error) {
 	}
 	now := time.Now()
 	for _, t := range all {
+		if !t.Own {
+			if !u.toldOwner {
+				u.db.opts.log().Warn("howdah: autovacuum does not keep up, and only the owner of the tables may help: run the upkeep as that role, or see to autovacuum", "cache", t.Name, "dead_rows", t.Dead)
+			}
+			u.toldOwner = true
+			continue
+		}
 		last := u.cleanings[t.Name]
 		if now.Before(last.notBefore) {
 			continue
