@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,10 @@ type output struct {
 
 	mu   sync.Mutex
 	last []string
+
+	// Of the message that is being read.
+	severity string
+	level    slog.Level
 }
 
 const keptLines = 8
@@ -66,12 +71,35 @@ func (o *output) add(line string) {
 		o.last = o.last[1:]
 	}
 	o.mu.Unlock()
-	severity, text, ok := strings.Cut(line, ":")
-	if !ok {
-		severity, text = "", line
+	text := o.classify(line)
+	o.log.Log(context.Background(), o.level, "postgresql: "+text, "severity", o.severity)
+}
+
+// severities begin a message; what else begins a line adds to the one before.
+var severities = []string{
+	"DEBUG", "DEBUG1", "DEBUG2", "DEBUG3", "DEBUG4", "DEBUG5", "INFO", "NOTICE", "LOG", "WARNING", "ERROR", "FATAL", "PANIC",
+}
+
+// additions follow a message: as telling as that, and no more.
+var additions = []string{"DETAIL", "HINT", "QUERY", "CONTEXT", "STATEMENT", "LOCATION", "BACKTRACE"}
+
+// classify notes the severity of a line, and returns its text. PostgreSQL
+// begins every line of a message but the first with a tab.
+func (o *output) classify(line string) (text string) {
+	if rest, ok := strings.CutPrefix(line, "\t"); ok {
+		return strings.TrimSpace(rest)
 	}
+	name, text, ok := strings.Cut(line, ":")
 	text = strings.TrimSpace(text)
-	o.log.Log(context.Background(), logLevel(severity, text), "postgresql: "+text, "severity", severity)
+	switch {
+	case ok && slices.Contains(additions, name):
+		return strings.ToLower(name) + ": " + text
+	case ok && slices.Contains(severities, name):
+		o.severity, o.level = name, logLevel(name, text)
+		return text
+	}
+	o.severity, o.level = "", slog.LevelDebug
+	return strings.TrimSpace(line)
 }
 
 // logLevel of a message. FATAL ends a session and is often a client's own
