@@ -162,7 +162,7 @@ func (b *Bench) spillAt(ctx context.Context, d *db, r *result.Result, url, which
 			if rivals[i].redis == nil {
 				r.Add(group, which, rivals[i].name, fromBuffers, "%", m.buffered)
 			}
-			b.Progress("%-9s %-44s %2d callers  %8.0f/s  p50 %.3f ms  %5.1f %% hits  %5.1f %% from shared_buffers", which, rivals[i].name, callers, m.sample.Rate(), m.sample.Milliseconds(50), m.hits, m.buffered)
+			b.Progress("%-9s %-44s %2d callers  %8.0f/s  p50 %.3f ms  %5.1f %% hits", which, rivals[i].name, callers, m.sample.Rate(), m.sample.Milliseconds(50), m.hits)
 		}
 		return nil
 	})
