@@ -182,6 +182,50 @@ func TestMaintainWaitsForNobody(t *testing.T) {
 	require.Equal(t, "other", maintain(t, db, howdah.MaintainOptions{}).Cache)
 }
 
+// Expired sessions go with the same rounds, within the same bounds; live ones
+// stay, and one that somebody holds is left for later.
+func TestMaintainRemovesSessions(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	rounds, err := db.Maintain(t.Context(), howdah.MaintainOptions{})
+	require.NoError(t, err)
+	require.Len(t, rounds, 1, "no sessions, no row")
+	statement(t, db, `INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at, payload)
+		SELECT gen_random_uuid(), sha256(''), e, e, convert_to(repeat('p', 500), 'UTF8')
+		FROM (SELECT statement_timestamp() + CASE WHEN i % 5 = 0 THEN interval '1 hour' ELSE interval '-1 s' END AS e
+		      FROM generate_series(1, 20000) AS i) AS s`)
+	tx, err := db.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.Background())
+	_, err = tx.Exec(t.Context(), "SELECT FROM howdah.session WHERE idle_expires_at < statement_timestamp() LIMIT 10 FOR UPDATE")
+	require.NoError(t, err)
+
+	var expired int64
+	for i := 0; expired < 15_990; i++ {
+		require.Less(t, i, 200)
+		r := maintain(t, db, howdah.MaintainOptions{Cache: howdah.UpkeepOfSessions, MaxRows: 700, MaxBlocks: 600, MaxTime: time.Minute})
+		require.LessOrEqual(t, r.Expired, int64(700))
+		require.LessOrEqual(t, r.Blocks, int64(600))
+		require.Equal(t, howdah.UpkeepOfSessions, r.Cache)
+		expired += r.Expired
+	}
+	require.EqualValues(t, 15_990, expired)
+	require.NoError(t, tx.Rollback(t.Context()))
+	statement(t, db, "SELECT FROM howdah.maintain(max_time => '1 minute')")
+	require.EqualValues(t, 4000, number(t, db, "SELECT count(*) FROM howdah.session"))
+	require.EqualValues(t, 16_000, number(t, db, "SELECT expired FROM howdah.upkeep WHERE cache = 'howdah.session'"))
+
+	// The first chunk is all that a short time allows.
+	statement(t, db, "UPDATE howdah.session SET idle_expires_at = statement_timestamp()")
+	r := maintain(t, db, howdah.MaintainOptions{Cache: howdah.UpkeepOfSessions, MaxTime: time.Microsecond})
+	require.Positive(t, r.Expired+r.Blocks)
+	require.LessOrEqual(t, r.Expired, int64(1000))
+
+	// Run does it too, as an application's role would.
+	running(t, db)
+	eventually(t, "Run removes them", func() bool { return number(t, db, "SELECT count(*) FROM howdah.session") == 0 })
+	require.Positive(t, db.Stats().Upkeep.Sessions)
+}
+
 func TestOneRoundAtATime(t *testing.T) {
 	url := pgtest.New(t)
 	db := open(t, url, nil)
