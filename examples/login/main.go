@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -143,7 +144,12 @@ func routes(sessions *session.Manager) http.Handler {
 	})
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		// A real application checks a password here.
-		if err := session.From(r.Context()).Login(r.FormValue("user")); err != nil {
+		user := strings.TrimSpace(r.FormValue("user"))
+		if user == "" {
+			http.Error(w, "Go back and give a name.", http.StatusBadRequest)
+			return
+		}
+		if err := session.From(r.Context()).Login(user); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
@@ -160,8 +166,8 @@ func routes(sessions *session.Manager) http.Handler {
 	}))
 	mux.HandleFunc("POST /revoke", then(func(s *session.Current, r *http.Request) error {
 		user, err := s.User()
-		if err != nil {
-			return err
+		if err != nil || user == "" {
+			return err // logged out meanwhile: the page says so
 		}
 		id, err := session.ParseID(r.FormValue("id"))
 		if err != nil {
@@ -195,10 +201,10 @@ form { display: inline } .agent { max-width: 16rem; overflow: hidden; text-overf
 </style>
 {{if .User}}
 <h1>Hello, {{.User}}</h1>
-<p>This session has seen {{.Views}} page views. <a href="/">Again</a></p>
+<p>This session has seen {{.Views}} page view{{if ne .Views 1}}s{{end}}. <a href="/">Again</a></p>
 <table>
 <tr><th>Since<th>Address<th>Browser<th></tr>
-{{range .List}}<tr><td>{{.CreatedAt.Format "2 Jan 15:04:05"}}<td>{{.IP}}<td class="agent" title="{{.UserAgent}}">{{.UserAgent}}
+{{range .List}}<tr><td>{{.CreatedAt.Format "2 Jan 15:04:05 MST"}}<td>{{.IP}}<td class="agent" title="{{.UserAgent}}">{{.UserAgent}}
 <td>{{if eq .ID $.ID}}this one{{else}}<form method="post" action="/revoke"><button name="id" value="{{.ID}}">End</button></form>{{end}}</tr>
 {{end}}</table>
 <p>
@@ -209,7 +215,7 @@ form { display: inline } .agent { max-width: 16rem; overflow: hidden; text-overf
 {{else}}
 <h1>Who are you?</h1>
 <form method="post" action="/login">
-<input name="user" placeholder="any name" required maxlength="100" autofocus> <button>Log in</button>
+<input name="user" aria-label="Name" placeholder="any name" required maxlength="100" autofocus> <button>Log in</button>
 </form>
 {{end}}
 `))

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,7 +28,7 @@ func TestTour(t *testing.T) {
 	db, err := howdah.Open(t.Context(), database, nil)
 	require.NoError(t, err)
 	defer db.Close()
-	sessions, err := session.New(db, &session.Options{Cookie: session.Cookie{Insecure: true}})
+	sessions, err := session.New(db, &session.Options{Timeout: 20 * time.Second, Cookie: session.Cookie{Insecure: true}})
 	require.NoError(t, err)
 	web := httptest.NewServer(sessions.Middleware(routes(sessions)))
 	defer web.Close()
@@ -69,11 +70,17 @@ func TestTour(t *testing.T) {
 	clickHere("/logout-everywhere", "", "")
 	require.Contains(t, here(), "Who are you?")
 	require.Contains(t, there(), "Who are you?")
+	clickHere("/revoke", "id", id[1]) // on a page that is still open
+	require.Contains(t, here(), "Who are you?")
+	resp, err := http.PostForm(web.URL+"/login", url.Values{"user": {"  "}})
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 
 	request, err := http.NewRequest("POST", web.URL+"/login", nil)
 	require.NoError(t, err)
 	request.Header.Set("Sec-Fetch-Site", "cross-site")
-	resp, err := http.DefaultClient.Do(request)
+	resp, err = http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	resp.Body.Close()
 	require.Equal(t, http.StatusForbidden, resp.StatusCode)
