@@ -3,8 +3,10 @@ package main
 import (
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 
+	"github.com/howdah/howdah/bench/internal/claims"
 	"github.com/howdah/howdah/bench/internal/experiment"
 	"github.com/howdah/howdah/bench/internal/report"
 	"github.com/howdah/howdah/bench/internal/result"
@@ -14,6 +16,8 @@ func writeReport(args []string) error {
 	set := flag.NewFlagSet("report", flag.ContinueOnError)
 	in := set.String("in", "results", "folder with the results; the newest of each experiment is used")
 	document := set.String("document", "../docs/benchmarks.md", "document that receives the numbers")
+	claimed := set.String("claims", "../docs/claims.md", "document of the claims, which is written anew")
+	readme := set.String("readme", "../README.md", "document that receives the short table; empty for none")
 	images := set.String("images", "../docs/img", "folder for the charts")
 	if err := set.Parse(args); err != nil {
 		return err
@@ -32,7 +36,15 @@ func writeReport(args []string) error {
 	if err := report.Update(*document, *images, results); err != nil {
 		return err
 	}
-	fmt.Printf("%s holds the results of %d experiments\n", *document, len(results))
+	if err := os.WriteFile(*claimed, []byte(claims.Page(results)), 0o644); err != nil {
+		return err
+	}
+	if *readme != "" {
+		if err := report.UpdateReadme(*readme, results); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s and %s hold the results of %d experiments\n", *document, *claimed, len(results))
 	return nil
 }
 

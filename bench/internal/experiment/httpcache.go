@@ -16,7 +16,7 @@ func httpCache() Experiment {
 		Name:  "http-cache",
 		Title: "An HTTP server that caches session documents: in Howdah, Redis, and plain PostgreSQL",
 		Needs: []service.Program{service.Postgres, service.Redis},
-		Quick: 45 * time.Second, Full: 150 * time.Second,
+		Quick: 45 * time.Second, Full: 120 * time.Second,
 		Run: runHTTPCache,
 	}
 }

@@ -17,7 +17,7 @@ func kvScale() Experiment {
 		Name:  "kv-scale",
 		Title: "Writing and reading N records: Redis, Memcached, PostgreSQL, Howdah",
 		Needs: []service.Program{service.Postgres, service.Redis, service.Memcached},
-		Quick: 40 * time.Second, Full: 210 * time.Second,
+		Quick: 40 * time.Second, Full: 180 * time.Second,
 		Run: runKVScale,
 	}
 }

@@ -24,15 +24,6 @@ const (
 // Update writes the charts into a folder and puts the numbers into a
 // document, which must hold the two marks.
 func Update(document, images string, results []*result.Result) error {
-	text, err := os.ReadFile(document)
-	if err != nil {
-		return err
-	}
-	head, rest, ok := strings.Cut(string(text), Begin)
-	_, tail, ok2 := strings.Cut(rest, End)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s does not hold the lines %q and %q: add them where the numbers belong", document, Begin, End)
-	}
 	link, err := filepath.Rel(filepath.Dir(document), images)
 	if err != nil {
 		return err
@@ -47,8 +38,21 @@ func Update(document, images string, results []*result.Result) error {
 			}
 		}
 	}
-	numbers := Markdown(results, filepath.ToSlash(link))
-	return os.WriteFile(document, []byte(head+Begin+"\n\n"+numbers+"\n"+End+tail), 0o644)
+	return replace(document, Markdown(results, filepath.ToSlash(link)))
+}
+
+// replace puts numbers between the marks of a document.
+func replace(document, numbers string) error {
+	text, err := os.ReadFile(document)
+	if err != nil {
+		return err
+	}
+	head, rest, ok := strings.Cut(string(text), Begin)
+	_, tail, ok2 := strings.Cut(rest, End)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s does not hold the lines %q and %q: add them where the numbers belong", document, Begin, End)
+	}
+	return os.WriteFile(document, []byte(head+Begin+"\n\n"+strings.TrimRight(numbers, "\n")+"\n\n"+End+tail), 0o644)
 }
 
 // Markdown is all results, one chapter each.
