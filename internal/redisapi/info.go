@@ -191,9 +191,14 @@ func infoStats(w *infoWriter, t *task) {
 	w.zeros("total_net_repl_input_bytes total_net_repl_output_bytes")
 	w.field("instantaneous_input_kbps", fmt.Sprintf("%.2f", float64(stats.InputBytes)/1024/seconds))
 	w.field("instantaneous_output_kbps", fmt.Sprintf("%.2f", float64(stats.OutputBytes)/1024/seconds))
-	w.zeros("rejected_connections sync_full sync_partial_ok sync_partial_err expired_keys")
+	// What the upkeep of this process removed, from any cache.
+	upkeep := e.options.DB.Stats().Upkeep
+	w.zeros("rejected_connections sync_full sync_partial_ok sync_partial_err")
+	w.field("expired_keys", upkeep.Expired)
 	w.field("expired_stale_perc", "0.00")
-	w.zeros("expired_time_cap_reached_count expire_cycle_cpu_milliseconds evicted_keys evicted_clients total_eviction_exceeded_time current_eviction_exceeded_time")
+	w.zeros("expired_time_cap_reached_count expire_cycle_cpu_milliseconds")
+	w.field("evicted_keys", upkeep.Evicted)
+	w.zeros("evicted_clients total_eviction_exceeded_time current_eviction_exceeded_time")
 	w.field("keyspace_hits", hits)
 	w.field("keyspace_misses", misses)
 	w.zeros("pubsub_channels pubsub_patterns pubsubshard_channels latest_fork_usec total_forks migrate_cached_sockets slave_expires_tracked_keys " +
