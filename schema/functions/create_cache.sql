@@ -46,7 +46,8 @@ max_ttl: caps every TTL; NULL: no cap.
 max_bytes, max_entries: the budget of the cache; NULL: none.
 eviction: what gives way beyond the budget, by the names of Redis: noeviction,
 allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu,
-volatile-random, volatile-ttl.
+volatile-random, volatile-ttl. Reads through SQL functions write nothing and so do
+not count as use; those through the library and the server do.
 fillfactor: per cent of a page that inserts fill, from 10 to 100; the rest is room
 for updates.
 prefix_index: true adds an index on the first 1024 bytes of keys, for caches that
