@@ -20,7 +20,7 @@ func autovacuum() Experiment {
 		Name:  "autovacuum",
 		Title: "A table whose rows come and go: settings of autovacuum",
 		Needs: []service.Program{service.Postgres},
-		Quick: 28 * time.Second, Full: 110 * time.Second,
+		Quick: 15 * time.Second, Full: 110 * time.Second,
 		Run: runAutovacuum,
 	}
 }
@@ -96,7 +96,7 @@ func runAutovacuum(ctx context.Context, b *Bench, r *result.Result) error {
 // cacheOptions are the storage options of a table that Howdah made, but for
 // those of its TOAST table and its fillfactor, which is another experiment.
 func cacheOptions(ctx context.Context, d *db) (options string, err error) {
-	if err := d.run(ctx, `SELECT howdah.create_cache('bench_autovacuum')`); err != nil {
+	if err := d.freshCache(ctx, "bench_autovacuum"); err != nil {
 		return "", err
 	}
 	err = d.QueryRow(ctx, `
@@ -113,7 +113,7 @@ type churn struct {
 }
 
 func (c churn) measure(ctx context.Context, b *Bench, d *db, r *result.Result, url, name, options string) error {
-	const table, readers, rate = "churned", 16, 1000
+	const table, readers, rate = "bench_churned", 16, 1000
 	err := d.run(ctx, `DROP TABLE IF EXISTS `+table,
 		`CREATE TABLE `+table+` (id bigint PRIMARY KEY, expires_at timestamptz NOT NULL, value bytea NOT NULL) WITH (`+options+`)`,
 		`GRANT SELECT ON `+table+` TO PUBLIC`,
@@ -189,7 +189,7 @@ func (c churn) churn(ctx context.Context, b *Bench, table string) (replaced int6
 	if err != nil {
 		return 0, err
 	}
-	d, err := connect(ctx, url+"&synchronous_commit=off")
+	d, err := connect(ctx, withParameter(url, "synchronous_commit", "off"))
 	if err != nil {
 		return 0, err
 	}

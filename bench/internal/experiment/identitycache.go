@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -93,7 +92,7 @@ func runIdentityCache(ctx context.Context, b *Bench, r *result.Result) error {
 	document := sessionDocument()
 	// The flush to disk would hide what we look for, so commits do not wait.
 	pooled := func(n int) (*pgxpool.Pool, error) {
-		return pgxpool.New(ctx, withPool(base, n)+"&synchronous_commit=off&application_name="+url.QueryEscape(application))
+		return pgxpool.New(ctx, withParameter(withParameter(withPool(base, n), "synchronous_commit", "off"), "application_name", application))
 	}
 	run := func(group, series string, n int, statement string, args func() []any) (measure.Sample, error) {
 		pool, err := pooled(n)
@@ -122,16 +121,16 @@ func runIdentityCache(ctx context.Context, b *Bench, r *result.Result) error {
 	for _, n := range clients {
 		err := b.turns(len(sources), func(i int) error {
 			v := sources[i]
-			err := d.run(ctx, `DROP TABLE IF EXISTS ids`, `CREATE TABLE ids (`+v.columns+`, payload text, expires_at timestamptz DEFAULT now() + interval '30 min')`, `CHECKPOINT`)
+			err := d.run(ctx, `DROP TABLE IF EXISTS bench_ids`, `CREATE TABLE bench_ids (`+v.columns+`, payload text, expires_at timestamptz DEFAULT now() + interval '30 min')`, `CHECKPOINT`)
 			if err != nil {
 				return err
 			}
-			s, err := run(identityInserts, v.name, n, fmt.Sprintf(v.insert, "ids"), func() []any { return v.args(document) })
+			s, err := run(identityInserts, v.name, n, fmt.Sprintf(v.insert, "bench_ids"), func() []any { return v.args(document) })
 			if err != nil {
 				return fmt.Errorf("%s: %w", v.name, err)
 			}
 			var rows int64
-			if err := d.QueryRow(ctx, `SELECT count(*) FROM ids`).Scan(&rows); err != nil {
+			if err := d.QueryRow(ctx, `SELECT count(*) FROM bench_ids`).Scan(&rows); err != nil {
 				return err
 			}
 			if rows < s.Requests { // the warm-up wrote rows too
@@ -160,11 +159,12 @@ func (b *Bench) nextval(ctx context.Context, d *db, clients []int,
 	run func(group, series string, n int, statement string, args func() []any) (measure.Sample, error)) error {
 	caches := []int{1, 100}
 	for _, c := range caches {
-		if err := d.run(ctx, fmt.Sprintf(`CREATE SEQUENCE ids_%d CACHE %d`, c, c)); err != nil {
+		name := fmt.Sprintf("bench_ids_%d", c)
+		if err := d.run(ctx, `DROP SEQUENCE IF EXISTS `+name, fmt.Sprintf(`CREATE SEQUENCE %s CACHE %d`, name, c)); err != nil {
 			return err
 		}
 		var size int64
-		if err := d.QueryRow(ctx, `SELECT seqcache FROM pg_sequence WHERE seqrelid = $1::text::regclass`, fmt.Sprintf("ids_%d", c)).Scan(&size); err != nil {
+		if err := d.QueryRow(ctx, `SELECT seqcache FROM pg_sequence WHERE seqrelid = $1::text::regclass`, name).Scan(&size); err != nil {
 			return err
 		}
 		if size != int64(c) {
@@ -173,7 +173,7 @@ func (b *Bench) nextval(ctx context.Context, d *db, clients []int,
 	}
 	for _, n := range clients {
 		err := b.turns(len(caches), func(i int) error {
-			name := fmt.Sprintf("ids_%d", caches[i])
+			name := fmt.Sprintf("bench_ids_%d", caches[i])
 			var before, after int64
 			const last = `SELECT coalesce(pg_sequence_last_value($1::text::regclass), 0)`
 			if err := d.QueryRow(ctx, last, name).Scan(&before); err != nil {

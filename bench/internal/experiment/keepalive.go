@@ -17,7 +17,7 @@ func keepalive() Experiment {
 		Name:  "keepalive",
 		Title: "Sliding expiry: an UPDATE for every read, in batches, or only when due",
 		Needs: []service.Program{service.Postgres},
-		Quick: 30 * time.Second, Full: 110 * time.Second,
+		Quick: 22 * time.Second, Full: 110 * time.Second,
 		Run: runKeepalive,
 	}
 }
@@ -40,6 +40,9 @@ func runKeepalive(ctx context.Context, b *Bench, r *result.Result) error {
 	}
 	super, err := b.sqlURL(ctx)
 	if err != nil {
+		return err
+	}
+	if err := b.ownSessions(ctx, d); err != nil {
 		return err
 	}
 	if err := b.keepaliveSpeed(ctx, d, super, pg.URL, r); err != nil {
@@ -77,7 +80,7 @@ func (b *Bench) keepaliveSpeed(ctx context.Context, d *db, super, url string, r 
 	sessions := b.scale(5000, 1000)
 	inspect := d.run(ctx, `CREATE EXTENSION IF NOT EXISTS pg_walinspect`) == nil
 	err := b.turns(len(keepers), func(i int) error {
-		k, err := newKeeper(ctx, d, super, url, keepers[i], "keepalive", sessions, times)
+		k, err := newKeeper(ctx, d, super, url, keepers[i], "bench_keepalive", sessions, times)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func (b *Bench) keepaliveCounts(ctx context.Context, d *db, super, url string, r
 		if way == keepHowdah || way == keepHowdahAll {
 			k, err = newManagerKeeper(ctx, url, way, sessions, times)
 		} else {
-			k, err = newKeeper(ctx, d, super, url, way, fmt.Sprintf("keepalive_%d", i), sessions, times)
+			k, err = newKeeper(ctx, d, super, url, way, fmt.Sprintf("bench_keepalive_%d", i), sessions, times)
 		}
 		if err != nil {
 			return nil, err

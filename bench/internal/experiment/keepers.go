@@ -69,6 +69,20 @@ func newKeeper(ctx context.Context, d *db, super, url, way, table string, sessio
 	return &sqlKeeper{pool: pool, way: way, name: table, times: times, used: map[int64]bool{}}, nil
 }
 
+// ownSessions makes sure that howdah.session is ours to empty, and leaves it
+// empty.
+func (b *Bench) ownSessions(ctx context.Context, d *db) error {
+	var n int64
+	if err := d.QueryRow(ctx, `SELECT count(*) FROM howdah.session`).Scan(&n); err != nil {
+		return err
+	}
+	if n > 0 {
+		return fmt.Errorf("this database has %d sessions, which the experiment would delete: give it another database", n)
+	}
+	b.later(func() error { return d.run(context.WithoutCancel(ctx), `TRUNCATE howdah.session`) })
+	return nil
+}
+
 func interval(d time.Duration) string { return fmt.Sprintf("interval '%f s'", d.Seconds()) }
 
 // sqlKeeper does what the source advises, by hand.

@@ -69,6 +69,11 @@ func (b *Bench) pgbench(ctx context.Context, p pgbenchRun) (answer pgbenchAnswer
 	return parsePgbench(string(out))
 }
 
+// freshCache makes a cache that is empty.
+func (d *db) freshCache(ctx context.Context, name string) error {
+	return d.run(ctx, `SELECT howdah.drop_cache('`+name+`', true)`, `SELECT howdah.create_cache('`+name+`')`)
+}
+
 // clientCount names the case of a number of clients.
 func clientCount(n int) string {
 	if n == 1 {

@@ -30,8 +30,8 @@ func runPgbenchRead(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	variants := []struct{ name, script string }{
-		{"UNLOGGED", readScript("pgb_unlogged", rows)},
-		{"LOGGED", readScript("pgb_logged", rows)},
+		{"UNLOGGED", readScript("bench_pgb_unlogged", rows)},
+		{"LOGGED", readScript("bench_pgb_logged", rows)},
 		{"Howdah's SQL function get_text", fmt.Sprintf(`\set id random(1, %d)
 SELECT howdah.get_text('bench_pgb', 'key:' || :id) IS NULL AS missing \gset
 \if :missing
@@ -40,16 +40,19 @@ SELECT 1 / 0;
 `, rows)},
 	}
 	b.Progress("loading %d rows, three times", rows)
-	if err := fillSourceTable(ctx, d, "UNLOGGED", "pgb_unlogged", "", rows); err != nil {
+	if err := fillSourceTable(ctx, d, "UNLOGGED", "bench_pgb_unlogged", "", rows); err != nil {
 		return err
 	}
-	if err := fillSourceTable(ctx, d, "", "pgb_logged", "", rows); err != nil {
+	if err := fillSourceTable(ctx, d, "", "bench_pgb_logged", "", rows); err != nil {
 		return err
 	}
-	err = d.run(ctx, `SELECT howdah.create_cache('bench_pgb')`,
+	if err := d.freshCache(ctx, "bench_pgb"); err != nil {
+		return err
+	}
+	err = d.run(ctx,
 		`INSERT INTO howdah.cache_bench_pgb (hash, version, expires_at, key, value)
 		 SELECT howdah.key_hash(convert_to(s.key, 'UTF8')), 1, 'infinity', convert_to(s.key, 'UTF8'), convert_to(s.value::text, 'UTF8')
-		 FROM pgb_unlogged AS s`, `VACUUM ANALYZE howdah.cache_bench_pgb`, `CHECKPOINT`)
+		 FROM bench_pgb_unlogged AS s`, `VACUUM ANALYZE howdah.cache_bench_pgb`, `CHECKPOINT`)
 	if err != nil {
 		return err
 	}
@@ -94,7 +97,7 @@ func readScript(table string, rows int) string {
 
 // fillSourceTable makes the source's table with keys key:1 to key:rows.
 func fillSourceTable(ctx context.Context, d *db, kind, table, where string, rows int) error {
-	return d.run(ctx, fmt.Sprintf(sourceTable, kind, table, where),
+	return d.run(ctx, `DROP TABLE IF EXISTS `+table, fmt.Sprintf(sourceTable, kind, table, where),
 		fmt.Sprintf(`INSERT INTO %s (key, value, inserted_at)
 			SELECT 'key:' || i, jsonb_build_object('user', md5(i::text), 'locale', 'en-GB', 'theme', 'dark'), now()
 			FROM generate_series(1, %d) AS i`, table, rows),

@@ -34,20 +34,20 @@ func runPgbenchWrite(ctx context.Context, b *Bench, r *result.Result) error {
 INSERT INTO ` + table + ` (key, value, inserted_at) VALUES ('key:' || :client_id || ':' || :n, '` + document + `', now());`
 	}
 	variants := []struct{ name, table, create, script, options string }{
-		{"UNLOGGED", "pgb_unlogged", "UNLOGGED", "", ""},
-		{"LOGGED", "pgb_logged", "", "", ""},
-		{"LOGGED, synchronous_commit=off", "pgb_async", "", "", "-c synchronous_commit=off"},
-		{"UNLOGGED, without the second index", "pgb_lean", "UNLOGGED", "", ""},
+		{"UNLOGGED", "bench_pgb_unlogged", "UNLOGGED", "", ""},
+		{"LOGGED", "bench_pgb_logged", "", "", ""},
+		{"LOGGED, synchronous_commit=off", "bench_pgb_async", "", "", "-c synchronous_commit=off"},
+		{"UNLOGGED, without the second index", "bench_pgb_lean", "UNLOGGED", "", ""},
 		{"Howdah's SQL function set_text", "howdah.cache_bench_pgb", "", `\set n :n + 1
 SELECT howdah.set_text('bench_pgb', 'key:' || :client_id || ':' || :n, '` + document + `');`, ""},
 	}
 	for i, v := range variants {
 		if v.script != "" {
-			err = d.run(ctx, `SELECT howdah.create_cache('bench_pgb')`)
+			err = d.freshCache(ctx, "bench_pgb")
 		} else {
 			variants[i].script = insert(v.table)
-			err = d.run(ctx, fmt.Sprintf(sourceTable, v.create, v.table, ""))
-			if err == nil && v.table != "pgb_lean" {
+			err = d.run(ctx, `DROP TABLE IF EXISTS `+v.table, fmt.Sprintf(sourceTable, v.create, v.table, ""))
+			if err == nil && v.table != "bench_pgb_lean" {
 				err = d.run(ctx, fmt.Sprintf(`CREATE INDEX ON %s (key)`, v.table))
 			}
 		}

@@ -39,6 +39,9 @@ func runSessions(ctx context.Context, b *Bench, r *result.Result) error {
 	if err != nil {
 		return err
 	}
+	if err := b.ownSessions(ctx, d); err != nil {
+		return err
+	}
 	stores, err := b.sessionStores(ctx, d, payload)
 	for _, s := range stores {
 		b.later(s.close)

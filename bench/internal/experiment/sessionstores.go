@@ -215,15 +215,15 @@ func (s scsCalls) sessions(name string, payload []byte, stored func(context.Cont
 // scsOnPostgres is scs's own store for PostgreSQL, on the table that its
 // documentation asks for.
 func scsOnPostgres(ctx context.Context, d *db, url string, payload []byte) (*sessionStore, error) {
-	// The role is named howdah here, so that its first schema is ours, in which
-	// sessions is a view.
-	url = withParameter(url, "search_path", "public")
+	// Not in the schema public, where an application may have such a table; nor
+	// in howdah, the first one of a role of this name, where sessions is a view.
+	url = withParameter(url, "search_path", "bench_scs")
 	owner, err := connect(ctx, url)
 	if err != nil {
 		return nil, err
 	}
 	defer owner.Close(ctx)
-	err = owner.run(ctx, `DROP TABLE IF EXISTS sessions`,
+	err = owner.run(ctx, `DROP SCHEMA IF EXISTS bench_scs CASCADE`, `CREATE SCHEMA bench_scs`,
 		`CREATE TABLE sessions (token text PRIMARY KEY, data bytea NOT NULL, expiry timestamptz NOT NULL)`,
 		`CREATE INDEX sessions_expiry_idx ON sessions (expiry)`)
 	if err != nil {
@@ -239,7 +239,7 @@ func scsOnPostgres(ctx context.Context, d *db, url string, payload []byte) (*ses
 		func(_ context.Context, token string, data []byte, expiry time.Time) error {
 			return store.Commit(token, data, expiry)
 		},
-	}.sessions("scs on its PostgreSQL store", payload, counted(d, `SELECT count(*) FROM public.sessions`),
+	}.sessions("scs on its PostgreSQL store", payload, counted(d, `SELECT count(*) FROM bench_scs.sessions`),
 		func() error { pool.Close(); return nil }), nil
 }
 

@@ -60,7 +60,7 @@ func runSpill(ctx context.Context, b *Bench, r *result.Result) error {
 	if err != nil {
 		return err
 	}
-	if err := d.run(ctx, `SELECT howdah.create_cache('`+spillCache+`')`); err != nil {
+	if err := d.freshCache(ctx, spillCache); err != nil {
 		return err
 	}
 	roomy, err := b.redisWith(ctx, "redis-roomy")
