@@ -32,6 +32,12 @@
 // the row says so. Sessions so close to their end that the next flush may come
 // too late are written at once.
 //
+// # Standbys
+//
+// With Options.ReadURLs reads are answered by standbys, as long as what they
+// show is not older than Options.MaxStaleness; all else goes to the primary.
+// What a Manager has changed shows in its own reads at once.
+//
 // # When the database is away
 //
 // A session is never served from doubt: every method returns an error, and the

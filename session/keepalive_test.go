@@ -220,6 +220,21 @@ func TestRunFlushesAndExpires(t *testing.T) {
 	require.EqualValues(t, 1, m.Stats().Expired)
 }
 
+// Where the upkeep of the database looks after sessions, Run does not do it a
+// second time; it takes over when that has ended.
+func TestUpkeepHasOneOwner(t *testing.T) {
+	m, pool := open(t, session.Options{ExpireInterval: 5 * time.Millisecond, FlushInterval: time.Minute})
+	run(t, pool, "INSERT INTO howdah.upkeep (cache, last_round) VALUES ('howdah.session', statement_timestamp() + interval '1 hour')")
+	gone := create(t, m, session.Start{})
+	age(t, pool, gone.ID, time.Hour)
+	run(t, pool, "ANALYZE howdah.session")
+	running(t, m)
+	eventually(t, "Run looks at the table", func() bool { return m.Stats().Live == 1 })
+	require.Equal(t, 1, one[int](t, pool, "SELECT count(*) FROM howdah.session"))
+	run(t, pool, "UPDATE howdah.upkeep SET last_round = statement_timestamp() - interval '1 hour'")
+	eventually(t, "the expired row is gone", func() bool { return one[int](t, pool, "SELECT count(*) FROM howdah.session") == 0 })
+}
+
 // A flush neither waits for a row that somebody holds, nor forgets it, nor
 // brings back what was ended.
 func TestFlushMeetsLockedAndEndedSessions(t *testing.T) {

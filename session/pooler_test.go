@@ -23,8 +23,16 @@ import (
 // The same verbs through a real pgbouncer, each transaction on any connection.
 func TestBehindPgbouncer(t *testing.T) {
 	server := pgtest.Own(t)
-	m, _ := openURL(t, pgbouncer(t, server.NewURL()), session.Options{})
+	url := pgbouncer(t, server.NewURL())
+	m, _ := openURL(t, url, session.Options{})
 	verbs(t, m)
+	reader, _ := openURL(t, url, session.Options{ReadURLs: []string{url}})
+	running(t, reader)
+	s := create(t, m, session.Start{User: "bob"})
+	eventually(t, "reads go where ReadURLs say", func() bool {
+		require.Equal(t, s, get(t, reader, s.Token()))
+		return reader.Stats().Standbys[0].Served > 0
+	})
 	together(8, func(int) {
 		s := create(t, m, session.Start{})
 		for range 5 {
