@@ -19,9 +19,10 @@ const usage = `howdah-bench measures Howdah beside Redis and plain PostgreSQL.
   howdah-bench list                    what there is to run
   howdah-bench run NAME... [flags]     run experiments ("all" for all of them)
   howdah-bench soak [flags]            minutes of churn, beside a hand-tuned table
+  howdah-bench regress [flags]         fail if a published ratio is missed by nearly half
   howdah-bench report [flags]          write the results into docs/benchmarks.md
 
-Give -h after run, soak or report for their flags.
+Give -h after run, regress, soak or report for their flags.
 `
 
 func main() {
@@ -46,6 +47,8 @@ func run(ctx context.Context, args []string) error {
 		return list(args[1:])
 	case "run":
 		return runExperiments(ctx, args[1:])
+	case "regress":
+		return regress(ctx, args[1:])
 	case "soak":
 		return runSoak(ctx, args[1:])
 	case "report":
@@ -56,5 +59,5 @@ func run(ctx context.Context, args []string) error {
 		fmt.Print(usage)
 		return nil
 	}
-	return fmt.Errorf("there is no command %q: use list, run, soak or report", args[0])
+	return fmt.Errorf("there is no command %q: use list, run, regress, soak or report", args[0])
 }

@@ -44,26 +44,9 @@ const target99 = 2.5
 const servedHowdah, servedRedis = "howdah serve", "redis-server"
 
 func runRedisBenchmark(ctx context.Context, b *Bench, r *result.Result) error {
-	redisServer, err := b.Redis(ctx)
+	servers, err := b.benchmarkServers(ctx)
 	if err != nil {
 		return err
-	}
-	howdahServer, err := b.Serve(ctx)
-	if err != nil {
-		return err
-	}
-	servers := []struct {
-		name  string
-		addr  string
-		parts []part
-	}{
-		{servedHowdah, howdahServer.Addr, []part{server(howdahServer.Process), database(b.postgres.Process)}},
-		{servedRedis, redisServer.Addr, []part{server(redisServer.Process)}},
-	}
-	for _, s := range servers {
-		if err := loadOver(ctx, s.addr, b.Workload); err != nil {
-			return fmt.Errorf("loading %s: %w", s.name, err)
-		}
 	}
 	r.Set("redis-benchmark", fmt.Sprintf("-c 50 -d %d -r %d, every key loaded before", b.Workload.ValueSize, b.Workload.Keys))
 	r.Set("howdah serve", "its defaults, UNLOGGED cache, PostgreSQL by Unix socket")
@@ -72,10 +55,7 @@ func runRedisBenchmark(ctx context.Context, b *Bench, r *result.Result) error {
 		{"-P 16", 16, b.scale(1_000_000, 100_000), map[string]float64{"GET": 0.35, "SET": 0.2}},
 	} {
 		for _, verb := range []string{"GET", "SET"} {
-			err := b.turns(len(servers), func(i int) error {
-				s := servers[i]
-				return b.benchmark(ctx, r, s.name, s.addr, s.parts, verb, p)
-			})
+			err := b.turns(len(servers), func(i int) error { return b.benchmark(ctx, r, servers[i], verb, p) })
 			if err != nil {
 				return err
 			}
@@ -102,8 +82,38 @@ func runRedisBenchmark(ctx context.Context, b *Bench, r *result.Result) error {
 	return nil
 }
 
+// served is a server for Redis clients.
+type served struct {
+	name  string
+	addr  string
+	parts []part
+}
+
+// benchmarkServers starts both and stores every key.
+func (b *Bench) benchmarkServers(ctx context.Context) ([]served, error) {
+	redisServer, err := b.Redis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	howdahServer, err := b.Serve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	servers := []served{
+		{servedHowdah, howdahServer.Addr, []part{server(howdahServer.Process), database(b.postgres.Process)}},
+		{servedRedis, redisServer.Addr, []part{server(redisServer.Process)}},
+	}
+	for _, s := range servers {
+		if err := loadOver(ctx, s.addr, b.Workload); err != nil {
+			return nil, fmt.Errorf("loading %s: %w", s.name, err)
+		}
+	}
+	return servers, nil
+}
+
 // benchmark is one run of redis-benchmark.
-func (b *Bench) benchmark(ctx context.Context, r *result.Result, name, addr string, parts []part, verb string, p pipeline) error {
+func (b *Bench) benchmark(ctx context.Context, r *result.Result, s served, verb string, p pipeline) error {
+	name, addr := s.name, s.addr
 	program, err := service.RedisBenchmark.Find()
 	if err != nil {
 		return err
@@ -119,7 +129,7 @@ func (b *Bench) benchmark(ctx context.Context, r *result.Result, name, addr stri
 	cmd := exec.CommandContext(ctx, program, "-h", host, "-p", port, "-t", strings.ToLower(verb), "-c", "50",
 		"-d", strconv.Itoa(b.Workload.ValueSize), "-r", strconv.Itoa(b.Workload.Keys),
 		"-n", strconv.Itoa(p.requests), "-P", strconv.Itoa(p.depth), "--csv")
-	m := newMeter(parts...)
+	m := newMeter(s.parts...)
 	m.begin()
 	out, err := cmd.Output()
 	m.finish()
