@@ -138,6 +138,7 @@ func (e *event) run(t *testing.T, url string) []string {
 	db, log := openLogged(t, url)
 	running(t, db)
 	eventually(t, "upkeep leads", func() bool { return db.Stats().Upkeep.Leader })
+	epoch := epochOf(t, db)
 	sessions := startSessions(t, db)
 	for _, class := range classes {
 		require.NoError(t, db.Cache(class).Set(t.Context(), "short-lived", []byte("v"), 50*time.Millisecond))
@@ -188,7 +189,7 @@ func (e *event) run(t *testing.T, url string) []string {
 		db, log = openLogged(t, copyURL)
 		running(t, db)
 	}
-	noticed := e.awaitReset(t, db, log, back)
+	noticed := e.awaitReset(t, db, log, back, epoch)
 
 	row := []string{e.name}
 	for _, class := range classes {

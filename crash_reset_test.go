@@ -16,17 +16,19 @@ import (
 
 // awaitReset awaits that upkeep has noticed, counted and logged that the
 // UNLOGGED caches are empty, or has looked and found them as they were.
-func (e *event) awaitReset(t *testing.T, db *howdah.DB, log *logBuffer, back time.Time) (noticed string) {
+func (e *event) awaitReset(t *testing.T, db *howdah.DB, log *logBuffer, back time.Time, epoch int64) (noticed string) {
 	t.Helper()
 	if !e.emptied {
 		awaitWatch(t, db)
 		require.Zero(t, db.Stats().Upkeep.Resets)
+		require.Equal(t, epoch, epochOf(t, db))
 		return "none"
 	}
 	eventually(t, "the reset is counted", func() bool { return db.Stats().Upkeep.Resets == 1 })
 	eventually(t, "the reset is logged", func() bool {
 		return strings.Count(log.String(), "the UNLOGGED caches were empty after a crash") == 1
 	})
+	require.Equal(t, epoch+1, epochOf(t, db), "everybody sees it, once")
 	var after float64
 	require.NoError(t, db.Pool().QueryRow(t.Context(),
 		"SELECT extract(epoch FROM since - $1::timestamptz)::float8 FROM howdah.epoch WHERE epoch > 1", back).Scan(&after))
@@ -34,6 +36,11 @@ func (e *event) awaitReset(t *testing.T, db *howdah.DB, log *logBuffer, back tim
 		return "yes"
 	}
 	return "after " + time.Duration(max(0, after)*float64(time.Second)).Round(time.Millisecond).String()
+}
+
+func epochOf(t *testing.T, db *howdah.DB) int64 {
+	t.Helper()
+	return number(t, db, "SELECT epoch FROM howdah.epoch")
 }
 
 // awaitWatch awaits that the leader has looked once more.
