@@ -15,9 +15,8 @@ import (
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
-// Writers push the budget through a cache several times in five seconds, on a
-// machine that is busy: at a given pace, and as fast as they can, from one
-// process and from two.
+// Writers push the budget through a cache, on a machine that is busy: at a given
+// pace, and as fast as they can, from one process and from two.
 func TestBudgetHoldsUnderOverload(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes twenty seconds")
@@ -46,7 +45,7 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 				running(t, db)
 				dbs = append(dbs, db)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			var writers sync.WaitGroup
 			var written atomic.Int64
@@ -68,6 +67,12 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 			filled := false
 			var when time.Duration
 			began := time.Now()
+			evicted := func() (n uint64) {
+				for _, db := range dbs {
+					n += db.Stats().Upkeep.Evicted
+				}
+				return n
+			}
 			for ctx.Err() == nil {
 				used := float64(number(t, dbs[0], "SELECT coalesce("+test.used+", 0)::bigint FROM howdah.cache_c")) / test.budget
 				filled = filled || used > 0.95
@@ -77,17 +82,16 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 					}
 					most, least = max(most, used), min(least, used)
 				}
+				if filled && evicted() > 3000 && time.Since(began) > 5*time.Second {
+					cancel()
+				}
 				time.Sleep(20 * time.Millisecond) // the pace of the measurement
 			}
 			writers.Wait()
-			var evicted uint64
-			for _, db := range dbs {
-				evicted += db.Stats().Upkeep.Evicted
-			}
-			t.Logf("%d sets, %d evicted; used %.3f to %.3f of the budget, most after %v",
-				written.Load(), evicted, least, most, when.Round(time.Millisecond))
+			t.Logf("%d sets in %v, %d evicted; used %.3f to %.3f of the budget, most after %v", written.Load(),
+				time.Since(began).Round(time.Millisecond), evicted(), least, most, when.Round(time.Millisecond))
 			require.True(t, filled)
-			require.Greater(t, evicted, uint64(1000))
+			require.Greater(t, evicted(), uint64(3000))
 			// docs/operations.md has what it holds on a machine of its own; here
 			// the writers may starve whoever evicts, and the bound tells only that
 			// the cache does not grow on.
