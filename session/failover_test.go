@@ -119,7 +119,12 @@ func testFailover(t *testing.T, c *cluster) {
 	heir.Promote()
 	promoted := time.Now()
 	// Nobody follows: there is no more to be synchronous with.
-	first := <-resumed
+	var first time.Time
+	select {
+	case first = <-resumed:
+	case <-time.After(time.Minute):
+		t.Fatal("no writer found the new primary")
+	}
 	eventually(t, "all writers are back", func() bool { before = m.Stats().Created; return len(resumed) >= len(told)-1 })
 	eventually(t, "and at work", func() bool { return m.Stats().Created > before+50 })
 	t.Logf("the promotion took %v, the first write came %v after it", promoted.Sub(died), first.Sub(promoted))

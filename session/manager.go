@@ -107,14 +107,11 @@ func (m *Manager) Create(ctx context.Context, start Start) (*Session, error) {
 	return s, nil
 }
 
-// wrote makes standbys wait with what this call has written, whatever came of
-// it: with a session and, unless it is "", all of a user.
+// wrote keeps to the primary what this call has written, whatever came of it: a
+// session, all of a user, or both.
 func (m *Manager) wrote(id ID, user string) {
-	if m.standbys == nil {
-		return
-	}
-	m.standbys.recent.note(subject{id: id})
-	if user != "" {
+	if m.standbys != nil {
+		m.standbys.recent.note(subject{id: id})
 		m.standbys.recent.note(subject{user: user})
 	}
 }

@@ -55,8 +55,9 @@ type Options struct {
 	Timeout time.Duration
 
 	// ReadURLs are standbys that answer reads, as long as Run runs: URLs or
-	// key=value strings, the more the merrier. A read that none of them can
-	// answer for certain goes to the primary. Default: none.
+	// key=value strings. A read that none of them can answer for certain goes
+	// to the primary. Each has a pool of its own, as large as the primary's.
+	// Default: none.
 	ReadURLs []string
 
 	// MaxStaleness is how old an answer of a standby may be at most, hence how

@@ -28,7 +28,7 @@ func TestBehindPgbouncer(t *testing.T) {
 	verbs(t, m)
 	reader, _ := openURL(t, url, session.Options{ReadURLs: []string{url}})
 	running(t, reader)
-	s := create(t, m, session.Start{User: "bob"})
+	s := create(t, m, session.Start{User: "bob", Payload: []byte("{}")})
 	eventually(t, "reads go where ReadURLs say", func() bool {
 		require.Equal(t, s, get(t, reader, s.Token()))
 		return reader.Stats().Standbys[0].Served > 0

@@ -22,7 +22,7 @@ type recent struct {
 	all    time.Time // everything counts as written at this moment
 }
 
-// subject is a session, or all of a user.
+// subject is a session, or all of a user. The zero subject is neither.
 type subject struct {
 	id   ID
 	user string
@@ -30,6 +30,9 @@ type subject struct {
 
 // note notes a write that is done.
 func (r *recent) note(s subject) {
+	if s == (subject{}) {
+		return
+	}
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()

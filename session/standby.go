@@ -111,8 +111,7 @@ func (m *Manager) fromStandby(ctx context.Context, token Token) (*record, error)
 	rec := newRecord(token)
 	err := standby.read(ctx, m.opts.Timeout/2, append([]any{&beat}, rec.scan()...), standbyRead, token.id.String(), r.beats.reader.String(), now)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows): // it has not seen our first beat
-	case err != nil:
+	case err != nil && !errors.Is(err, pgx.ErrNoRows): // no row: it shows no beat of ours
 		if ctx.Err() == nil {
 			standby.fail(err)
 		}

@@ -193,14 +193,14 @@ func testOwnWritesAreSeen(t *testing.T, c *cluster) {
 	r := c.open(t, o, c.standbys[0])
 	running(t, r.m)
 	r.inUse(t, 0)
-	var witness, rotated, revoked, own, ofUser, oldest, saved *session.Session
+	var witness, nobody, rotated, revoked, own, ofUser, oldest, saved *session.Session
 	for _, s := range []struct {
 		at   **session.Session
 		user string
-	}{{&witness, "w"}, {&rotated, "a"}, {&revoked, "b"}, {&own, "c"}, {&ofUser, "d"}, {&oldest, "e"}, {&saved, "f"}} {
+	}{{&witness, "w"}, {&nobody, ""}, {&rotated, "a"}, {&revoked, "b"}, {&own, "c"}, {&ofUser, "d"}, {&oldest, "e"}, {&saved, "f"}} {
 		*s.at = create(t, r.other, session.Start{User: s.user})
 	}
-	for _, s := range []*session.Session{witness, rotated, revoked, own, ofUser, oldest, saved} {
+	for _, s := range []*session.Session{witness, nobody, rotated, revoked, own, ofUser, oldest, saved} {
 		r.served(t, 0, s.Token())
 	}
 	r.standbys[0].PauseReplay()
@@ -243,7 +243,9 @@ func testOwnWritesAreSeen(t *testing.T, c *cluster) {
 	require.NoError(t, err)
 	require.Equal(t, payload, get(t, r.m, saved.Token()).Payload)
 
-	r.served(t, 0, witness.Token()) // the standby was asked all the while
+	// For all others the standby was asked all the while.
+	r.served(t, 0, witness.Token())
+	r.served(t, 0, nobody.Token())
 	require.Zero(t, r.standby(0).Stale)
 }
 
