@@ -220,7 +220,7 @@ func (r *reader) activity() (err error) {
 		       coalesce(state, ''),
 		       coalesce(extract(epoch FROM clock_timestamp() - xact_start), 0)::float8,
 		       coalesce(extract(epoch FROM clock_timestamp() - state_change), 0)::float8,
-		       coalesce(greatest(age(backend_xmin), 1), 0)::bigint,
+		       CASE WHEN backend_xmin IS NULL THEN 0 ELSE greatest(age(backend_xmin), 1) END::bigint,
 		       coalesce(datname = current_database(), false),
 		       coalesce(pg_has_role(usesysid, 'USAGE'), false)
 		FROM pg_stat_activity
@@ -257,7 +257,12 @@ func (r *reader) replication() (err error) {
 		FROM pg_replication_slots`); err != nil {
 		return err
 	}
-	db.standbys, err = rows[standby](r, "standbys",
-		"SELECT coalesce(nullif(application_name, ''), pid::text), coalesce(greatest(age(backend_xmin), 1), 0)::bigint FROM pg_stat_replication")
+	// A standby that has a slot holds its snapshot there.
+	db.standbys, err = rows[standby](r, "standbys", `
+		SELECT coalesce(nullif(w.application_name, ''), w.pid::text),
+		       CASE WHEN coalesce(w.backend_xmin, s.xmin) IS NULL THEN 0
+		            ELSE greatest(age(w.backend_xmin), age(s.xmin), 1) END::bigint
+		FROM pg_stat_replication AS w
+		LEFT JOIN pg_replication_slots AS s ON s.active_pid = w.pid`)
 	return err
 }
