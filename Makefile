@@ -7,7 +7,7 @@ TESTFLAGS   ?= -timeout 15m
 VERSIONS    ?= 14 15 16 17 18
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race test-peers test-postgres test-clients lint fuzz generate bench ci
+.PHONY: help build test race test-peers test-postgres test-clients lint fuzz generate bench regress ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +49,10 @@ generate: ## write the generated pages: docs/sql.md, docs/commands.md
 	$(GO) test ./schema ./internal/redisapi -run 'Doc' -update
 
 bench: ## measure; see docs/benchmarks.md
-	cd bench && $(GO) run ./cmd/howdah-bench run
+	cd bench && $(GO) run ./cmd/howdah-bench run all
+
+regress: ## fail if a published ratio of speed has fallen by nearly half; needs redis-server
+	cd bench && $(GO) run ./cmd/howdah-bench regress
 
 ci: ## what continuous integration runs
 	bash .ci/run

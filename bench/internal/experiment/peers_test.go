@@ -4,19 +4,20 @@ package experiment
 
 import (
 	"testing"
+	"time"
 
 	"github.com/howdah/howdah/bench/internal/rival"
 )
 
-// With Redis beside it: every contestant of the library's comparison, and
-// redis-benchmark against both servers.
-func TestSmokeWithPeers(t *testing.T) {
+// With Redis and Memcached beside it: every contestant of the library's
+// comparison.
+func TestLibraryWithPeers(t *testing.T) {
 	r, err := named(t, "library").Do(t.Context(), tiny(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkResult(t, r)
-	for _, series := range []string{rival.HowdahName, rival.GoRedisName, rival.RueidisName, rival.PgxName} {
+	for _, series := range []string{rival.HowdahName, rival.GoRedisName, rival.RueidisName, rival.MemcachedName, rival.PgxName} {
 		for _, mix := range mixes {
 			if r.Value(mix.name, "64", series, throughput) <= 0 {
 				t.Errorf("%s of %s was not measured", mix.name, series)
@@ -29,10 +30,41 @@ func TestSmokeWithPeers(t *testing.T) {
 	if len(r.Ratios) < 12 {
 		t.Errorf("only %d ratios", len(r.Ratios))
 	}
+}
 
-	r, err = named(t, "redis-benchmark").Do(t.Context(), tiny(t))
-	if err != nil {
-		t.Fatal(err)
+// The experiments that need other servers, as small as they go.
+func TestSmokeWithPeers(t *testing.T) {
+	for _, name := range []string{"redis-benchmark", "processes", "http-cache", "kv-scale", "pgpool", "footprint"} {
+		t.Run(name, func(t *testing.T) {
+			o := tiny(t)
+			o.Entries = 1000
+			if name == "processes" {
+				o.Duration = time.Second // each of 8 processes must have an answer
+			}
+			r, err := named(t, name).Do(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkResult(t, r)
+			switch name {
+			case "http-cache":
+				for _, mix := range httpMixes {
+					if m, ok := r.Find(mix.name, httpCase, overHowdah, "hits"); ok == (mix.reads == 0) || ok && (m.Median() < 60 || m.Median() > 95) {
+						t.Errorf("%s: hits were %.0f %% of the reads (measured: %t)", mix.name, m.Median(), ok)
+					}
+				}
+			case "kv-scale":
+				if haveStatements() && r.Value(kvReads, "1000", kvPostgres, kvServer) <= 0 {
+					t.Error("the server's own time was not measured")
+				}
+			case "pgpool":
+				if stale := r.Value(staleGroup, writePast, throughCache, staleRead); stale == 0 {
+					t.Error("a write past pgpool-II was seen through its cache")
+				}
+				if n := r.Value(dropGroup, writeSimple, throughCache, dropped); n < 50 {
+					t.Errorf("a write through pgpool-II dropped %.0f %% of its results", n)
+				}
+			}
+		})
 	}
-	checkResult(t, r)
 }

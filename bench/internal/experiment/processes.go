@@ -154,9 +154,7 @@ func (b *Bench) jobOf(e entrant, mix mix) worker.Job {
 func (b *Bench) bestProcessPool(mix mix, pools []entrant) (best entrant, err error) {
 	var most float64
 	for _, e := range pools {
-		job := b.jobOf(e, mix)
-		job.Duration /= 2
-		s, _, err := worker.Together(processCount, job, func() {}, func() {})
+		s, _, err := worker.Together(processCount, b.jobOf(e, mix), func() {}, func() {})
 		if err != nil {
 			return best, fmt.Errorf("%s, pool of %d: %w", strings.ToLower(mix.name), e.job.Pool, err)
 		}
