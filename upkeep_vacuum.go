@@ -7,13 +7,43 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// cleanInterval is how often the leader looks whether autovacuum keeps up.
-const cleanInterval = 20 * time.Second
+const (
+	// cleanInterval is how often the leader looks whether autovacuum keeps up.
+	cleanInterval = 5 * time.Second
+
+	// A table grows by what dies in it between two vacuums. Autovacuum looks
+	// every minute at most (autovacuum_naptime), which is long for a cache that
+	// is rewritten within a minute.
+	minPause = 15 * time.Second
+
+	// maxPause is how rarely a VACUUM is tried that an old snapshot makes
+	// useless. Autovacuum goes on trying every minute.
+	maxPause = 10 * time.Minute
+)
 
 // cleaning is what is known of the last VACUUM of a table.
 type cleaning struct {
 	notBefore time.Time
 	pause     time.Duration
+}
+
+// again is when the next may come: soon after one that removed most of the dead
+// rows, and ever later after others.
+func (c cleaning) again(useful bool, now time.Time) cleaning {
+	c.pause = min(maxPause, 2*max(minPause, c.pause))
+	if useful {
+		c.pause = minPause
+	}
+	c.notBefore = now.Add(c.pause)
+	return c
+}
+
+// waste is a table that waits for VACUUM.
+type waste struct {
+	Cache      string
+	Dead       int64
+	LastVacuum time.Time
+	Own        bool // VACUUM is for the owner
 }
 
 // clean runs VACUUM on the table that autovacuum has left behind most: a
@@ -24,8 +54,8 @@ func (u *upkeep) clean(ctx context.Context) error {
 	if u.db.opts.Pooler != "" || !u.cleaning.CompareAndSwap(false, true) {
 		return nil
 	}
-	due, dead, err := u.due(ctx)
-	if err != nil || due == "" {
+	due, err := u.due(ctx)
+	if err != nil || due == nil {
 		u.cleaning.Store(false)
 		return err
 	}
@@ -34,75 +64,62 @@ func (u *upkeep) clean(ctx context.Context) error {
 		defer u.cleaner.Done()
 		defer u.cleaning.Store(false)
 		started := time.Now()
-		err := u.db.vacuum(ctx, due)
+		left, err := u.db.vacuum(ctx, due)
+		u.cleanings[due.Cache] = u.cleanings[due.Cache].again(err == nil && left < due.Dead/2, time.Now())
 		log := u.db.opts.log()
 		if err != nil && ctx.Err() == nil {
-			log.Warn("howdah: VACUUM failed", "cache", due, "error", oneLine{err})
+			log.Warn("howdah: VACUUM failed", "cache", due.Cache, "error", oneLine{err})
 		} else if err == nil {
-			log.Info("howdah: autovacuum did not keep up; ran VACUUM", "cache", due, "dead_rows", dead, "took", time.Since(started))
+			log.Info("howdah: autovacuum did not keep up; ran VACUUM", "cache", due.Cache, "dead_rows", due.Dead, "left", left, "took", time.Since(started))
 		}
 	}()
 	return nil
 }
 
-// due returns the cache whose table needs VACUUM most, if any. A VACUUM that
-// an old transaction makes useless is repeated ever more rarely.
-func (u *upkeep) due(ctx context.Context) (name string, dead int64, err error) {
+// due returns the table that needs VACUUM most, if any.
+func (u *upkeep) due(ctx context.Context) (*waste, error) {
 	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
 	defer cancel()
 	rows, err := u.db.pool.Query(ctx, `
-		SELECT c.name, s.n_dead_tup, pg_has_role(t.relowner, 'USAGE')
+		SELECT c.name, s.n_dead_tup, coalesce(s.last_vacuum, '1970-01-01'), pg_has_role(t.relowner, 'USAGE')
 		FROM howdah.cache AS c
 		JOIN pg_class AS t ON t.relname = 'cache_' || c.name AND t.relnamespace = 'howdah'::regnamespace
 		JOIN pg_stat_all_tables AS s ON s.relid = t.oid
 		WHERE s.n_dead_tup > 10000 + 0.2 * s.n_live_tup
-		  AND coalesce(greatest(s.last_vacuum, s.last_autovacuum), '-infinity') < statement_timestamp() - interval '1 minute'
+		  AND coalesce(greatest(s.last_vacuum, s.last_autovacuum), '-infinity') < statement_timestamp() - $1::interval
 		  AND NOT EXISTS (SELECT FROM pg_stat_progress_vacuum AS p WHERE p.relid = t.oid)
-		ORDER BY s.n_dead_tup DESC`)
+		ORDER BY s.n_dead_tup DESC`, minPause)
 	if err != nil {
-		return "", 0, failure(err, false, false)
+		return nil, failure(err, false, false)
 	}
-	type table struct {
-		Name string
-		Dead int64
-		Own  bool
-	}
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[table])
+	all, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByPos[waste])
 	if err != nil {
-		return "", 0, failure(err, false, false)
+		return nil, failure(err, false, false)
 	}
 	if u.cleanings == nil {
 		u.cleanings = make(map[string]cleaning)
 	}
-	now := time.Now()
 	for _, t := range all {
 		if !t.Own {
 			if !u.toldOwner {
-				u.db.opts.log().Warn("howdah: autovacuum does not keep up, and only the owner of the tables may help: run the upkeep as that role, or see to autovacuum", "cache", t.Name, "dead_rows", t.Dead)
+				u.db.opts.log().Warn("howdah: autovacuum does not keep up, and only the owner of the tables may help: run the upkeep as that role, or see to autovacuum", "cache", t.Cache, "dead_rows", t.Dead)
 			}
 			u.toldOwner = true
 			continue
 		}
-		last := u.cleanings[t.Name]
-		if now.Before(last.notBefore) {
-			continue
+		if !time.Now().Before(u.cleanings[t.Cache].notBefore) {
+			return t, nil
 		}
-		if now.After(last.notBefore.Add(10 * time.Minute)) {
-			last.pause = 0
-		}
-		last.pause = min(30*time.Minute, max(time.Minute, 2*last.pause))
-		last.notBefore = now.Add(last.pause)
-		u.cleanings[t.Name] = last
-		return t.Name, t.Dead, nil
 	}
-	return "", 0, nil
+	return nil, nil
 }
 
-// vacuum runs VACUUM at the pace of autovacuum's settings for caches.
-func (db *DB) vacuum(ctx context.Context, cache string) error {
+// vacuum runs VACUUM at the pace of autovacuum's settings for caches, and
+// returns how many dead rows it left: those that an old snapshot may see.
+func (db *DB) vacuum(ctx context.Context, t *waste) (left int64, err error) {
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	// The connection goes: its settings are no longer the pool's.
 	own := conn.Hijack()
@@ -111,11 +128,27 @@ func (db *DB) vacuum(ctx context.Context, cache string) error {
 		"SET vacuum_cost_delay = '1ms'",
 		"SET vacuum_cost_limit = 1000",
 		// TRUNCATE would need a lock that stops everybody.
-		"VACUUM (SKIP_LOCKED, TRUNCATE FALSE) " + tableName(cache),
+		"VACUUM (SKIP_LOCKED, TRUNCATE FALSE) " + tableName(t.Cache),
 	} {
 		if _, err := own.Exec(ctx, sql); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	// On PostgreSQL 14 the statistics arrive a little later.
+	for range 20 {
+		var told bool
+		err := own.QueryRow(ctx, `
+			SELECT s.n_dead_tup, coalesce(s.last_vacuum > $2, false)
+			FROM pg_stat_all_tables AS s
+			WHERE s.relid = $1::text::regclass`, tableName(t.Cache), t.LastVacuum).Scan(&left, &told)
+		if err != nil || told {
+			return left, err
+		}
+		select {
+		case <-ctx.Done():
+			return left, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return left, nil // skipped: somebody holds the table
 }
