@@ -132,9 +132,6 @@ func (l *loop) finished() bool {
 // wait returns the number of events, asleep until there is one or a queue has
 // something.
 func (l *loop) wait() int {
-	if n := l.poll(); n > 0 {
-		return n
-	}
 	// Let the goroutines that this round made runnable go first: what they
 	// finish is then found without a sleep.
 	runtime.Gosched()
