@@ -1,6 +1,7 @@
 package howdah_test
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,9 +75,11 @@ func TestFencedPrimaryIsLeft(t *testing.T) {
 
 	// One writer, whose last acknowledged number is known.
 	var last atomic.Int64
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	halt := sync.OnceFunc(func() { close(stop); writer.Wait() })
+	defer halt()
+	writer.Go(func() {
 		for {
 			select {
 			case <-stop:
@@ -91,7 +94,7 @@ func TestFencedPrimaryIsLeft(t *testing.T) {
 				outcomeOf(t, err)
 			}
 		}
-	}()
+	})
 	progress := func() {
 		t.Helper()
 		before := last.Load()
@@ -120,8 +123,6 @@ func TestFencedPrimaryIsLeft(t *testing.T) {
 	value, err := open(t, standby.URL(), nil).Cache("kept").Get(t.Context(), "k")
 	require.NoError(t, err)
 	require.Equal(t, "new", string(value))
-	close(stop)
-	<-done
 }
 
 // A primary that hangs answers nothing and closes nothing. Calls end by their

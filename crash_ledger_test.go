@@ -30,7 +30,7 @@ func content(key string, n int) []byte {
 // longTTL is the TTL of everything that a ledger stores.
 const longTTL = time.Hour
 
-// slowest bounds how long a call of half a second may take on a slow machine.
+// slowest bounds how long a call of two seconds may take on a slow machine.
 const slowest = 10 * time.Second
 
 type outcome int

@@ -21,12 +21,12 @@ type event struct {
 	name    string
 	writing []string // the classes that are written; nil: all
 	// strike makes it happen and returns when a server serves again: the same
-	// one, the one that url names besides, or a copy whose URL it returns.
+	// one, another one that url names, or a copy whose URL it returns.
 	strike  func(t *testing.T, db *howdah.DB) (copyURL string)
-	url     func() string
-	emptied bool // UNLOGGED tables are
-	orderly bool // nothing that was acknowledged is lost
-	copied  bool // the copy is looked at
+	url     func() string // of the servers that are written to; nil: the one
+	emptied bool          // UNLOGGED tables are
+	orderly bool          // nothing that was acknowledged is lost
+	copied  bool          // the copy is looked at
 
 	struck, served time.Time
 	flushed        time.Time // what was acknowledged before it is on disk when the event strikes
@@ -49,7 +49,6 @@ func TestCrashMatrix(t *testing.T) {
 	for _, class := range classes {
 		require.NoError(t, setUp.CreateCache(t.Context(), howdah.CacheConfig{Name: class, Durability: class}))
 	}
-	hosts := server.URL
 	down := func(stop func()) func(*testing.T, *howdah.DB) string {
 		return func(t *testing.T, db *howdah.DB) string {
 			stop()
@@ -88,11 +87,11 @@ func TestCrashMatrix(t *testing.T) {
 	fmt.Fprintln(table, "event\tunlogged\tasync\tsync\tsessions\treset noticed\tpause of writes")
 	for _, e := range events {
 		t.Run(e.name, func(t *testing.T) {
-			url := hosts()
+			url := server.URL
 			if e.url != nil {
-				url = e.url()
+				url = e.url
 			}
-			fmt.Fprintln(table, strings.Join(e.run(t, url), "\t"))
+			fmt.Fprintln(table, strings.Join(e.run(t, url()), "\t"))
 		})
 	}
 	table.Flush()
@@ -155,6 +154,8 @@ func (e *event) run(t *testing.T, url string) []string {
 	}
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
+	halt := sync.OnceFunc(func() { close(stop); writers.Wait() })
+	defer halt()
 	for _, class := range writing {
 		for i := range 3 {
 			writers.Go(func() { ledgers[class].scribble(t, db, fmt.Sprintf("%s/%d", e.name, i), stop) })
@@ -179,8 +180,7 @@ func (e *event) run(t *testing.T, url string) []string {
 	copyURL := e.strike(t, db)
 	e.served = time.Now()
 	await()
-	close(stop)
-	writers.Wait()
+	halt()
 
 	pause, back := longestPause(ledgers, e.struck)
 	if e.copied {
@@ -290,6 +290,6 @@ func (e *event) cell(t *testing.T, class string, s survived) string {
 	default:
 		require.Equal(t, "async", class)
 		require.Less(t, s.span, slowest)
-		return fmt.Sprintf("kept %d of %d, lost the last %v", s.kept, s.kept+s.lost, s.span.Round(time.Millisecond))
+		return fmt.Sprintf("kept %d of %d, lost the last %v", s.kept, s.kept+s.lost, s.span.Round(100*time.Microsecond))
 	}
 }

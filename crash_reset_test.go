@@ -92,12 +92,12 @@ func (s sessionRows) check(t *testing.T, db *howdah.DB) {
 	}
 }
 
-// openLogged opens a database with the timeout that applications have, and
+// openLogged opens a database with a timeout like that of applications, and
 // keeps what it logs.
 func openLogged(t *testing.T, url string) (*howdah.DB, *logBuffer) {
 	t.Helper()
 	log := new(logBuffer)
-	return open(t, url, &howdah.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), log
+	return open(t, url, &howdah.Options{Timeout: 2 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil))}), log
 }
 
 // logBuffer keeps what a logger writes.
