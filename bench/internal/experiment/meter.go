@@ -97,12 +97,3 @@ func addOpen(r *result.Result, group, which, series string, s measure.Sample) {
 	r.Add(group, which, series, p999, ms, s.Milliseconds(99.9))
 	r.Add(group, which, series, highest, ms, float64(s.Latency.Max())/1e6)
 }
-
-// verdict chooses one of two words. Where rounds can be compared, package
-// result judges better: AtLeast, AtMost, All and Agree.
-func verdict(holds bool, yes, no string) string {
-	if holds {
-		return yes
-	}
-	return no
-}
