@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ type column struct {
 
 var columns = []column{
 	{"CLASS", 8, func(_ *Report, r *Row) string { return r.Class }},
-	{"POLICY", 14, func(_ *Report, r *Row) string { return r.Policy }},
+	{"POLICY", 14, func(_ *Report, r *Row) string { return cmp.Or(r.Policy, unknown) }},
 	{"ENTRIES", 0, func(_ *Report, r *Row) string { return short(float64(r.Entries)) }},
 	{"EXPIRED", 9, func(_ *Report, r *Row) string { return count(r.Expired) }},
 	{"USED", 1, func(_ *Report, r *Row) string {
