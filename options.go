@@ -41,9 +41,12 @@ type Options struct {
 	// MaxValueBytes bounds a value. Default 64 MiB, at most 512 MiB.
 	MaxValueBytes int
 
-	// MaxBatchKeys and MaxBatchBytes bound one statement; a single larger call
-	// goes by itself. Defaults 256 keys and 1 MiB.
-	MaxBatchKeys  int
+	// MaxBatchKeys bounds the keys of one statement; a single larger call goes
+	// by itself. Default 256, at most 100,000.
+	MaxBatchKeys int
+
+	// MaxBatchBytes bounds the keys and values of one statement likewise.
+	// Default 1 MiB, at most 512 MiB.
 	MaxBatchBytes int
 
 	// MaxQueueBytes bounds what waits to be sent, for each cache; beyond it

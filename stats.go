@@ -12,45 +12,48 @@ import (
 // Stats is what a DB has counted since it was opened.
 type Stats struct {
 	Caches []CacheStats // by name; the caches that were used
-	Pool   PoolStats
-	Upkeep UpkeepStats // of Run
+	Pool   PoolStats    // of DB.Pool
+	Upkeep UpkeepStats  // of Run
 }
 
 // PoolStats are connections now.
 type PoolStats struct {
-	Total, Idle, Acquired, Max int32
+	Total    int32 // idle, in use, and being made
+	Idle     int32
+	Acquired int32 // in use
+	Max      int32 // the most there may be
 }
 
 // CacheStats are the counters of one cache in this process.
 type CacheStats struct {
-	Name  string
+	Name  string      // of the cache
 	Verbs []VerbStats // the verbs that were used
 
 	BatchKeys Histogram // keys in one shared statement
-	Batches   uint64
-	Merged    uint64 // calls that shared the place of an equal one
-	Blocked   uint64 // times that a call met a foreign lock
-	Queued    int    // calls waiting now
-	Full      bool   // it refuses writes: over its budget, with nothing that may be evicted
+	Batches   uint64    // shared statements
+	Merged    uint64    // calls that shared the place of an equal one
+	Blocked   uint64    // times that a call met a foreign lock
+	Queued    int       // calls waiting now
+	Full      bool      // it refuses writes: over its budget, with nothing that may be evicted
 }
 
 // VerbStats are the counters of one verb.
 type VerbStats struct {
-	Verb    string
-	Calls   uint64
-	Hits    uint64 // keys found by reads; for writes, calls that took effect
-	Misses  uint64 // keys not found by reads; for writes, calls that changed nothing
-	Errors  uint64
-	Latency Histogram // seconds
+	Verb    string    // its name, as Verb.String returns it
+	Calls   uint64    // finished, or left by their callers
+	Hits    uint64    // keys found by reads; for writes, calls that took effect
+	Misses  uint64    // keys not found by reads; for writes, calls that changed nothing
+	Errors  uint64    // calls with an error; a miss is none
+	Latency Histogram // seconds from the call to its answer, waiting included
 }
 
 // Histogram counts observations by upper bound, as Prometheus does, but not
 // cumulatively: Counts has one element more than Bounds, for what is beyond.
 type Histogram struct {
-	Bounds []float64
-	Counts []uint64
-	Count  uint64
-	Sum    float64
+	Bounds []float64 // upper ones, inclusive
+	Counts []uint64  // observations up to each bound; the last is what is beyond
+	Count  uint64    // of all observations
+	Sum    float64   // of all observations
 }
 
 // String returns the verb's name as it stands in metrics.

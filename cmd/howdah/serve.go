@@ -103,6 +103,7 @@ it, the database must have been prepared with "howdah migrate", or be by
 	f.Var(&idle, "idle-timeout", "close Redis connections that are silent for so long; 0 for never")
 	f.Var(&auth, "auth-timeout", "close Redis connections that do not give the password in time")
 	f.Var(&timeout, "timeout", "answer every request within this time, if with an error")
+	f.Int64Var(&config.MaxReplicationLag, "max-replication-lag", 64<<20, "bytes that a standby or slot may be behind before expiry slows down; -1: any")
 	f.IntVar(&config.MaxConns, "max-conns", 8, "PostgreSQL connections at once; 0 is the default")
 	f.StringVar(&config.Pooler, "pooler", "", `"transaction" if a pooler in transaction mode, such as pgbouncer, is in between`)
 	sessions.add(f)

@@ -73,10 +73,13 @@ type Config struct {
 	// so long. Default 60 s.
 	StallTimeout time.Duration
 
-	// Timeout, MaxConns and Pooler are those of howdah.Options.
+	// Timeout, MaxConns, Pooler and MaxReplicationLag are those of
+	// howdah.Options.
 	Timeout  time.Duration
 	MaxConns int
 	Pooler   string
+
+	MaxReplicationLag int64 // bytes
 
 	// ShutdownTimeout bounds how long Run takes to return once its context is
 	// done. Default 10 s.

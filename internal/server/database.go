@@ -54,11 +54,12 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 		}
 	}
 	db, err := howdah.Open(ctx, databaseURL, &howdah.Options{
-		MaxConns:      c.MaxConns,
-		Timeout:       c.Timeout,
-		MaxValueBytes: c.MaxRequestBytes,
-		Pooler:        c.Pooler,
-		Logger:        c.Logger,
+		MaxConns:          c.MaxConns,
+		Timeout:           c.Timeout,
+		MaxValueBytes:     c.MaxRequestBytes,
+		Pooler:            c.Pooler,
+		MaxReplicationLag: c.MaxReplicationLag,
+		Logger:            c.Logger,
 	})
 	if err != nil {
 		return explain(err)
