@@ -215,12 +215,18 @@ func TestBadInput(t *testing.T) {
 	}
 	for _, o := range []session.Options{
 		{IdleTimeout: -2}, {IdleTimeout: time.Millisecond}, {SkipWindow: -2}, {Lifetime: -1}, {FlushInterval: -1},
-		{MaxPayloadBytes: -1}, {MaxPayloadBytes: 2 << 20}, {UserLimit: -1},
+		{MaxStaleness: -1}, {MaxStaleness: time.Millisecond}, {MissRate: -1}, {MaxPayloadBytes: -1}, {MaxPayloadBytes: 2 << 20}, {UserLimit: -1},
 		{Cookie: session.Cookie{Name: "__Host-x", Domain: "example.org"}}, {Cookie: session.Cookie{Name: "__Secure-x", Insecure: true}},
 		{Cookie: session.Cookie{Name: "a b"}}, {Cookie: session.Cookie{Name: "a\r\nSet-Cookie: x"}}, {Cookie: session.Cookie{Path: "/;\r\n"}},
 		{Cookie: session.Cookie{Domain: "evil\n"}}, {Cookie: session.Cookie{SameSite: 4, Insecure: true}},
 	} {
 		_, err := session.New(nil, &o)
 		require.ErrorContains(t, err, "session: Options.", "%+v", o)
+		require.Equal(t, err, o.Validate())
 	}
+	db, err := howdah.OpenPool(ctx, pool, nil)
+	require.NoError(t, err)
+	_, err = session.New(db, &session.Options{ReadURLs: []string{"postgres://h/d", "postgres://u:hunter2@h:port/d"}})
+	require.ErrorContains(t, err, "session: Options.ReadURLs[1]")
+	require.NotContains(t, err.Error(), "hunter2")
 }
