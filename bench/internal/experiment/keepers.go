@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
@@ -20,6 +21,7 @@ const (
 	keepEvery      = "UPDATE for every read"
 	keepBatch      = "batches"
 	keepSkip       = "batches, skipping the recently extended"
+	keepTemp       = "batches by way of a TEMP table, skipping"
 	keepHowdahAll  = "Howdah without skipping"
 	keepHowdah     = "Howdah"
 	sourceChunk    = 50_000 // sessions in one UPDATE
@@ -27,7 +29,7 @@ const (
 	sessionPayload = 256
 )
 
-var keepers = []string{keepNone, keepEvery, keepBatch, keepSkip, keepHowdahAll, keepHowdah}
+var keepers = []string{keepNone, keepEvery, keepBatch, keepSkip, keepTemp, keepHowdahAll, keepHowdah}
 
 // lifetimes are how long sessions live unused, how far an extension reaches in
 // advance, and how often a batch is written.
@@ -161,6 +163,9 @@ func (k *sqlKeeper) flush(ctx context.Context) error {
 	}
 	clear(k.used)
 	k.mu.Unlock()
+	if k.way == keepTemp && len(ids) > 0 {
+		return k.flushByTable(ctx, ids)
+	}
 	sql := `UPDATE ` + k.name + ` SET expires_at = now() + ` + interval(k.times.idle) + ` WHERE id = ANY ($1) AND expires_at > now()`
 	if k.way == keepSkip {
 		sql += ` AND expires_at < now() + ` + interval(k.times.idle-k.times.skip)
@@ -173,6 +178,25 @@ func (k *sqlKeeper) flush(ctx context.Context) error {
 		ids = ids[n:]
 	}
 	return nil
+}
+
+// flushByTable passes the ids through a table instead of a parameter.
+func (k *sqlKeeper) flushByTable(ctx context.Context, ids []int64) error {
+	return pgx.BeginFunc(ctx, k.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `CREATE TEMP TABLE bench_used (id bigint PRIMARY KEY) ON COMMIT DROP`); err != nil {
+			return err
+		}
+		rows := pgx.CopyFromSlice(len(ids), func(i int) ([]any, error) { return []any{ids[i]}, nil })
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"bench_used"}, []string{"id"}, rows); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `UPDATE `+k.name+` AS s SET expires_at = now() + `+interval(k.times.idle)+` FROM bench_used AS u
+			WHERE s.id = u.id AND s.expires_at > now() AND s.expires_at < now() + `+interval(k.times.idle-k.times.skip))
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.written += tag.RowsAffected()
+		return err
+	})
 }
 
 func (k *sqlKeeper) update(ctx context.Context, sql string, args ...any) error {

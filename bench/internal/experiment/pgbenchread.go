@@ -24,7 +24,7 @@ func pgbenchRead() Experiment {
 const pgbenchReads = "One SELECT a transaction, pgbench"
 
 func runPgbenchRead(ctx context.Context, b *Bench, r *result.Result) error {
-	rows := b.scale(1_000_000, 50_000)
+	rows := b.scale(300_000, 50_000)
 	d, err := b.sql(ctx)
 	if err != nil {
 		return err

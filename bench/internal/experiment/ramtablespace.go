@@ -44,7 +44,7 @@ func runRAMTablespace(ctx context.Context, b *Bench, r *result.Result) error {
 	if _, err := d.Exec(ctx, `CREATE TABLESPACE bench_ram LOCATION '`+dir+`'`); err != nil {
 		return err
 	}
-	rows := b.scale(1_000_000, 50_000)
+	rows := b.scale(300_000, 50_000)
 	variants := []struct{ name, kind, where string }{
 		{"disk, UNLOGGED", "UNLOGGED", ""},
 		{"disk, LOGGED", "", ""},

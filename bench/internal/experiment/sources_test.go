@@ -31,7 +31,7 @@ func TestKeepaliveCounts(t *testing.T) {
 	if updates[keepEvery] != 100 {
 		t.Errorf("100 reads made %v updates where each makes one", updates[keepEvery])
 	}
-	for _, way := range []string{keepBatch, keepSkip, keepHowdahAll, keepHowdah} {
+	for _, way := range []string{keepBatch, keepSkip, keepTemp, keepHowdahAll, keepHowdah} {
 		if updates[way] == 0 {
 			t.Errorf("%s: the sessions were never extended", way)
 		}
