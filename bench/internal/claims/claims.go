@@ -29,7 +29,7 @@ func All() []Article {
 			{"column-types", "TIMESTAMP, not TIMESTAMPTZ, not an epoch in BIGINT; no varchar(n), no constraints", "no figure"},
 			{"expiry-index", "Put no index on expires_at", "no figure"},
 			{"reap-chunks", "Delete expired rows in chunks of 1,000 to 5,000", "no figure"},
-			{"keepalive", "Remember used sessions, extend them in one UPDATE every so often, and skip those extended lately", "SQL, no figure"},
+			{"keepalive", "Remember used sessions, in memory or in a TEMP table, extend them in one UPDATE every so often, and skip those extended lately", "SQL, no figure"},
 			{"fillfactor", "A fillfactor of 70 (50 at the extreme) makes updates heap-only", "30 % more space"},
 			{"autovacuum", "Set autovacuum for the table: threshold 2000, scale factor 0.01, cost delay 2 ms", "SQL, no figure"},
 			{"network", "The network drowns the difference between PostgreSQL and Redis", "arithmetic: 0.1 ms in a rack, 5 ms between sites, 10 to 200 ms far away"},
@@ -66,6 +66,9 @@ func All() []Article {
 		{"What Howdah promises", "Our own sentences, measured the same way.", []Claim{
 			{"locked-row", "A row that an open transaction holds delays only those who write that row", ""},
 			{"index-kind", "A short hash of the key makes a better index than the key", ""},
+			{"mass-expiry", "No round of upkeep keeps a row locked for longer than writers wait (20 ms)", ""},
+			{"neighbours", "Reads use no transaction ids, and writes that come together share one", ""},
+			{"network", "What then decides is how many requests are under way", ""},
 		}},
 	}
 }
