@@ -3,7 +3,6 @@ package howdah
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -19,9 +18,6 @@ import (
 // connectTimeout bounds what is done once, not once a call: connecting,
 // checking the schema, reading a cache's settings.
 const connectTimeout = 5 * time.Second
-
-// errOutOfStep would be a defect of ours or of the driver.
-var errOutOfStep = errors.New("answer out of step")
 
 // Options tune a DB. The zero value of every field is its default.
 type Options struct {

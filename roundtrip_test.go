@@ -81,9 +81,9 @@ func TestTimeoutCancelsTheStatement(t *testing.T) {
 	_, err = cache.Get(t.Context(), "key")
 	require.ErrorIs(t, err, howdah.ErrTimeout)
 	eventually(t, "the statement is cancelled though the lock is still held", func() bool {
-		return 0 == number(t, other, `
+		return number(t, other, `
 			SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND state = 'active' AND query LIKE '%cache_db0%' AND pid <> pg_backend_pid()`)
+			WHERE datname = current_database() AND state = 'active' AND query LIKE '%cache_db0%' AND pid <> pg_backend_pid()`) == 0
 	})
 	require.NoError(t, tx.Rollback(t.Context()))
 	eventually(t, "the cache answers again", func() bool {
