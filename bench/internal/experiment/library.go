@@ -21,7 +21,7 @@ func library() Experiment {
 		Name:  "library",
 		Title: "Libraries in one Go process: Howdah, plain pgx, go-redis, rueidis, gomemcache",
 		Needs: []service.Program{service.Postgres, service.Redis},
-		Quick: 80 * time.Second, Full: 360 * time.Second,
+		Quick: 80 * time.Second, Full: 420 * time.Second,
 		Run: runLibrary,
 	}
 }
