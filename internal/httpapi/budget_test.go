@@ -20,3 +20,19 @@ func TestFullCache(t *testing.T) {
 	require.Equal(t, "1", c.do("GET", entryPath("full", "1"), "").want(t, 200).body)
 	c.do("DELETE", entryPath("full", "1"), "").want(t, 204)
 }
+
+// A class change that cannot get its lock says so, and changes nothing.
+func TestCacheInUse(t *testing.T) {
+	c := serve(t, nil)
+	c.json("POST", "/v1/caches", `{"name":"held"}`).want(t, 201)
+	tx, err := c.db.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
+	_, err = tx.Exec(t.Context(), "SELECT FROM howdah.cache_held")
+	require.NoError(t, err)
+	c.json("PATCH", "/v1/caches/held", `{"durability":"sync"}`).problem(t, 409, "cache-in-use")
+	c.do("DELETE", "/v1/caches/held", "").problem(t, 409, "cache-in-use")
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Contains(t, c.do("GET", "/v1/caches/held", "").want(t, 200).body, `"durability":"unlogged"`)
+	require.Contains(t, c.json("PATCH", "/v1/caches/held", `{"durability":"sync"}`).want(t, 200).body, `"durability":"sync"`)
+}
