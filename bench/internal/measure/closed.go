@@ -99,10 +99,13 @@ func Closed(ctx context.Context, l Load) (Sample, error) {
 		s.Requests += counts[w]
 	}
 	if s.Requests == 0 {
-		return s, fmt.Errorf("no request was answered within %v", l.Duration)
+		return s, fmt.Errorf("%w within %v", ErrNoAnswer, l.Duration)
 	}
 	return s, nil
 }
+
+// ErrNoAnswer says that a closed loop measured nothing.
+var ErrNoAnswer = errors.New("no request was answered")
 
 // ErrBehind says that a rate was more than the system could take.
 var ErrBehind = errors.New("the offered rate was not reached")
