@@ -97,7 +97,10 @@ func TestLargeValue(t *testing.T) {
 // A client that closes its sending side still gets every reply.
 func TestHalfClose(t *testing.T) {
 	drivers(t, func(t *testing.T, configure func(*Config)) {
-		s := start(t, configure)
+		s := start(t, func(c *Config) {
+			configure(c)
+			c.Timeout = 30 * time.Second // a thousand commands on seven keys
+		})
 		c := s.dial()
 		var input []byte
 		for i := range 1000 {
