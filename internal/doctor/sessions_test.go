@@ -45,7 +45,13 @@ func TestSessionFaults(t *testing.T) {
 			"ALTER TABLE howdah.session SET (fillfactor = 80)", "UPDATE howdah.session SET last_seen_at = now()"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Empty(t, about(examine(t, conn, low)))
+			eventually(t, func() bool { // what the case before did may be counted late
+				if len(about(examine(t, conn, low))) == 0 {
+					return true
+				}
+				run(t, conn, "VACUUM (ANALYZE) howdah.session")
+				return false
+			}, "the sessions of the case before are still found")
 			run(t, conn, c.plant...)
 			f := await(t, conn, low, c.id, c.object)
 			require.Equal(t, c.severity, f.Severity)
