@@ -289,3 +289,46 @@ func TestUserLimitCountsWhatIsNotCommitted(t *testing.T) {
 	require.NoError(t, tx.Commit(t.Context()))
 	require.ErrorIs(t, <-done, session.ErrUserLimit)
 }
+
+// Reads at the same time share statements, and each caller gets what is its own:
+// its session, a refusal, or the end of its own time.
+func TestReadsShareStatements(t *testing.T) {
+	m, _ := open(t, session.Options{})
+	var tokens []session.Token
+	for i := range 20 {
+		tokens = append(tokens, create(t, m, session.Start{User: fmt.Sprint("user", i), Payload: fmt.Append(nil, "payload", i)}).Token())
+	}
+	forged, err := session.ParseToken(tokens[0].Reveal()[:24] + tokens[1].Reveal()[24:])
+	require.NoError(t, err)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	var reads, statements uint64
+	for reads == statements {
+		errs := make([]error, 64)
+		together(64, func(i int) {
+			n := i % (len(tokens) + 2)
+			switch n - len(tokens) {
+			case 0:
+				if _, err := m.Get(t.Context(), forged); !errors.Is(err, session.ErrNotFound) {
+					errs[i] = fmt.Errorf("a forged token: %v", err)
+				}
+			case 1:
+				if _, err := m.Get(gone, tokens[0]); !errors.Is(err, context.Canceled) {
+					errs[i] = fmt.Errorf("a caller that left: %v", err)
+				}
+			default:
+				s, err := m.Get(t.Context(), tokens[n])
+				if err == nil && (s.User != fmt.Sprint("user", n) || string(s.Payload) != fmt.Sprint("payload", n) ||
+					s.ID != tokens[n].ID() || s.Token().Reveal() != tokens[n].Reveal()) {
+					err = fmt.Errorf("session %d is %v", n, s)
+				}
+				if errs[i] = err; err == nil {
+					s.Payload[0] = 'P' // nobody else's
+				}
+			}
+		})
+		require.NoError(t, errors.Join(errs...))
+		reads, statements = m.SharedReads()
+	}
+	t.Logf("%d reads in %d statements", reads, statements)
+}

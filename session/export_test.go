@@ -22,3 +22,9 @@ func (m *Manager) Keep(ids ...ID) {
 	}
 	m.keep(ids, last)
 }
+
+// SharedReads is how many reads went to the primary, in how many statements.
+func (m *Manager) SharedReads() (reads, statements uint64) {
+	stats := m.reads.Stats()
+	return stats.KeysTotal, stats.Reads
+}

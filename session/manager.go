@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
@@ -19,6 +20,7 @@ import (
 type Manager struct {
 	run      statement.Runner
 	opts     Options
+	reads    *coalesce.Coalescer
 	uses     uses
 	standbys *standbys // nil: none
 	stats    counters
@@ -35,7 +37,9 @@ func New(db *howdah.DB, opts *Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Manager{run: statement.Runner{DB: db, Timeout: o.Timeout}, opts: o, standbys: standbys}, nil
+	m := &Manager{run: statement.Runner{DB: db, Timeout: o.Timeout}, opts: o, standbys: standbys}
+	m.reads = m.sharedReads()
+	return m, nil
 }
 
 // Session is one session as it was when it was read. Change it through the

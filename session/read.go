@@ -1,12 +1,10 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
-	"errors"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Get reads the session of a token, which counts as a use. Where there are
@@ -32,21 +30,12 @@ func (m *Manager) Get(ctx context.Context, token Token) (*Session, error) {
 	return m.found(ctx, rec), nil
 }
 
-const primaryRead = `
-	SELECT s.secret_hash, coalesce(s.user_id, ''), s.payload, s.version, s.created_at, s.last_seen_at,
-	       greatest(s.idle_expires_at, s.created_at), s.absolute_expires_at,
-	       s.idle_expires_at > statement_timestamp(), howdah._session_due(s, statement_timestamp()),
-	       greatest(s.idle_expires_at, s.created_at) - statement_timestamp()
-	FROM howdah.session AS s
-	WHERE s.id = $1::uuid`
-
 // current is Get from the primary: the session as it is.
 func (m *Manager) current(ctx context.Context, token Token) (*Session, error) {
 	m.stats.reads.Add(1)
 	m.stats.primaryReads.Add(1)
 	rec := newRecord(token)
-	err := m.run.Read(ctx, rec.scan(), primaryRead, token.id.String())
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+	if err := m.fromPrimary(ctx, token.id, rec); err != nil {
 		return nil, err
 	}
 	if rec.opens(token) {
@@ -87,10 +76,20 @@ func newRecord(token Token) *record {
 	return &record{session: &Session{ID: token.id, token: token}}
 }
 
-// scan is where the columns of primaryRead go.
+// scan is where the columns of a row go.
 func (r *record) scan() []any {
 	s := r.session
 	return []any{&r.hash, &s.User, &s.Payload, &s.Version, &s.CreatedAt, &s.LastSeenAt, &s.ExpiresAt, &s.Deadline, &r.live, &r.due, &r.left}
+}
+
+// become takes over what was read, for a token of its own: several callers may
+// have asked for one session.
+func (r *record) become(row *record) {
+	session := *row.session
+	session.ID, session.token = r.session.ID, r.session.token
+	session.Payload = bytes.Clone(session.Payload)
+	*r = *row
+	r.session = &session
 }
 
 // opens tells whether the token is that of a live session. An unknown id costs

@@ -82,7 +82,7 @@ func (r *standbys) pick() *standby {
 	return nil
 }
 
-// standbyRead is primaryRead by the clock of the primary, and with the heartbeat
+// standbyRead is readOne by the clock of the primary, and with the heartbeat
 // by which the answer is judged.
 const standbyRead = `
 	SELECT r.beat, s.secret_hash, coalesce(s.user_id, ''), s.payload, coalesce(s.version, 0),

@@ -35,6 +35,10 @@ func (r Runner) failure(err error, sent bool) error {
 	return r.DB.Failure(err, sent)
 }
 
+// Left is the error of a caller that did not wait for its answer, because of
+// cause.
+func (r Runner) Left(cause error) error { return r.failure(cause, false) }
+
 // repeatable tells of an error that the statement changed nothing and may be
 // tried again at once: it lost to another transaction (40P01, 40001), or its
 // connection was to a server that is lost or is the primary no more, in the

@@ -1,0 +1,100 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/coalesce"
+)
+
+// sharedReads lets sessions that are wanted at the same time share a SELECT, as
+// the reads of a cache do. A lone caller asks at once and for itself; while two
+// statements are on their way, others gather for the next.
+func (m *Manager) sharedReads() *coalesce.Coalescer {
+	return coalesce.New(coalesce.Options{
+		MaxKeys: 64, // payloads are larger than most cached values
+		Run:     m.readShared,
+		OnPanic: func(err error) { m.opts.Logger.Error("session: reading failed", "error", err) },
+	})
+}
+
+// lookup is a session that somebody waits for.
+type lookup struct {
+	op  coalesce.Op
+	id  ID
+	rec *record
+}
+
+// fromPrimary reads the row of a session into rec, which stays as it is if there
+// is none.
+func (m *Manager) fromPrimary(ctx context.Context, id ID, rec *record) error {
+	l := &lookup{id: id, rec: rec}
+	l.op.Call = l
+	l.op.Deadline = coalesce.Now() + int64(m.opts.Timeout)
+	err := m.reads.Do(ctx, &l.op)
+	var left *coalesce.LeftError
+	switch {
+	case errors.As(err, &left):
+		return m.run.Left(left.Cause)
+	case errors.Is(err, coalesce.ErrOverloaded):
+		return howdah.ErrOverloaded
+	}
+	return err
+}
+
+// columns of a row of howdah.session s, by the primary's clock.
+const columns = `
+	s.secret_hash, coalesce(s.user_id, ''), s.payload, s.version, s.created_at, s.last_seen_at,
+	greatest(s.idle_expires_at, s.created_at), s.absolute_expires_at,
+	s.idle_expires_at > statement_timestamp(), howdah._session_due(s, statement_timestamp()),
+	greatest(s.idle_expires_at, s.created_at) - statement_timestamp()`
+
+const (
+	readOne  = `SELECT` + columns + ` FROM howdah.session AS s WHERE s.id = $1::uuid`
+	readMany = `SELECT s.id::text,` + columns + ` FROM howdah.session AS s WHERE s.id = ANY ($1::text[]::uuid[])`
+)
+
+// readShared is one flight: a statement for all who wait.
+func (m *Manager) readShared(ctx context.Context, f *coalesce.Flight) {
+	ops := f.Take()
+	if len(ops) == 0 {
+		return
+	}
+	if len(ops) == 1 {
+		l := ops[0].Call.(*lookup)
+		err := m.run.Read(ctx, l.rec.scan(), readOne, l.id.String())
+		if errors.Is(err, pgx.ErrNoRows) {
+			l.rec.hash, err = nil, nil // an attempt that failed late may have seen a row
+		}
+		f.Complete(ops[0], err)
+		return
+	}
+	ids := make([]string, 0, len(ops))
+	for _, op := range ops {
+		ids = append(ids, op.Call.(*lookup).id.String())
+	}
+	f.Sent()
+	var found map[string]*record
+	err := m.run.Query(ctx, func(rows pgx.Rows) error {
+		found = make(map[string]*record, len(ids)) // nothing of an attempt that failed
+		for rows.Next() {
+			var id string
+			row := newRecord(Token{})
+			if err := rows.Scan(append([]any{&id}, row.scan()...)...); err != nil {
+				return err
+			}
+			found[id] = row
+		}
+		return rows.Err()
+	}, readMany, ids)
+	for _, op := range ops {
+		l := op.Call.(*lookup)
+		if row := found[l.id.String()]; err == nil && row != nil {
+			l.rec.become(row)
+		}
+		f.Complete(op, err)
+	}
+}
