@@ -134,8 +134,10 @@ func (c *Cache) Delete(ctx context.Context, key string) error {
 // DeleteMany removes keys, all or none, and returns how many existed.
 func (c *Cache) DeleteMany(ctx context.Context, keys []string) (int64, error) {
 	call := &Call{Verb: VerbDeleteMany, Keys: toBytes(keys)}
-	err := c.one(ctx, call)
-	return call.Count, err
+	if err := c.one(ctx, call); err != nil {
+		return 0, err
+	}
+	return call.Count, nil
 }
 
 // GetAndDelete removes a key and returns what it held, or ErrMiss. Of several
@@ -184,8 +186,10 @@ func (c *Cache) Increment(ctx context.Context, key string, delta int64, ttl time
 		return 0, err
 	}
 	call := &Call{Verb: VerbIncrement, Key: []byte(key), Delta: delta, Expiry: expiry}
-	err = c.one(ctx, call)
-	return call.Int, err
+	if err := c.one(ctx, call); err != nil {
+		return 0, err
+	}
+	return call.Int, nil
 }
 
 func toBytes(keys []string) [][]byte {

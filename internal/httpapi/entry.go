@@ -142,8 +142,10 @@ func (a *api) putEntry(w http.ResponseWriter, r *http.Request) error {
 func put(ctx context.Context, t target, value []byte, expiry howdah.Expiry, c condition) (version int64, created bool, err error) {
 	set := func(when howdah.Condition, version int64) (int64, error) {
 		call := &howdah.Call{Verb: howdah.VerbSet, Value: value, Expiry: expiry, Condition: when, IfVersion: version}
-		err := t.do(ctx, call)
-		return call.Result.Version, err
+		if err := t.do(ctx, call); err != nil {
+			return 0, err // a call that was left may still be written to
+		}
+		return call.Result.Version, nil
 	}
 	switch {
 	case c.absent:
