@@ -77,9 +77,8 @@ func (c *Cache) engine(ctx context.Context) (*engine, error) {
 // order only where they share a key. It returns the first call's error; each
 // call has its own in Err. Statuses such as a miss are no errors.
 //
-// If the context or the time of a call ends before the answer, the calls must
-// not be used again:
-// PostgreSQL may still be answering them.
+// If the context, or the time of a call, ends before the answer, the calls must
+// not be used again: PostgreSQL may still be answering them.
 func (c *Cache) Do(ctx context.Context, calls ...*Call) error {
 	e, err := c.engine(ctx)
 	switch {
