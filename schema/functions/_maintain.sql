@@ -58,7 +58,7 @@ BEGIN
         IF total = 0 THEN
             entries := 0; size := 0;
         ELSE
-            SELECT * INTO sample FROM howdah._sample(settings, total, salt);
+            SELECT * INTO sample FROM howdah._sample(settings, total, coalesce(state.entries, total), salt);
             entries := round(sample.rows * total::numeric / sample.blocks);
             size    := round(sample.bytes * total::numeric / sample.blocks);
             -- An estimate: where the last one is near, it says something too.

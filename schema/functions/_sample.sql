@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah._sample(
     settings   howdah.cache,
     total      bigint,
+    expected   bigint,
     salt       bigint,
     OUT blocks bigint,
     OUT rows   bigint,
@@ -14,7 +15,9 @@ DECLARE
     -- So many stretches of so many blocks. A small table is read as a whole, and
     -- the numbers are exact. Of a larger one each 128th part gives a stretch: rows
     -- of one age lie together, and some parts are full while others are empty.
-    number  CONSTANT bigint := 128;
+    -- Where a block holds hardly a row, as after an old snapshot has let the table
+    -- grow, so few blocks would say little: up to six times as many are read.
+    number  CONSTANT bigint := 128 * greatest(1, least(6, 4 * total / greatest(expected, 1)));
     stretch CONSTANT bigint := 2;
     starts  bigint[];
 BEGIN
@@ -43,10 +46,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._sample(howdah.cache, bigint, bigint) IS
+COMMENT ON FUNCTION howdah._sample(howdah.cache, bigint, bigint, bigint) IS
 'Internal. Reads some blocks of a cache, spread over it: how many, the live rows
 in them, what these need, and, of those that the policy may evict, the scores and
 the places (first blocks). An entry needs its key, its value and 88 bytes: 60 in
-the row, 28 in the index.';
+the row, 28 in the index.
 
-REVOKE ALL ON FUNCTION howdah._sample(howdah.cache, bigint, bigint) FROM PUBLIC;
+expected: how many rows there were the last time.';
+
+REVOKE ALL ON FUNCTION howdah._sample(howdah.cache, bigint, bigint, bigint) FROM PUBLIC;
