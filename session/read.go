@@ -35,7 +35,7 @@ func (m *Manager) current(ctx context.Context, token Token) (*Session, error) {
 	m.stats.reads.Add(1)
 	m.stats.primaryReads.Add(1)
 	rec := newRecord(token)
-	if err := m.fromPrimary(ctx, token.id, rec); err != nil {
+	if err := m.fromPrimary(ctx, rec); err != nil {
 		return nil, err
 	}
 	if rec.opens(token) {

@@ -24,14 +24,15 @@ func (m *Manager) sharedReads() *coalesce.Coalescer {
 // lookup is a session that somebody waits for.
 type lookup struct {
 	op  coalesce.Op
-	id  ID
 	rec *record
 }
 
-// fromPrimary reads the row of a session into rec, which stays as it is if there
+func (l *lookup) id() string { return l.rec.session.ID.String() }
+
+// fromPrimary reads the row of rec's session into it; it stays as it is if there
 // is none.
-func (m *Manager) fromPrimary(ctx context.Context, id ID, rec *record) error {
-	l := &lookup{id: id, rec: rec}
+func (m *Manager) fromPrimary(ctx context.Context, rec *record) error {
+	l := &lookup{rec: rec}
 	l.op.Call = l
 	l.op.Deadline = coalesce.Now() + int64(m.opts.Timeout)
 	err := m.reads.Do(ctx, &l.op)
@@ -65,7 +66,7 @@ func (m *Manager) readShared(ctx context.Context, f *coalesce.Flight) {
 	}
 	if len(ops) == 1 {
 		l := ops[0].Call.(*lookup)
-		err := m.run.Read(ctx, l.rec.scan(), readOne, l.id.String())
+		err := m.run.Read(ctx, l.rec.scan(), readOne, l.id())
 		if errors.Is(err, pgx.ErrNoRows) {
 			l.rec.hash, err = nil, nil // an attempt that failed late may have seen a row
 		}
@@ -74,7 +75,7 @@ func (m *Manager) readShared(ctx context.Context, f *coalesce.Flight) {
 	}
 	ids := make([]string, 0, len(ops))
 	for _, op := range ops {
-		ids = append(ids, op.Call.(*lookup).id.String())
+		ids = append(ids, op.Call.(*lookup).id())
 	}
 	f.Sent()
 	var found map[string]*record
@@ -90,10 +91,9 @@ func (m *Manager) readShared(ctx context.Context, f *coalesce.Flight) {
 		}
 		return rows.Err()
 	}, readMany, ids)
-	for _, op := range ops {
-		l := op.Call.(*lookup)
-		if row := found[l.id.String()]; err == nil && row != nil {
-			l.rec.become(row)
+	for i, op := range ops {
+		if row := found[ids[i]]; err == nil && row != nil {
+			op.Call.(*lookup).rec.become(row)
 		}
 		f.Complete(op, err)
 	}

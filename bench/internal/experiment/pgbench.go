@@ -40,16 +40,21 @@ type pgbenchAnswer struct {
 	tps          float64
 }
 
+// pgbenchProgram finds pgbench, and the database that it is to load.
+func (b *Bench) pgbenchProgram(ctx context.Context) (program, url string, err error) {
+	if program, err = service.PgBench.Find(); err != nil {
+		return "", "", err
+	}
+	b.versions["pgbench"] = service.PgBench.Version()
+	url, err = b.sqlURL(ctx)
+	return program, url, err
+}
+
 // pgbench runs a script in the simple protocol, as pgbench does unless told
 // otherwise, over the Unix socket. Every transaction must succeed: a script
 // that ends a SELECT with \gset thereby asserts that it found one row.
 func (b *Bench) pgbench(ctx context.Context, p pgbenchRun) (answer pgbenchAnswer, err error) {
-	program, err := service.PgBench.Find()
-	if err != nil {
-		return answer, err
-	}
-	b.versions["pgbench"] = service.PgBench.Version()
-	url, err := b.sqlURL(ctx)
+	program, url, err := b.pgbenchProgram(ctx)
 	if err != nil {
 		return answer, err
 	}

@@ -35,12 +35,7 @@ func pgbenchInit(ctx context.Context, url string, scale int) error {
 // all transactions. With a rate, latencies count from when a transaction was
 // due, as pgbench has it too.
 func (b *Bench) pgbenchLatencies(ctx context.Context, seconds, clients int, rate float64) (s measure.Sample, err error) {
-	program, err := service.PgBench.Find()
-	if err != nil {
-		return s, err
-	}
-	b.versions["pgbench"] = service.PgBench.Version()
-	url, err := b.sqlURL(ctx)
+	program, url, err := b.pgbenchProgram(ctx)
 	if err != nil {
 		return s, err
 	}
