@@ -22,11 +22,19 @@ const (
 
 	// roundTime bounds one round, and with it how long a row that it removes
 	// is locked: less than the default of Options.LockTimeout.
-	roundTime = 15 * time.Millisecond
+	roundTime = 8 * time.Millisecond
 
 	// overTime is the same while a cache is over its budget: what it locks
 	// then is what was not used for long.
 	overTime = 50 * time.Millisecond
+
+	// gentleTime bounds a round, and gentlePause is the rest after it, while
+	// very much has expired at once: a burst that is over before the scheduler
+	// makes others wait. Rows that expire faster than this removes them are met
+	// by longer rounds from patience on.
+	gentleTime  = time.Millisecond
+	gentlePause = 20 * time.Millisecond
+	patience    = 45 * time.Second
 
 	// upkeepTimeout bounds one exchange with the database.
 	upkeepTimeout = 5 * time.Second
@@ -153,6 +161,8 @@ type upkeep struct {
 	called    bool      // its writers call for a round, whoever leads
 	peeked    time.Time // the last round that it learnt of from others
 	over      bool      // a cache is over its budget
+	backlog   backlog
+	nextAll   time.Time // when every cache has a round again, whatever the backlog
 	nextWatch time.Time
 	nextRound time.Time
 	nextFlush time.Time
@@ -280,13 +290,22 @@ func (u *upkeep) watch(ctx context.Context) error {
 
 // round does one round and counts it.
 func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
-	bound := roundTime
-	if u.over {
-		bound = overTime
+	opts := MaintainOptions{MaxTime: roundTime}
+	switch now := time.Now(); {
+	case u.over:
+		opts.MaxTime = overTime
+	case u.backlog.cache != "" && now.Before(u.nextAll):
+		opts.Cache = u.backlog.cache
+		if !u.budgets[opts.Cache].limited() { // else each round begins with an estimate of some milliseconds
+			opts.MaxTime = u.backlog.roundTime(now)
+		}
+	default:
+		u.nextAll = now.Add(time.Second)
 	}
 	written := u.db.rowsWritten()
-	rounds, err := u.db.Maintain(ctx, MaintainOptions{MaxTime: bound})
+	rounds, err := u.db.Maintain(ctx, opts)
 	if err != nil {
+		u.backlog = backlog{} // the cache may be gone
 		return nil, err
 	}
 	if len(rounds) == 0 {
@@ -354,11 +373,11 @@ func (b budget) share(r Upkeep) float64 {
 	return share
 }
 
-// next is the pause after a round: none while a cache is over its budget,
-// three times the round while much has expired, then longer and longer.
+// next is the pause after a round: none while a cache is over its budget, at
+// least three times the round while much has expired, then longer and longer.
 func (u *upkeep) next(rounds []Upkeep) time.Duration {
 	const shortest, longest = 50 * time.Millisecond, 5 * time.Second
-	var work, backlog bool
+	var work bool
 	u.over = false
 	var elapsed time.Duration
 	bound := longest
@@ -366,7 +385,7 @@ func (u *upkeep) next(rounds []Upkeep) time.Duration {
 		elapsed += r.Elapsed
 		// What is held back does not call for the next round.
 		work = work || r.Evicted > 0 || r.Expired > 0 && !r.HeldBack
-		backlog = backlog || r.More && !r.HeldBack
+		u.backlog.note(r, time.Now())
 		u.over = u.over || r.More && r.Evicted > 0
 		if b := u.budgets[r.Cache]; b.limited() {
 			bound = min(bound, time.Second)
@@ -378,8 +397,8 @@ func (u *upkeep) next(rounds []Upkeep) time.Duration {
 	switch {
 	case u.over:
 		return time.Millisecond
-	case backlog:
-		return max(5*time.Millisecond, 3*elapsed)
+	case u.backlog.cache != "":
+		return max(gentlePause, 3*elapsed)
 	case len(rounds) == 0 && u.called:
 		return holdStep
 	case work, rounds == nil:
@@ -387,6 +406,37 @@ func (u *upkeep) next(rounds []Upkeep) time.Duration {
 	default:
 		return min(bound, max(shortest, u.pace*2))
 	}
+}
+
+// backlog is a cache of which more has expired than a round removes. If there
+// are several, the first one comes first.
+type backlog struct {
+	cache       string // "": none
+	since, last time.Time
+}
+
+// note follows the rounds: a backlog is over when none has met it for a second.
+func (b *backlog) note(r Upkeep, now time.Time) {
+	switch {
+	case r.More && !r.HeldBack:
+		if b.cache == "" {
+			b.cache, b.since = r.Cache, now
+		}
+		if b.cache == r.Cache {
+			b.last = now
+		}
+	case b.cache == r.Cache && now.Sub(b.last) > time.Second:
+		b.cache = ""
+	}
+}
+
+// roundTime doubles every quarter of a minute once patience is over.
+func (b *backlog) roundTime(now time.Time) time.Duration {
+	bound := gentleTime
+	for late := now.Sub(b.since) - patience; late > 0 && bound < roundTime; late -= 15 * time.Second {
+		bound *= 2
+	}
+	return min(bound, roundTime)
 }
 
 // report logs an error when it is new, and that it is over.

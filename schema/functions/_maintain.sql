@@ -137,10 +137,12 @@ BEGIN
         END IF;
         blocks := blocks + step;
         state.hand := CASE WHEN state.hand + step >= total THEN 0 ELSE state.hand + step END;
-        -- About 2 ms a chunk, whatever the machine and the rows are like.
-        IF clock_timestamp() - started < interval '1 millisecond' THEN
-            state.chunk := least(state.chunk * 2, 1024);
-        ELSIF clock_timestamp() - started > interval '3 milliseconds' THEN
+        -- About 1 ms a chunk, whatever the machine and the rows are like. Where
+        -- little has expired it grows no further than what a chunk full of
+        -- expired rows takes 5 ms for.
+        IF clock_timestamp() - started < interval '500 microseconds' THEN
+            state.chunk := least(state.chunk * 2, 128);
+        ELSIF clock_timestamp() - started > interval '1500 microseconds' THEN
             state.chunk := greatest(state.chunk / 2, 4);
         END IF;
     END LOOP;

@@ -27,7 +27,7 @@ DECLARE
     deadline    timestamptz;
     next        record;
     settings    howdah.cache;
-    behind      boolean;
+    behind      boolean;  -- NULL: nobody needed to know yet
     rows_left   bigint := max_rows;
     blocks_left bigint := max_blocks;
     max_expired bigint;
@@ -47,7 +47,6 @@ BEGIN
     IF NOT pg_try_advisory_xact_lock(1752135524, 1970301808) THEN
         RETURN;
     END IF;
-    behind := max_lag IS NOT NULL AND coalesce(howdah._replication_lag() > max_lag, false);
 
     -- Whoever waited longest comes first: a big cache starves no other.
     FOR next IN
@@ -74,7 +73,10 @@ BEGIN
         -- Expired rows can wait, and what removes them is WAL. Eviction goes on:
         -- it makes less than the writes that call for it. Nor does expiry stop,
         -- or a slot that nobody reads would let the tables grow for ever.
-        held_back := behind AND settings.durability <> 'unlogged';
+        IF settings.durability <> 'unlogged' AND max_lag IS NOT NULL AND behind IS NULL THEN
+            behind := coalesce(howdah._replication_lag() > max_lag, false);
+        END IF;
+        held_back := settings.durability <> 'unlogged' AND coalesce(behind, false);
         max_expired := rows_left;
         IF held_back THEN
             max_expired := least(rows_left, trickle * extract(epoch FROM started - coalesce(next.last_round, started - interval '1 s')));
@@ -110,7 +112,7 @@ max_rows: it removes at most so many rows.
 max_blocks: it looks at most at so many blocks of 8 KiB, besides 256 for an
 estimate where there is a budget.
 max_time: it begins nothing new after so long; the statements it is made of
-take about 2 ms each.
+take about a millisecond each.
 max_lag: while a standby or a replication slot is more bytes of WAL behind, at most
 1000 expired rows a second are removed from the sessions and from caches that are
 not unlogged; NULL: it does not look. Standbys show themselves only to members of
