@@ -242,6 +242,54 @@ func TestLockedRow(t *testing.T) {
 	require.Equal(t, "after", string(got))
 }
 
+// TestLockedTable holds the whole table, as ALTER TABLE does: everybody waits,
+// and nobody fails.
+func TestLockedTable(t *testing.T) {
+	ctx := t.Context()
+	url := pgtest.New(t)
+	db := open(t, url, &howdah.Options{Timeout: 20 * time.Second})
+	watcher, err := pgx.Connect(ctx, url)
+	require.NoError(t, err)
+	defer watcher.Close(ctx)
+	cache := db.Cache("db0")
+	require.NoError(t, cache.Set(ctx, "k", []byte("old"), 0))
+
+	tx, err := db.Pool().Begin(ctx)
+	require.NoError(t, err)
+	defer tx.Rollback(ctx)
+	_, err = tx.Exec(ctx, `LOCK TABLE howdah.cache_db0 IN ACCESS EXCLUSIVE MODE`)
+	require.NoError(t, err)
+	var callers sync.WaitGroup
+	for i := range 64 {
+		callers.Go(func() {
+			require.NoError(t, cache.Set(ctx, fmt.Sprint("k", i), []byte("new"), 0))
+		})
+		callers.Go(func() {
+			got, err := cache.Get(ctx, "k")
+			require.NoError(t, err)
+			require.Equal(t, "old", string(got))
+		})
+	}
+	tries := map[time.Time]bool{}
+	require.Eventually(t, func() bool {
+		rows, err := watcher.Query(ctx, `
+			SELECT query_start FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND datname = current_database() AND query_start IS NOT NULL`)
+		require.NoError(t, err)
+		starts, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+		require.NoError(t, err)
+		for _, start := range starts {
+			tries[start] = true
+		}
+		return len(tries) > 12
+	}, 15*time.Second, time.Millisecond)
+	require.NoError(t, tx.Commit(ctx))
+	callers.Wait()
+	got, err := cache.Get(ctx, "k63")
+	require.NoError(t, err)
+	require.Equal(t, "new", string(got))
+}
+
 // TestBadNeighbour lets PostgreSQL refuse one row of a shared statement.
 func TestBadNeighbour(t *testing.T) {
 	ctx := t.Context()

@@ -217,7 +217,11 @@ func aboutData(err error) bool {
 // the others again.
 func (fl *flight) takeApart(r *request, step int) {
 	locked, err := fl.locked(r)
-	if err != nil {
+	switch {
+	case lockedOut(err): // the whole table is: nobody gets through before its holder lets go
+		fl.again(r.calls, step)
+		return
+	case err != nil:
 		fl.lost(r, err, false, true)
 		return
 	}

@@ -32,7 +32,14 @@ type trip struct {
 func (t *trip) run() error {
 	t.errs = make([]error, len(t.requests))
 	if err := t.prepare(); err != nil {
-		return err
+		if sqlState(err) == "" || t.conn.IsClosed() {
+			return err
+		}
+		for i := range t.errs { // refused, as all the requests would be
+			t.errs[i] = err
+		}
+		t.answered = len(t.requests)
+		return nil
 	}
 	pg := t.conn.PgConn()
 	written, err := t.send(pg)

@@ -36,6 +36,9 @@ const (
 	gentlePause = 20 * time.Millisecond
 	patience    = 45 * time.Second
 
+	// estimateTime is the shortest round that looks how full a cache is.
+	estimateTime = 5 * time.Millisecond
+
 	// upkeepTimeout bounds one exchange with the database.
 	upkeepTimeout = 5 * time.Second
 )
@@ -123,7 +126,7 @@ func (db *DB) unsynced(ctx context.Context, fn func(pgx.Tx) error) error {
 // It tells Options.Logger what goes wrong, and goes on. It returns ErrClosed
 // once the DB is closed.
 func (db *DB) Run(ctx context.Context) error {
-	u := &upkeep{db: db, holder: rand.Text(), pace: watchInterval}
+	u := &upkeep{db: db, holder: rand.Text(), pace: watchInterval, longest: watchInterval}
 	defer u.end(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -162,7 +165,9 @@ type upkeep struct {
 	peeked    time.Time // the last round that it learnt of from others
 	over      bool      // a cache is over its budget
 	backlog   backlog
-	nextAll   time.Time // when every cache has a round again, whatever the backlog
+	nextAll   time.Time     // when every cache has a round again, whatever the backlog
+	longest   time.Duration // pause between such rounds
+	gentle    bool          // the last round was one for the backlog
 	nextWatch time.Time
 	nextRound time.Time
 	nextFlush time.Time
@@ -294,14 +299,12 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 	switch now := time.Now(); {
 	case u.over:
 		opts.MaxTime = overTime
-	case u.backlog.cache != "" && now.Before(u.nextAll):
-		opts.Cache = u.backlog.cache
-		if !u.budgets[opts.Cache].limited() { // else each round begins with an estimate of some milliseconds
-			opts.MaxTime = u.backlog.roundTime(now)
-		}
+	case u.backlog.cache != "" && !u.called && now.Before(u.nextAll):
+		opts.Cache, opts.MaxTime = u.backlog.cache, u.backlog.roundTime(now)
 	default:
-		u.nextAll = now.Add(time.Second)
+		u.nextAll = now.Add(min(time.Second, u.longest))
 	}
+	u.gentle = opts.Cache != ""
 	written := u.db.rowsWritten()
 	rounds, err := u.db.Maintain(ctx, opts)
 	if err != nil {
@@ -322,6 +325,9 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 		}
 		s.expired.Add(uint64(r.Expired))
 		s.evicted.Add(uint64(r.Evicted))
+		if opts.MaxTime < estimateTime {
+			continue
+		}
 		u.db.press(r, u.budgets[r.Cache], written[r.Cache])
 		if b := u.budgets[r.Cache]; b.limited() && b.policy == "noeviction" {
 			// A cache that becomes full, or has room again, is seen at once.
@@ -380,20 +386,24 @@ func (u *upkeep) next(rounds []Upkeep) time.Duration {
 	var work bool
 	u.over = false
 	var elapsed time.Duration
-	bound := longest
+	bound := u.longest
+	if !u.gentle {
+		bound = longest
+	}
 	for _, r := range rounds {
 		elapsed += r.Elapsed
 		// What is held back does not call for the next round.
 		work = work || r.Evicted > 0 || r.Expired > 0 && !r.HeldBack
 		u.backlog.note(r, time.Now())
 		u.over = u.over || r.More && r.Evicted > 0
-		if b := u.budgets[r.Cache]; b.limited() {
+		if b := u.budgets[r.Cache]; b.limited() && !u.gentle {
 			bound = min(bound, time.Second)
 			if b.share(r) > 0.8 {
 				bound = min(bound, shortest*4)
 			}
 		}
 	}
+	u.longest = bound
 	switch {
 	case u.over:
 		return time.Millisecond

@@ -154,6 +154,7 @@ func (c *Coalescer) admit(op *Op) (*Flight, error) {
 		f := c.newFlight()
 		f.lane, f.inline = l, op
 		l.flights++
+		l.airborne++
 		c.active++
 		return f, nil
 	}

@@ -15,6 +15,7 @@ type Flight struct {
 	batch   []*Op  // what Take returned
 	open    opList // what of it is neither completed nor blocked
 	took    bool
+	tookOff int64 // when, unless inline
 	sent    bool
 	leavers int   // callers that wait for Sent
 	latest  int64 // latest deadline of the batch
@@ -88,6 +89,8 @@ func (f *Flight) Take() []*Op {
 		}
 	}
 	l.boarding--
+	l.airborne += len(f.batch)
+	f.tookOff = now
 	if keys > 0 {
 		c.stats.batch(l.kind, keys)
 	}

@@ -13,7 +13,9 @@ type lane struct {
 	limit     int  // flights at once
 	perFlight int  // keys that one flight takes
 	ready     opList
-	flights   int // running, inline ones included
+	flights   int   // running, inline ones included
+	airborne  int   // ops that they have taken and not landed with
+	typical   int64 // nanoseconds from take-off to landing, an average
 	// boarding counts the flights that have not taken yet: what is ready now
 	// goes with them. Inline flights are never among them.
 	boarding      int
@@ -24,16 +26,30 @@ type lane struct {
 // another one is started beside it.
 const boardingGrace = int64(time.Millisecond)
 
+// smallFlight is up to how many ops in the air a few more wait for a landing,
+// and shortFlight up to what typical duration of a flight. For 16 callers
+// beside a database on the same two cores this is a tenth more GETs; for more
+// callers, whose flights are large, it would be 4 % less.
+const (
+	smallFlight = 16
+	shortFlight = int64(500 * time.Microsecond)
+)
+
 // worthStarting decides whether another flight should start now for the ops
 // that are ready, more of them included: the place to tune batching. A free
-// slot is used at once, without waiting for company. The one exception is
-// that a flight which is still boarding will take the ops anyway, so a second
-// one would only split the batch.
+// slot is used at once, without waiting for company, with two exceptions. A
+// flight which is still boarding will take the ops anyway, so a second one
+// would only split the batch. And where flights are small and land soon, what
+// would fill less than half of another one waits for the landing: most of the
+// cost of a small flight is that of a statement.
 func (l *lane) worthStarting(more int) bool {
 	if l.flights >= l.limit {
 		return false
 	}
 	n := l.ready.n + more
+	if 2*n < l.airborne && l.airborne <= smallFlight && l.typical < shortFlight {
+		return false
+	}
 	if n > l.boarding*l.perFlight {
 		return true
 	}
@@ -103,13 +119,15 @@ func (c *Coalescer) runLane(l *lane, f *Flight) {
 		// same two cores this gives a third more throughput from 16 callers on.
 		runtime.Gosched()
 		c.mu.Lock()
-		if l.ready.n <= l.boarding*l.perFlight {
+		c.landed(l, f)
+		if !l.worthStarting(0) {
 			returned = true
-			c.land(l, f)
+			c.active--
+			c.checkIdle()
 			c.mu.Unlock()
 			return
 		}
-		c.freeFlight(f)
+		l.flights++
 		f = c.board(l)
 		c.mu.Unlock()
 	}
@@ -117,11 +135,22 @@ func (c *Coalescer) runLane(l *lane, f *Flight) {
 
 // land gives the slot of f back, to a goroutine if anything is ready.
 func (c *Coalescer) land(l *lane, f *Flight) {
-	c.freeFlight(f)
-	l.flights--
-	c.active--
+	c.landed(l, f)
 	c.kick(l)
+	c.active--
 	c.checkIdle()
+}
+
+// landed takes f out of its lane.
+func (c *Coalescer) landed(l *lane, f *Flight) {
+	l.flights--
+	if f.inline != nil {
+		l.airborne--
+	} else {
+		l.airborne -= len(f.batch)
+		l.typical += (Now() - f.tookOff - l.typical) / 8
+	}
+	c.freeFlight(f)
 }
 
 // fly runs one flight and settles what it leaves open.

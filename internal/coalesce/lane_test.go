@@ -107,6 +107,47 @@ func TestFreeSlotIsUsedAtOnce(t *testing.T) {
 	})
 }
 
+// Most of the cost of a small flight is the flight.
+func TestFewWaitForALanding(t *testing.T) {
+	many := func(r *rig, n int, from uint64) {
+		for i := range uint64(n) {
+			r.start(newOp("a", Read, from+i))
+		}
+	}
+	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
+		many(r, 8, 0)
+		f1 := r.flight()
+		f1.takeAndSend()
+		many(r, 3, 10)
+		r.noFlight()
+		f1.finish(nil)
+		f2 := r.flight()
+		r.batch(f2.takeAndSend(), "a a a ")
+		many(r, 2, 20)
+		f3 := r.flight() // two are not few beside three
+		f3.takeAndSend()
+
+		f2.finish(nil)
+		f3.finish(nil)
+		many(r, smallFlight+1, 30)
+		f4 := r.flight()
+		f4.takeAndSend()
+		many(r, 1, 60) // beside a large flight nobody waits
+		f5 := r.flight()
+		f5.finish(nil)
+		time.Sleep(20 * time.Duration(shortFlight))
+		f4.finish(nil)
+
+		many(r, 8, 70)
+		f6 := r.flight()
+		f6.takeAndSend()
+		many(r, 1, 80) // nor where flights take long
+		f7 := r.flight()
+		f7.finish(nil)
+		f6.finish(nil)
+	})
+}
+
 func TestSlowBoardingDelaysNobodyElse(t *testing.T) {
 	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
 		r.start(newOp("a", Read, 1))

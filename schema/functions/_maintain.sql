@@ -34,6 +34,7 @@ DECLARE
         )
         SELECT count(*), coalesce(sum(g.bytes), 0) FROM gone AS g$sql$;
     batch   CONSTANT bigint := 2000;  -- rows that one statement removes
+    limited CONSTANT boolean := settings.max_entries IS NOT NULL OR settings.max_bytes IS NOT NULL;
     state   howdah.upkeep;
     sample  record;       -- what howdah._sample found
     excess  bigint := 0;  -- entries to be evicted
@@ -54,7 +55,9 @@ BEGIN
     state.chunk := coalesce(state.chunk, 64);
 
     SELECT NULL::bigint[] AS scores, NULL::bigint[] AS places INTO sample;
-    IF settings.max_entries IS NOT NULL OR settings.max_bytes IS NOT NULL THEN
+    -- An estimate takes 4 ms and more: a round that has no time for it only
+    -- removes what has expired.
+    IF limited AND deadline - began >= interval '5 milliseconds' THEN
         IF total = 0 THEN
             entries := 0; size := 0;
         ELSE
@@ -157,7 +160,9 @@ BEGIN
     VALUES (settings.name, state.hand, state.chunk, entries, size, expired, evicted, clock_timestamp(),
             CASE WHEN held_back THEN clock_timestamp() END)
     ON CONFLICT ON CONSTRAINT upkeep_pkey DO UPDATE
-    SET hand = excluded.hand, chunk = excluded.chunk, entries = excluded.entries, bytes = excluded.bytes,
+    SET hand = excluded.hand, chunk = excluded.chunk,
+        entries = CASE WHEN limited THEN coalesce(excluded.entries, u.entries) END,
+        bytes = CASE WHEN limited THEN coalesce(excluded.bytes, u.bytes) END,
         expired = u.expired + excluded.expired, evicted = u.evicted + excluded.evicted,
         last_round = excluded.last_round,
         held_back_since = CASE WHEN held_back THEN coalesce(u.held_back_since, excluded.last_round) END;

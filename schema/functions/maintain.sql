@@ -103,8 +103,8 @@ COMMENT ON FUNCTION howdah.maintain(text, integer, integer, interval, bigint) IS
 'Does one bounded round of upkeep: removes expired rows, of caches and of sessions,
 and evicts where a cache is beyond 97 % of its budget, down to 95 %. Each round
 goes on where the last one stopped. It waits for nobody, leaves locked rows for
-the next round, and does nothing while another session is in a round. Call it by
-itself: in a longer transaction, what it removes stays locked until the end.
+the next round, and does nothing while another session is in a round. In a longer
+transaction, what it removes stays locked until the end: call it in one of its own.
 
 cache: the name of a cache, or howdah.session for the sessions; NULL: all, those
 that waited longest first.
@@ -112,7 +112,7 @@ max_rows: it removes at most so many rows.
 max_blocks: it looks at most at so many blocks of 8 KiB, besides 256 for an
 estimate where there is a budget.
 max_time: it begins nothing new after so long; the statements it is made of
-take about a millisecond each.
+take about a millisecond each. Below 5 ms there is no estimate, and so no eviction.
 max_lag: while a standby or a replication slot is more bytes of WAL behind, at most
 1000 expired rows a second are removed from the sessions and from caches that are
 not unlogged; NULL: it does not look. Standbys show themselves only to members of
@@ -121,8 +121,8 @@ pg_read_all_stats, slots to everybody.
 Returns one row for each cache that it came to, and for the sessions if there are
 any (howdah.session): how many rows had expired and were evicted, their bytes (key,
 value and 88 for row and index; 0 for sessions), the blocks it looked at, how long
-that took; entries and size are estimates of what the cache holds, NULL without a
-budget; more is true if there is work left; held_back is true if max_lag slowed it
+that took; entries and size are estimates of what the cache holds, NULL without
+one; more is true if there is work left; held_back is true if max_lag slowed it
 down. No row at all: another session is in a round.
 Errors: HW001 cache not found, HW012 a bound not positive.';
 
