@@ -90,24 +90,31 @@ const (
 	callByCall
 )
 
+// errNoConnection ends what is left of a flight that lost its connection and
+// got no other.
+var errNoConnection = errors.New("the connection was lost, and there is no other")
+
 // fly sends the requests and completes their calls.
 func (fl *flight) fly(requests []*request, step int) {
 	t, err := fl.trip(requests)
-	if err != nil && fl.Kind() == coalesce.Read && !isTimeout(err) && fl.ctx.Err() == nil {
+	if err != nil && fl.conn != nil && fl.Kind() == coalesce.Read && !isTimeout(err) && fl.ctx.Err() == nil {
 		// The connection had died before; a read may be asked again.
 		fl.conn.Release()
 		if fl.conn, err = fl.engine.reconnect(fl.bound); err == nil {
 			t, err = fl.trip(requests)
 		}
 	}
+	for i, r := range requests { // first who is done, for the others may take long
+		if i < t.answered && t.errs[i] == nil {
+			fl.succeed(r)
+		}
+	}
 	write := fl.Kind() != coalesce.Read
 	for i, r := range requests {
 		switch {
-		case err != nil && i >= t.answered:
+		case i >= t.answered:
 			fl.lost(r, err, t.isSent, write)
-		case t.errs[i] == nil:
-			fl.succeed(r)
-		default:
+		case t.errs[i] != nil:
 			fl.refused(r, t.errs[i], step, write)
 		}
 	}
@@ -116,13 +123,18 @@ func (fl *flight) fly(requests []*request, step int) {
 // trip sends requests on the flight's connection.
 func (fl *flight) trip(requests []*request) (*trip, error) {
 	db := fl.engine.db
+	if fl.conn == nil {
+		return &trip{}, errNoConnection
+	}
 	t := &trip{
 		conn:     fl.conn.Conn(),
 		requests: requests,
 		named:    db.named,
 		local:    db.localSettings(requests[0].table, fl.Kind() != coalesce.Read),
 		separate: true,
-		sent:     fl.Sent,
+	}
+	if requests[0].stmt != stmtLocked { // a question carries nothing of the callers
+		t.sent = fl.Sent
 	}
 	if err := fl.bound.watch(t.conn.PgConn().Conn()); err != nil {
 		return t, err
@@ -214,17 +226,36 @@ func aboutData(err error) bool {
 }
 
 // takeApart finds out whose rows are locked, lets those wait alone, and sends
-// the others again.
+// the others again. While the whole table is locked, it asks until the last
+// caller gives up.
 func (fl *flight) takeApart(r *request, step int) {
-	locked, err := fl.locked(r)
-	switch {
-	case lockedOut(err): // the whole table is: nobody gets through before its holder lets go
-		fl.again(r.calls, step)
-		return
-	case err != nil:
-		fl.lost(r, err, false, true)
+	for waited := false; ; waited = true {
+		// Nothing of theirs is under way: who leaves now has changed nothing.
+		ops := fl.retake(r.calls)
+		if len(ops) == 0 {
+			return
+		}
+		r.calls = r.calls[:0]
+		for _, op := range ops {
+			r.calls = append(r.calls, op.Call.(*Call))
+		}
+		locked, err := fl.locked(r)
+		switch {
+		case lockedOut(err):
+			continue
+		case err != nil:
+			fl.lost(r, err, false, true)
+		case waited:
+			fl.again(r.calls, step)
+		default:
+			fl.spare(r, locked, step)
+		}
 		return
 	}
+}
+
+// spare lets the calls for locked rows wait alone, and sends the others again.
+func (fl *flight) spare(r *request, locked map[int64]bool, step int) {
 	var rest []*Call
 	for _, c := range r.calls {
 		if fl.holds(c, locked) {
@@ -259,25 +290,26 @@ func (fl *flight) holds(c *Call, locked map[int64]bool) bool {
 	return false
 }
 
-// again sends calls once more, as one batch.
-func (fl *flight) again(calls []*Call, step int) {
+// retake returns those of the calls whose callers still wait.
+func (fl *flight) retake(calls []*Call) []*coalesce.Op {
 	ops := make([]*coalesce.Op, len(calls))
 	for i, c := range calls {
 		ops[i] = &c.flight.op
 	}
-	if ops = fl.Retake(ops); len(ops) > 0 {
+	return fl.Retake(ops)
+}
+
+// again sends calls once more, as one batch.
+func (fl *flight) again(calls []*Call, step int) {
+	if ops := fl.retake(calls); len(ops) > 0 {
 		fl.fly(fl.plan(ops), step)
 	}
 }
 
 // callByCall sends each call in a statement and transaction of its own.
 func (fl *flight) callByCall(calls []*Call) {
-	ops := make([]*coalesce.Op, len(calls))
-	for i, c := range calls {
-		ops[i] = &c.flight.op
-	}
 	var requests []*request
-	for _, op := range fl.Retake(ops) {
+	for _, op := range fl.retake(calls) {
 		requests = append(requests, fl.plan([]*coalesce.Op{op})...)
 	}
 	if len(requests) > 0 {

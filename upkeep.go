@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,7 @@ const (
 
 	// roundTime bounds one round, and with it how long a row that it removes
 	// is locked: less than the default of Options.LockTimeout.
-	roundTime = 8 * time.Millisecond
+	roundTime = 12 * time.Millisecond
 
 	// overTime is the same while a cache is over its budget: what it locks
 	// then is what was not used for long.
@@ -164,7 +165,7 @@ type upkeep struct {
 	called    bool      // its writers call for a round, whoever leads
 	peeked    time.Time // the last round that it learnt of from others
 	over      bool      // a cache is over its budget
-	backlog   backlog
+	backlogs  backlogs
 	nextAll   time.Time     // when every cache has a round again, whatever the backlog
 	longest   time.Duration // pause between such rounds
 	gentle    bool          // the last round was one for the backlog
@@ -299,8 +300,9 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 	switch now := time.Now(); {
 	case u.over:
 		opts.MaxTime = overTime
-	case u.backlog.cache != "" && !u.called && now.Before(u.nextAll):
-		opts.Cache, opts.MaxTime = u.backlog.cache, u.backlog.roundTime(now)
+	case len(u.backlogs) > 0 && !u.called && now.Before(u.nextAll):
+		b := u.backlogs.turn()
+		opts.Cache, opts.MaxTime = b.cache, b.roundTime(now)
 	default:
 		u.nextAll = now.Add(min(time.Second, u.longest))
 	}
@@ -308,7 +310,7 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 	written := u.db.rowsWritten()
 	rounds, err := u.db.Maintain(ctx, opts)
 	if err != nil {
-		u.backlog = backlog{} // the cache may be gone
+		u.backlogs = nil // the cache may be gone
 		return nil, err
 	}
 	if len(rounds) == 0 {
@@ -336,7 +338,7 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 			}
 		}
 	}
-	if s.heldBack.Swap(held) != held {
+	if !u.gentle && s.heldBack.Swap(held) != held {
 		if held {
 			u.db.opts.log().Warn("howdah: expiry is slowed down: a standby or a replication slot is far behind", "bound_bytes", u.db.opts.MaxReplicationLag)
 		} else {
@@ -390,11 +392,13 @@ func (u *upkeep) next(rounds []Upkeep) time.Duration {
 	if !u.gentle {
 		bound = longest
 	}
+	stuck := false // there is more, and it was locked
 	for _, r := range rounds {
 		elapsed += r.Elapsed
+		stuck = stuck || r.More && !r.HeldBack && r.Expired+r.Evicted == 0
 		// What is held back does not call for the next round.
 		work = work || r.Evicted > 0 || r.Expired > 0 && !r.HeldBack
-		u.backlog.note(r, time.Now())
+		u.backlogs.note(r, time.Now())
 		u.over = u.over || r.More && r.Evicted > 0
 		if b := u.budgets[r.Cache]; b.limited() && !u.gentle {
 			bound = min(bound, time.Second)
@@ -404,10 +408,14 @@ func (u *upkeep) next(rounds []Upkeep) time.Duration {
 		}
 	}
 	u.longest = bound
+	u.backlogs.forget(time.Now())
 	switch {
 	case u.over:
 		return time.Millisecond
-	case u.backlog.cache != "":
+	case stuck:
+		u.nextAll = time.Time{}
+		return max(5*time.Millisecond, 3*elapsed)
+	case len(u.backlogs) > 0:
 		return max(gentlePause, 3*elapsed)
 	case len(rounds) == 0 && u.called:
 		return holdStep
@@ -418,35 +426,50 @@ func (u *upkeep) next(rounds []Upkeep) time.Duration {
 	}
 }
 
-// backlog is a cache of which more has expired than a round removes. If there
-// are several, the first one comes first.
+// backlog is a cache of which more has expired than a round removes.
 type backlog struct {
-	cache       string // "": none
+	cache       string
 	since, last time.Time
 }
 
-// note follows the rounds: a backlog is over when none has met it for a second.
-func (b *backlog) note(r Upkeep, now time.Time) {
-	switch {
-	case r.More && !r.HeldBack:
-		if b.cache == "" {
-			b.cache, b.since = r.Cache, now
-		}
-		if b.cache == r.Cache {
-			b.last = now
-		}
-	case b.cache == r.Cache && now.Sub(b.last) > time.Second:
-		b.cache = ""
-	}
-}
-
 // roundTime doubles every quarter of a minute once patience is over.
-func (b *backlog) roundTime(now time.Time) time.Duration {
+func (b backlog) roundTime(now time.Time) time.Duration {
 	bound := gentleTime
 	for late := now.Sub(b.since) - patience; late > 0 && bound < roundTime; late -= 15 * time.Second {
 		bound *= 2
 	}
 	return min(bound, roundTime)
+}
+
+// backlogs take turns.
+type backlogs []backlog
+
+// note follows the rounds.
+func (s *backlogs) note(r Upkeep, now time.Time) {
+	if !r.More || r.Expired == 0 || r.HeldBack {
+		return
+	}
+	for i := range *s {
+		if (*s)[i].cache == r.Cache {
+			(*s)[i].last = now
+			return
+		}
+	}
+	*s = append(*s, backlog{cache: r.Cache, since: now, last: now})
+}
+
+// forget drops those that nothing was seen of for a while: a hand may also
+// meet blocks where nothing has expired.
+func (s *backlogs) forget(now time.Time) {
+	*s = slices.DeleteFunc(*s, func(b backlog) bool { return now.Sub(b.last) > 2*time.Second })
+}
+
+// turn puts the first one last, and returns it.
+func (s backlogs) turn() backlog {
+	first := s[0]
+	copy(s, s[1:])
+	s[len(s)-1] = first
+	return first
 }
 
 // report logs an error when it is new, and that it is over.

@@ -8,33 +8,37 @@ import (
 )
 
 // A backlog is worked off gently at first, and with all force if that does not
-// help; another cache's backlog waits.
-func TestBacklog(t *testing.T) {
+// help. Several take turns.
+func TestBacklogs(t *testing.T) {
 	began := time.Now()
 	at := func(d time.Duration) time.Time { return began.Add(d) }
-	var b backlog
-	b.note(Upkeep{Cache: "quiet"}, began)
-	b.note(Upkeep{Cache: "held", More: true, HeldBack: true}, began)
-	require.Empty(t, b.cache)
-	b.note(Upkeep{Cache: "a", More: true}, began)
-	b.note(Upkeep{Cache: "b", More: true}, at(time.Second))
-	require.Equal(t, "a", b.cache)
+	var s backlogs
+	s.note(Upkeep{Cache: "quiet", Expired: 1}, began)
+	s.note(Upkeep{Cache: "locked", More: true}, began)
+	s.note(Upkeep{Cache: "held", More: true, Expired: 1, HeldBack: true}, began)
+	require.Empty(t, s)
+	s.note(Upkeep{Cache: "a", More: true, Expired: 1}, began)
+	s.note(Upkeep{Cache: "b", More: true, Expired: 1}, at(time.Second))
+	s.note(Upkeep{Cache: "a", More: true, Expired: 1}, at(time.Second))
+	require.Len(t, s, 2)
+	require.Equal(t, "a", s.turn().cache)
+	require.Equal(t, "b", s.turn().cache)
+	a := s.turn()
+	require.Equal(t, "a", a.cache)
 
-	require.Equal(t, gentleTime, b.roundTime(began))
-	require.Equal(t, gentleTime, b.roundTime(at(patience)))
-	require.Equal(t, 2*gentleTime, b.roundTime(at(patience+time.Second)))
-	require.Equal(t, 4*gentleTime, b.roundTime(at(patience+16*time.Second)))
-	require.Equal(t, roundTime, b.roundTime(at(time.Hour)))
+	require.Equal(t, gentleTime, a.roundTime(began))
+	require.Equal(t, gentleTime, a.roundTime(at(patience)))
+	require.Equal(t, 2*gentleTime, a.roundTime(at(patience+time.Second)))
+	require.Equal(t, 4*gentleTime, a.roundTime(at(patience+16*time.Second)))
+	require.Equal(t, roundTime, a.roundTime(at(time.Hour)))
 
-	// The hand may meet blocks with nothing to remove: a second of them ends it.
-	b.note(Upkeep{Cache: "a", More: true}, at(10*time.Second))
-	b.note(Upkeep{Cache: "a"}, at(11*time.Second))
-	require.Equal(t, "a", b.cache)
-	b.note(Upkeep{Cache: "b"}, at(12*time.Second))
-	require.Equal(t, "a", b.cache)
-	b.note(Upkeep{Cache: "a"}, at(12*time.Second))
-	require.Empty(t, b.cache)
-	b.note(Upkeep{Cache: "b", More: true}, at(13*time.Second))
-	require.Equal(t, "b", b.cache)
-	require.Equal(t, gentleTime, b.roundTime(at(14*time.Second)))
+	s.note(Upkeep{Cache: "b", More: true, Expired: 1}, at(3*time.Second))
+	s.note(Upkeep{Cache: "a", Expired: 1}, at(3*time.Second))
+	s.forget(at(3 * time.Second))
+	require.Len(t, s, 2)
+	s.forget(at(4 * time.Second))
+	require.Len(t, s, 1)
+	require.Equal(t, "b", s.turn().cache)
+	s.forget(at(6 * time.Second))
+	require.Empty(t, s)
 }

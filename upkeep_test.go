@@ -291,6 +291,23 @@ func TestRunRemovesWhatExpired(t *testing.T) {
 	require.False(t, db.Stats().Upkeep.Leader)
 }
 
+// Each budget is looked after, whoever else has work: other budgets, and very
+// much that has expired.
+func TestRunReachesEveryBudget(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		statement(t, db, fmt.Sprintf("SELECT howdah.create_cache('%s', max_entries => 4000, eviction => 'allkeys-random')", name))
+		fill(t, db, name, 20_000, "'infinity'")
+	}
+	statement(t, db, "INSERT INTO howdah.cache_a (hash, version, expires_at, key, value) SELECT hash + 1, version, '-infinity', key, value FROM howdah.cache_a")
+	fill(t, db, "db0", 60_000, "statement_timestamp()")
+	running(t, db)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		eventually(t, "the budget of "+name, func() bool { return number(t, db, "SELECT count(*) FROM howdah.cache_"+name) <= 4400 })
+	}
+	eventually(t, "all that expired goes", func() bool { return number(t, db, "SELECT count(*) FROM howdah.cache_db0") == 0 })
+}
+
 // One of several leads. Whether it stops in order or dies, another takes over.
 func TestAnotherTakesOver(t *testing.T) {
 	url := pgtest.New(t)

@@ -50,6 +50,7 @@ type Coalescer struct {
 	aborted                bool          // and queued ones
 	idle                   chan struct{} // closed when closed and nothing is left
 
+	sweeping   bool // what waits for a landing waits no longer
 	sweepTimer *time.Timer
 	sweepAt    int64 // when it fires; math.MaxInt64 if it is not armed
 
@@ -149,7 +150,7 @@ func (c *Coalescer) admit(op *Op) (*Flight, error) {
 		return nil, nil
 	}
 	l := c.laneOf(op)
-	if op.done == nil && l != &c.alone && l.ready.n == 0 && l.worthStarting(1) {
+	if op.done == nil && l != &c.alone && l.ready.n == 0 && c.worthStarting(l, 1) {
 		op.state = taken
 		f := c.newFlight()
 		f.lane, f.inline = l, op

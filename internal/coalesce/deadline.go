@@ -35,7 +35,8 @@ func (c *Coalescer) armSweep(deadline int64) {
 	}
 }
 
-// sweep expires queued ops. Callers of Do have timers of their own.
+// sweep expires queued ops, and starts flights for those that waited in vain
+// for a landing. Callers of Do have timers of their own.
 func (c *Coalescer) sweep() {
 	var fin finished
 	c.mu.Lock()
@@ -64,6 +65,10 @@ func (c *Coalescer) sweep() {
 	if next != math.MaxInt64 {
 		c.armSweep(max(next, now+sweepGap))
 	}
+	c.sweeping = true
+	c.kick(&c.reads)
+	c.kick(&c.writes)
+	c.sweeping = false
 	c.mu.Unlock()
 	fin.finish()
 	c.mu.Lock()

@@ -6,10 +6,11 @@
 //
 // One call of Run is a [Flight]. Reads and writes have a lane each, with a
 // fixed number of flights at once. An op that finds a free slot starts at
-// once; nothing ever lingers for company. Batches come about because ops
-// queue while all flights are in the air, and because Run binds late: it gets
-// its connection first and only then calls Take, which gives it all that may
-// go by then.
+// once, without waiting for company; only beside a small flight that will land
+// soon, very few wait for the landing. Batches come about because ops queue
+// while all flights are in the air, and because Run binds late: it gets its
+// connection first and only then calls Take, which gives it all that may go by
+// then.
 //
 // A lone caller of Do is its own flight, on its own goroutine, for its own op
 // alone; once it has its answer it never works for others. All other flights

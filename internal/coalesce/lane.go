@@ -40,20 +40,19 @@ const (
 // slot is used at once, without waiting for company, with two exceptions. A
 // flight which is still boarding will take the ops anyway, so a second one
 // would only split the batch. And where flights are small and land soon, what
-// would fill less than half of another one waits for the landing: most of the
-// cost of a small flight is that of a statement.
-func (l *lane) worthStarting(more int) bool {
-	if l.flights >= l.limit {
-		return false
-	}
+// would fill less than half of another one waits for the landing, at most
+// until the next sweep: most of the cost of a small flight is that of a
+// statement.
+func (c *Coalescer) worthStarting(l *lane, more int) bool {
 	n := l.ready.n + more
-	if 2*n < l.airborne && l.airborne <= smallFlight && l.typical < shortFlight {
+	if n == 0 || l.flights >= l.limit {
 		return false
 	}
-	if n > l.boarding*l.perFlight {
-		return true
+	if 2*n < l.airborne && l.airborne <= smallFlight && l.typical < shortFlight && !c.sweeping {
+		c.armSweep(Now() + sweepGap)
+		return false
 	}
-	return n > 0 && Now()-l.boardingSince > boardingGrace
+	return n > l.boarding*l.perFlight || Now()-l.boardingSince > boardingGrace
 }
 
 // laneOf chooses the lane of an op whose keys are granted.
@@ -85,7 +84,7 @@ func (c *Coalescer) ready(op *Op) {
 
 // kick starts a flight if one is worth it.
 func (c *Coalescer) kick(l *lane) {
-	if l.worthStarting(0) {
+	if c.worthStarting(l, 0) {
 		l.flights++
 		c.active++
 		go c.runLane(l, c.board(l))
@@ -120,7 +119,7 @@ func (c *Coalescer) runLane(l *lane, f *Flight) {
 		runtime.Gosched()
 		c.mu.Lock()
 		c.landed(l, f)
-		if !l.worthStarting(0) {
+		if !c.worthStarting(l, 0) {
 			returned = true
 			c.active--
 			c.checkIdle()
@@ -146,7 +145,7 @@ func (c *Coalescer) landed(l *lane, f *Flight) {
 	l.flights--
 	if f.inline != nil {
 		l.airborne--
-	} else {
+	} else if len(f.batch) > 0 {
 		l.airborne -= len(f.batch)
 		l.typical += (Now() - f.tookOff - l.typical) / 8
 	}

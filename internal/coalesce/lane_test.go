@@ -146,6 +146,17 @@ func TestFewWaitForALanding(t *testing.T) {
 		f7.finish(nil)
 		f6.finish(nil)
 	})
+	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
+		many(r, 8, 0)
+		f1 := r.flight()
+		f1.takeAndSend()
+		many(r, 1, 10)
+		r.noFlight()
+		time.Sleep(time.Duration(sweepGap)) // a flight that is held up holds up nobody
+		f2 := r.flight()
+		f2.finish(nil)
+		f1.finish(nil)
+	})
 }
 
 func TestSlowBoardingDelaysNobodyElse(t *testing.T) {

@@ -35,6 +35,8 @@ DECLARE
         SELECT count(*), coalesce(sum(g.bytes), 0) FROM gone AS g$sql$;
     batch   CONSTANT bigint := 2000;  -- rows that one statement removes
     limited CONSTANT boolean := settings.max_entries IS NOT NULL OR settings.max_bytes IS NOT NULL;
+    -- An estimate takes 4 ms and more: a shorter round only removes what has expired.
+    estimate CONSTANT boolean := limited AND deadline - statement_timestamp() >= interval '5 milliseconds';
     state   howdah.upkeep;
     sample  record;       -- what howdah._sample found
     excess  bigint := 0;  -- entries to be evicted
@@ -55,9 +57,7 @@ BEGIN
     state.chunk := coalesce(state.chunk, 64);
 
     SELECT NULL::bigint[] AS scores, NULL::bigint[] AS places INTO sample;
-    -- An estimate takes 4 ms and more: a round that has no time for it only
-    -- removes what has expired.
-    IF limited AND deadline - began >= interval '5 milliseconds' THEN
+    IF estimate THEN
         IF total = 0 THEN
             entries := 0; size := 0;
         ELSE
@@ -164,7 +164,8 @@ BEGIN
         entries = CASE WHEN limited THEN coalesce(excluded.entries, u.entries) END,
         bytes = CASE WHEN limited THEN coalesce(excluded.bytes, u.bytes) END,
         expired = u.expired + excluded.expired, evicted = u.evicted + excluded.evicted,
-        last_round = excluded.last_round,
+        -- Caches wait in the order of their last estimate.
+        last_round = CASE WHEN limited AND NOT estimate THEN u.last_round ELSE excluded.last_round END,
         held_back_since = CASE WHEN held_back THEN coalesce(u.held_back_since, excluded.last_round) END;
 END
 $$;

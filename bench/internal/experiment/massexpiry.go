@@ -95,7 +95,7 @@ func runMassExpiry(ctx context.Context, b *Bench, r *result.Result) error {
 			Claim: "No round of upkeep keeps a row locked for longer than writers wait (20 ms)", Source: "Howdah's own promise",
 			Ours:     fmt.Sprintf("the longest of %.0f rounds took %.1f ms", r.Value(massWork, massCase, "Howdah", "rounds"), longest.Median()),
 			Word:     result.AtMost(longest.Rounds, massRound),
-			Sentence: "A round begins nothing new after 8 ms, or 1 ms while it works off a backlog, and its statements take about a millisecond each.",
+			Sentence: "A round begins nothing new after 12 ms, or 1 ms while it works off a backlog, and its statements take about a millisecond each.",
 		})
 	}
 	return nil
