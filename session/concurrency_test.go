@@ -248,7 +248,8 @@ func TestBatchesDoNotDeadlock(t *testing.T) {
 func TestLockedSession(t *testing.T) {
 	url := pgtest.New(t)
 	m, pool := openURL(t, url, session.Options{})
-	impatient, _ := openURL(t, url, session.Options{Timeout: 300 * time.Millisecond})
+	// A tenth of the time is left for the refusal to arrive, also on a busy machine.
+	impatient, _ := openURL(t, url, session.Options{Timeout: 3 * time.Second})
 	s := create(t, m, session.Start{})
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
