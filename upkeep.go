@@ -33,8 +33,8 @@ const (
 	// very much has expired at once: a burst that is over before the scheduler
 	// makes others wait. Rows that expire faster than this removes them are met
 	// by longer rounds from patience on.
-	gentleTime  = time.Millisecond
-	gentlePause = 20 * time.Millisecond
+	gentleTime  = 500 * time.Microsecond
+	gentlePause = 18 * time.Millisecond
 	patience    = 45 * time.Second
 
 	// estimateTime is the shortest round that looks how full a cache is.

@@ -88,14 +88,14 @@ func runMassExpiry(ctx context.Context, b *Bench, r *result.Result) error {
 		Ours: fmt.Sprintf("gone after %.1f s; readers' 99th percentile %.2f ms before, %.2f ms meanwhile", gone.Median(),
 			r.Value(massGroup, massCase, massBefore, p99), r.Value(massGroup, massCase, massMeanwhile, p99)),
 		Word:     result.All(result.AtMost(gone.Rounds, 60), result.AtMost(r.RatioOf(massGroup, massCase, p99, massMeanwhile, massBefore), 2)),
-		Sentence: "Upkeep walks the table by ranges of blocks in rounds of about a millisecond, and rests 20 ms between them.",
+		Sentence: "Upkeep walks the table by ranges of blocks in rounds of about a millisecond, and rests 18 ms between them.",
 	})
 	if longest, ok := r.Find(massWork, massCase, "Howdah", "longest round"); ok {
 		r.Verdicts = append(r.Verdicts, result.Verdict{
 			Claim: "No round of upkeep keeps a row locked for longer than writers wait (20 ms)", Source: "Howdah's own promise",
 			Ours:     fmt.Sprintf("the longest of %.0f rounds took %.1f ms", r.Value(massWork, massCase, "Howdah", "rounds"), longest.Median()),
 			Word:     result.AtMost(longest.Rounds, massRound),
-			Sentence: "A round begins nothing new after 12 ms, or 1 ms while it works off a backlog, and its statements take about a millisecond each.",
+			Sentence: "A round begins nothing new after 12 ms, or 0.5 ms while it works off a backlog, and its statements take about a millisecond each.",
 		})
 	}
 	return nil
