@@ -32,7 +32,8 @@ type DB struct {
 	mu      sync.RWMutex
 	engines map[string]*engine
 
-	deadlines deadlines // of all flights
+	deadlines deadlines    // of all flights
+	flights   atomic.Int32 // under way
 	upkeep    upkeepCounters
 }
 

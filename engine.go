@@ -20,6 +20,7 @@ type engine struct {
 	counters  counters
 	reads     atomic.Pointer[reads] // nil: reads are not noted
 	pressure  pressure
+	spins     [coalesce.Alone + 1]*spin // by the kind of a flight
 }
 
 // flightState is a call's part in the coalescer.
@@ -33,6 +34,9 @@ type flightState struct {
 func newEngine(db *DB, t *table) *engine {
 	e := &engine{db: db, name: t.name}
 	e.table.Store(t)
+	for kind := range e.spins {
+		e.spins[kind] = &spin{flights: &db.flights}
+	}
 	e.pressure.wake = db.upkeep.wake
 	e.pressure.every.Store(firstRound)
 	e.coalescer = coalesce.New(coalesce.Options{

@@ -27,6 +27,8 @@ type flight struct {
 func (e *engine) run(ctx context.Context, f *coalesce.Flight) {
 	fl := &flight{Flight: f, engine: e, ctx: ctx, bound: e.db.deadlines.begin(ctx)}
 	defer fl.bound.end()
+	e.db.flights.Add(1)
+	defer e.db.flights.Add(-1)
 	if f.Kind() != coalesce.Read {
 		e.pressure.hold(ctx)
 	}
@@ -132,6 +134,9 @@ func (fl *flight) trip(requests []*request) (*trip, error) {
 		named:    db.named,
 		local:    db.localSettings(requests[0].table, fl.Kind() != coalesce.Read),
 		separate: true,
+	}
+	if len(requests) == 1 && len(requests[0].rows) == 1 {
+		t.spin = fl.engine.spins[fl.Kind()]
 	}
 	if requests[0].stmt != stmtLocked { // a question carries nothing of the callers
 		t.sent = fl.Sent

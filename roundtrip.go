@@ -23,6 +23,7 @@ type trip struct {
 	local    string  // a SELECT set_config(...) before each statement, or ""
 	separate bool    // each statement is a transaction of its own
 	sent     func()  // called once the requests are on their way
+	spin     *spin   // how to wait for the answer; nil: asleep
 	isSent   bool
 	answered int // requests whose answers were read to the end
 }
@@ -45,6 +46,9 @@ func (t *trip) run() error {
 	written, err := t.send(pg)
 	if err != nil {
 		return err
+	}
+	if t.spin != nil {
+		t.spin.await(pg.Conn())
 	}
 	if err = t.receive(pg); err != nil {
 		pg.Conn().SetDeadline(longAgo)

@@ -1,0 +1,97 @@
+package howdah
+
+import (
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sockets returns two ends of a TCP connection.
+func sockets(t *testing.T) (near, far net.Conn) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	near, err = net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	far, err = l.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { near.Close(); far.Close() })
+	return near, far
+}
+
+// answered sends a byte and returns once it can be read at the other end.
+func answered(t *testing.T, near, far net.Conn) {
+	_, err := far.Write([]byte{1})
+	require.NoError(t, err)
+	deadline := time.Now().Add(10 * time.Second)
+	require.True(t, pollUntil(near.(*net.TCPConn), func() bool { return time.Now().After(deadline) }))
+}
+
+func TestSpinBacksOff(t *testing.T) {
+	near, far := sockets(t)
+	var flights atomic.Int32
+	flights.Store(1)
+	s := &spin{flights: &flights}
+
+	misses, answers := 0, 0
+	for range 20 * spinPause { // nobody answers
+		if skip := s.skip.Load(); skip > 0 {
+			s.await(near)
+			require.Equal(t, skip-1, s.skip.Load(), "a paused spin only counts")
+			continue
+		}
+		s.await(near)
+		misses++
+		require.LessOrEqual(t, s.skip.Load(), int32(spinPause))
+	}
+	require.Equal(t, int32(spinPause), s.pause.Load())
+	require.InDelta(t, 10+19, misses, 2, "ten to the longest pause, then one in a thousand")
+
+	answered(t, near, far)
+	for s.pause.Load() > 0 { // the answers come in time again
+		s.await(near)
+		answers++
+		require.LessOrEqual(t, answers, spinPause+11, "half the pause with each answer")
+	}
+	require.Zero(t, s.skip.Load())
+	s.await(near)
+	require.Zero(t, s.skip.Load(), "an answer that is there is no miss")
+}
+
+// The processor belongs to the other flight, and that says nothing about how
+// long answers take.
+func TestSpinYieldsToAnotherFlight(t *testing.T) {
+	near, _ := sockets(t)
+	var flights atomic.Int32
+	flights.Store(2)
+	s := &spin{flights: &flights}
+	for range 100 {
+		s.await(near)
+	}
+	require.Zero(t, s.pause.Load())
+	require.Zero(t, s.skip.Load())
+}
+
+// A connection that is closed meanwhile is for the reader to find out.
+func TestSpinOnClosedConnection(t *testing.T) {
+	near, far := sockets(t)
+	var flights atomic.Int32
+	flights.Store(1)
+	s := &spin{flights: &flights}
+	require.NoError(t, far.Close())
+	s.await(near)
+	_, err := near.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.NoError(t, near.Close())
+	s.skip.Store(0)
+	s.await(near)
+
+	pipe, _ := net.Pipe() // no descriptor to ask
+	defer pipe.Close()
+	s.skip.Store(0)
+	s.await(pipe)
+	require.Zero(t, s.skip.Load())
+}
