@@ -135,7 +135,7 @@ func (fl *flight) trip(requests []*request) (*trip, error) {
 		local:    db.localSettings(requests[0].table, fl.Kind() != coalesce.Read),
 		separate: true,
 	}
-	if len(requests) == 1 && len(requests[0].rows) == 1 {
+	if fl.Lone() && len(requests[0].rows) == 1 {
 		t.spin = fl.engine.spins[fl.Kind()]
 	}
 	if requests[0].stmt != stmtLocked { // a question carries nothing of the callers

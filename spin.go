@@ -3,6 +3,7 @@ package howdah
 import (
 	"crypto/tls"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -16,7 +17,8 @@ import (
 // awake, the client waits no longer than it would take to fall asleep and get
 // up again. It stops as soon as another flight is under way, which needs the
 // processor more, and where answers take longer (a network, a busy machine)
-// it hardly tries.
+// it hardly tries. With a single processor for Go there would be other
+// goroutines to run meanwhile.
 type spin struct {
 	flights *atomic.Int32 // under way in the DB
 
@@ -39,6 +41,9 @@ const (
 func (s *spin) await(conn net.Conn) {
 	if s.skip.Load() > 0 {
 		s.skip.Add(-1)
+		return
+	}
+	if runtime.GOMAXPROCS(0) == 1 {
 		return
 	}
 	if c, ok := conn.(*tls.Conn); ok {

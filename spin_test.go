@@ -2,6 +2,7 @@ package howdah
 
 import (
 	"net"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ func answered(t *testing.T, near, far net.Conn) {
 }
 
 func TestSpinBacksOff(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	near, far := sockets(t)
 	var flights atomic.Int32
 	flights.Store(1)

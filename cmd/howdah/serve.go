@@ -72,6 +72,7 @@ it, the database must have been prepared with "howdah migrate", or be by
 				return err
 			}
 			config.Version = version()
+			config.FollowLoad = os.Getenv("GOMAXPROCS") == "" // else the administrator has decided
 			if term.IsTerminal(int(os.Stderr.Fd())) {
 				config.Progress = os.Stderr
 			}

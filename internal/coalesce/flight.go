@@ -34,6 +34,10 @@ const (
 // Kind tells the lane: Read, Write or Alone.
 func (f *Flight) Kind() Kind { return f.lane.kind }
 
+// Lone tells whether the flight is for one caller of Do alone, and on its
+// goroutine.
+func (f *Flight) Lone() bool { return f.inline != nil }
+
 // Deadline is the instant, on the clock of Now, from which no caller waits
 // for the batch that Take returned; 0 means never. Run should not outlast it.
 func (f *Flight) Deadline() int64 {

@@ -92,6 +92,11 @@ type Config struct {
 	// where there is an event loop.
 	Goroutines bool
 
+	// FollowLoad lets Run set GOMAXPROCS, for the whole process: one processor
+	// while that does the work, which serves Redis clients best, and up to
+	// what it was before where HTTP or TLS needs more.
+	FollowLoad bool
+
 	// Logger hears what happens. Default: nobody.
 	Logger *slog.Logger
 

@@ -52,7 +52,9 @@ type respServer struct {
 func newRESPServer(engine *redisapi.Engine, limits respLimits, eventLoop bool, log *slog.Logger) (*respServer, error) {
 	s := &respServer{engine: engine, limits: limits, log: log, blocking: make(map[*blockingConn]struct{})}
 	if eventLoop {
-		loops, err := newLoops(s, runtime.GOMAXPROCS(0))
+		// One loop is enough for what several flights at once can answer; a
+		// second one makes their batches smaller.
+		loops, err := newLoops(s, max(1, runtime.GOMAXPROCS(0)/4))
 		if err != nil {
 			return nil, err
 		}

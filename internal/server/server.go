@@ -129,6 +129,9 @@ func (s *server) serveRedis() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stopSweep = cancel
 	s.work.Go(func() { s.resp.sweep(ctx) })
+	if c.FollowLoad && !c.Goroutines {
+		s.work.Go(func() { followLoad(ctx, c.Logger) })
+	}
 	return nil
 }
 
