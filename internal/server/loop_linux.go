@@ -32,6 +32,8 @@ type loop struct {
 	input    []byte // where connections without a backlog read to
 	output   []byte // where replies are gathered before a write
 	now      time.Time
+	slept    bool      // the last wait let go of the processor
+	since    time.Time // when the loop last got it back
 	draining bool
 
 	size  atomic.Int64 // connections, for balancing
@@ -105,6 +107,9 @@ func (l *loop) run() {
 	for {
 		n := l.wait()
 		l.now = time.Now()
+		if l.slept {
+			l.slept, l.since = false, l.now
+		}
 		for i := range l.events[:n] {
 			ev := &l.events[i]
 			if c := l.conns[ev.Fd]; c != nil {
@@ -129,6 +134,12 @@ func (l *loop) finished() bool {
 	return true
 }
 
+// maxAwake is how long a loop may go on from round to round. While it is
+// runnable, Go does not look for what other goroutines wait for: on a single
+// processor answers of PostgreSQL would be noticed every 10 ms, by the monitor
+// of the runtime.
+const maxAwake = 100 * time.Microsecond
+
 // wait returns the number of events, asleep until there is one or a queue has
 // something.
 func (l *loop) wait() int {
@@ -136,13 +147,20 @@ func (l *loop) wait() int {
 	// finish is then found without a sleep.
 	runtime.Gosched()
 	l.awake.Store(false)
-	if l.queued() {
+	nap := l.now.Sub(l.since) > maxAwake
+	if !nap && l.queued() {
 		l.awake.Store(true)
 		return l.poll()
 	}
 	n := 0
 	_ = l.parker.Read(func(uintptr) bool {
+		if nap {
+			nap, l.slept = false, true
+			_, _ = unix.Write(l.event, one) // so that it ends at once
+			return false
+		}
 		n = l.poll()
+		l.slept = l.slept || n == 0
 		return n > 0
 	})
 	l.awake.Store(true)
