@@ -20,7 +20,7 @@ type engine struct {
 	counters  counters
 	reads     atomic.Pointer[reads] // nil: reads are not noted
 	pressure  pressure
-	spins     [coalesce.Alone + 1]*spin // by the kind of a flight
+	spins     [coalesce.Write + 1]*spin // by the kind of a lone flight
 }
 
 // flightState is a call's part in the coalescer.

@@ -53,14 +53,20 @@ func (s *spin) await(conn net.Conn) {
 	if !ok {
 		return
 	}
+	if s.others() {
+		return
+	}
 	end := time.Now().Add(spinLimit)
-	ready := pollUntil(socket, func() bool { return s.flights.Load() > 1 || time.Now().After(end) })
+	ready := pollUntil(socket, func() bool { return s.others() || time.Now().After(end) })
 	switch {
 	case ready:
 		s.pause.Store(s.pause.Load() / 2)
-	case s.flights.Load() == 1:
+	case !s.others():
 		pause := min(2*s.pause.Load()+1, spinPause)
 		s.pause.Store(pause)
 		s.skip.Store(pause)
 	}
 }
+
+// others tells whether another flight is under way.
+func (s *spin) others() bool { return s.flights.Load() > 1 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package howdah
 
 import (
@@ -66,30 +68,52 @@ func TestSpinBacksOff(t *testing.T) {
 // The processor belongs to the other flight, and that says nothing about how
 // long answers take.
 func TestSpinYieldsToAnotherFlight(t *testing.T) {
-	near, _ := sockets(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	near, far := sockets(t)
 	var flights atomic.Int32
-	flights.Store(2)
 	s := &spin{flights: &flights}
-	for range 100 {
-		s.await(near)
-	}
-	require.Zero(t, s.pause.Load())
-	require.Zero(t, s.skip.Load())
+	s.pause.Store(4)
+	answered(t, near, far)
+
+	flights.Store(2)
+	s.await(near)
+	require.Equal(t, int32(4), s.pause.Load(), "did not look")
+	flights.Store(1)
+	s.await(near)
+	require.Equal(t, int32(2), s.pause.Load())
+
+	// One that begins meanwhile ends the spin.
+	silent, _ := sockets(t)
+	flights.Store(1)
+	asked := 0
+	require.False(t, pollUntil(silent.(*net.TCPConn), func() bool {
+		if asked++; asked == 10 {
+			flights.Store(2)
+		}
+		return s.others()
+	}))
+	require.Equal(t, 10, asked)
 }
 
-// A connection that is closed meanwhile is for the reader to find out.
+// A connection that was closed is for the reader to find out.
 func TestSpinOnClosedConnection(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	near, far := sockets(t)
 	var flights atomic.Int32
 	flights.Store(1)
 	s := &spin{flights: &flights}
+
 	require.NoError(t, far.Close())
+	deadline := time.Now().Add(10 * time.Second)
+	require.True(t, pollUntil(near.(*net.TCPConn), func() bool { return time.Now().After(deadline) }))
 	s.await(near)
+	require.Zero(t, s.skip.Load(), "the end of the stream is an answer")
 	_, err := near.Read(make([]byte, 1))
 	require.Error(t, err)
+
 	require.NoError(t, near.Close())
-	s.skip.Store(0)
 	s.await(near)
+	require.Equal(t, int32(1), s.skip.Load(), "nothing to read on a connection that we closed")
 
 	pipe, _ := net.Pipe() // no descriptor to ask
 	defer pipe.Close()

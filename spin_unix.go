@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pollUntil asks whether conn can be read until it can, or over says so. It
-// reports whether it can.
+// pollUntil asks whether conn can be read, at least once, until it can or over
+// says so. It reports whether it can.
 func pollUntil(conn syscall.Conn, over func() bool) (ready bool) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -17,12 +17,12 @@ func pollUntil(conn syscall.Conn, over func() bool) (ready bool) {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		for !ready && !over() {
+		for {
 			n, err := unix.Poll(fds, 0)
-			if err != nil && err != unix.EINTR {
+			ready = n > 0
+			if ready || err != nil && err != unix.EINTR || over() {
 				return
 			}
-			ready = n > 0
 		}
 	})
 	return ready

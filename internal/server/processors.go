@@ -25,11 +25,11 @@ const (
 	// processorsEvery is how often the load is looked at.
 	processorsEvery = 500 * time.Millisecond
 	// processorsFull is the load of each processor from which another one is
-	// taken, at once.
-	processorsFull = 0.9
-	// processorsSpare is the load of each of the others up to which one is
-	// given back, after so many quiet looks.
-	processorsSpare = 0.8
+	// taken, at once; one is given back when the others would have had less
+	// for so many looks in succession. Redis clients keep two processors busier
+	// than one: 0.8 and 0.7 for the same load. A lower bound on the way down
+	// would keep a processor that was taken for something else.
+	processorsFull  = 0.9
 	processorsQuiet = 10
 )
 
@@ -40,7 +40,7 @@ func (p *processors) next(busy float64) int {
 	case busy > processorsFull*float64(p.now) && p.now < p.most:
 		p.now++
 		p.quiet = 0
-	case p.now > 1 && busy < processorsSpare*float64(p.now-1):
+	case p.now > 1 && busy < processorsFull*float64(p.now-1):
 		if p.quiet++; p.quiet == processorsQuiet {
 			p.now--
 			p.quiet = 0
@@ -71,8 +71,11 @@ func followLoad(ctx context.Context, log *slog.Logger) {
 			return
 		case <-ticker.C:
 		}
-		used, _ := cpuTime()
 		now := time.Now()
+		if now.Sub(began) < processorsEvery/2 { // the last look was late
+			continue
+		}
+		used, _ := cpuTime()
 		before, busy := p.now, float64(used-last)/float64(now.Sub(began))
 		last, began = used, now
 		if p.next(busy) != before {
