@@ -43,7 +43,7 @@ func (s *spin) await(conn net.Conn) {
 		s.skip.Add(-1)
 		return
 	}
-	if runtime.GOMAXPROCS(0) == 1 {
+	if s.others() || runtime.GOMAXPROCS(0) == 1 {
 		return
 	}
 	if c, ok := conn.(*tls.Conn); ok {
@@ -51,9 +51,6 @@ func (s *spin) await(conn net.Conn) {
 	}
 	socket, ok := conn.(syscall.Conn)
 	if !ok {
-		return
-	}
-	if s.others() {
 		return
 	}
 	end := time.Now().Add(spinLimit)

@@ -29,16 +29,28 @@ func sockets(t *testing.T) (near, far net.Conn) {
 func answered(t *testing.T, near, far net.Conn) {
 	_, err := far.Write([]byte{1})
 	require.NoError(t, err)
+	readable(t, near)
+}
+
+// readable returns once there is something to read, if only the end.
+func readable(t *testing.T, conn net.Conn) {
 	deadline := time.Now().Add(10 * time.Second)
-	require.True(t, pollUntil(near.(*net.TCPConn), func() bool { return time.Now().After(deadline) }))
+	require.True(t, pollUntil(conn.(*net.TCPConn), func() bool { return time.Now().After(deadline) }))
+}
+
+// loneSpin is the spin of the only flight under way, of a program with more
+// than one processor.
+func loneSpin(t *testing.T) *spin {
+	processors := runtime.GOMAXPROCS(2)
+	t.Cleanup(func() { runtime.GOMAXPROCS(processors) })
+	s := &spin{flights: new(atomic.Int32)}
+	s.flights.Store(1)
+	return s
 }
 
 func TestSpinBacksOff(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	near, far := sockets(t)
-	var flights atomic.Int32
-	flights.Store(1)
-	s := &spin{flights: &flights}
+	s := loneSpin(t)
 
 	misses, answers := 0, 0
 	for range 20 * spinPause { // nobody answers
@@ -68,27 +80,25 @@ func TestSpinBacksOff(t *testing.T) {
 // The processor belongs to the other flight, and that says nothing about how
 // long answers take.
 func TestSpinYieldsToAnotherFlight(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	near, far := sockets(t)
-	var flights atomic.Int32
-	s := &spin{flights: &flights}
+	s := loneSpin(t)
 	s.pause.Store(4)
 	answered(t, near, far)
 
-	flights.Store(2)
+	s.flights.Store(2)
 	s.await(near)
 	require.Equal(t, int32(4), s.pause.Load(), "did not look")
-	flights.Store(1)
+	s.flights.Store(1)
 	s.await(near)
 	require.Equal(t, int32(2), s.pause.Load())
 
 	// One that begins meanwhile ends the spin.
 	silent, _ := sockets(t)
-	flights.Store(1)
+	s.flights.Store(1)
 	asked := 0
 	require.False(t, pollUntil(silent.(*net.TCPConn), func() bool {
 		if asked++; asked == 10 {
-			flights.Store(2)
+			s.flights.Store(2)
 		}
 		return s.others()
 	}))
@@ -97,15 +107,11 @@ func TestSpinYieldsToAnotherFlight(t *testing.T) {
 
 // A connection that was closed is for the reader to find out.
 func TestSpinOnClosedConnection(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	near, far := sockets(t)
-	var flights atomic.Int32
-	flights.Store(1)
-	s := &spin{flights: &flights}
+	s := loneSpin(t)
 
 	require.NoError(t, far.Close())
-	deadline := time.Now().Add(10 * time.Second)
-	require.True(t, pollUntil(near.(*net.TCPConn), func() bool { return time.Now().After(deadline) }))
+	readable(t, near)
 	s.await(near)
 	require.Zero(t, s.skip.Load(), "the end of the stream is an answer")
 	_, err := near.Read(make([]byte, 1))
