@@ -77,7 +77,11 @@ func (c *blockingConn) read() {
 		if c.client.in.len() == 0 {
 			c.client.receive(buf[:n])
 		} else {
+			// Offered at once, for the writer may be held up by a client that
+			// does not read: a backlog that the protocol has not seen would
+			// pass for the beginning of a large request, and grow for ever.
 			c.client.in.append(buf[:n])
+			c.client.feed()
 		}
 		if err != nil {
 			c.client.eof = true
