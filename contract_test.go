@@ -526,6 +526,18 @@ var contract = []struct {
 		n, err := f.Count(ctx)
 		require.NoError(t, err)
 		require.EqualValues(t, 2500, n)
+		require.NoError(t, f.Set(ctx, f.key("stays"), nil, howdah.NoExpiry))
+		counted, err := f.CountTTLs(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 2501, counted.Entries)
+		if f.ttl("stays") == howdah.NoExpiry {
+			require.EqualValues(t, 2500, counted.WithTTL)
+			require.InDelta(t, time.Hour, counted.MeanTTL, float64(time.Minute))
+		} else { // the cache has a maximum
+			require.EqualValues(t, 2501, counted.WithTTL)
+			require.Greater(t, counted.MeanTTL, 2*time.Hour)
+		}
+		require.NoError(t, f.Delete(ctx, f.key("stays")))
 		seen := map[string]int{}
 		pages := 0
 		for cursor, more := uint64(0), true; more; more = cursor != 0 {

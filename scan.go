@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -159,6 +160,27 @@ func (c *Cache) Count(ctx context.Context) (n int64, err error) {
 	err = c.whole(ctx, func(ctx context.Context, tx pgx.Tx, table string) error {
 		return tx.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE expires_at > statement_timestamp()`).Scan(&n)
 	})
+	return n, err
+}
+
+// TTLCount is how many entries a cache holds, with and without a TTL.
+type TTLCount struct {
+	Entries int64         // that live
+	WithTTL int64         // of these, the ones that will expire
+	MeanTTL time.Duration // of the ones that will expire; 0 if there are none
+}
+
+// CountTTLs is Count with a look at the TTLs. It too reads the whole table.
+func (c *Cache) CountTTLs(ctx context.Context) (n TTLCount, err error) {
+	var mean float64
+	err = c.whole(ctx, func(ctx context.Context, tx pgx.Tx, table string) error {
+		return tx.QueryRow(ctx, `
+			SELECT count(*), count(*) FILTER (WHERE expires_at < 'infinity'),
+			       coalesce(avg(date_part('epoch', expires_at - statement_timestamp())) FILTER (WHERE expires_at < 'infinity'), 0)
+			FROM `+table+`
+			WHERE expires_at > statement_timestamp()`).Scan(&n.Entries, &n.WithTTL, &mean)
+	})
+	n.MeanTTL = time.Duration(min(mean*float64(time.Second), math.MaxInt64/2)) // a date far away does not fit
 	return n, err
 }
 

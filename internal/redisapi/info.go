@@ -274,8 +274,9 @@ func infoErrors(w *infoWriter, t *task) {
 
 func infoKeyspace(w *infoWriter, t *task) {
 	for number, keys := range t.conn.engine.keyspace.get(t.ctx, t.conn.engine) {
-		if keys > 0 {
-			w.field(fmt.Sprintf("db%d", number), fmt.Sprintf("keys=%d,expires=0,avg_ttl=0", keys))
+		if keys.Entries > 0 {
+			w.field(fmt.Sprintf("db%d", number),
+				fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d", keys.Entries, keys.WithTTL, keys.MeanTTL.Milliseconds()))
 		}
 	}
 }
@@ -291,17 +292,17 @@ const (
 type keyspaceCache struct {
 	lock chan struct{} // of one, so that waiting for it can end
 	at   time.Time
-	keys [Databases]int64
+	keys [Databases]howdah.TTLCount
 }
 
-func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]int64 {
+func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]howdah.TTLCount {
 	ctx, cancel := context.WithTimeout(ctx, 2*keyspaceWait)
 	defer cancel()
 	select {
 	case k.lock <- struct{}{}:
 		defer func() { <-k.lock }()
 	case <-ctx.Done():
-		return [Databases]int64{}
+		return [Databases]howdah.TTLCount{}
 	}
 	if !k.at.IsZero() && time.Since(k.at) < keyspaceAge {
 		return k.keys
@@ -320,14 +321,16 @@ func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]int64 {
 	return k.keys
 }
 
-// countKeys counts while counting lasts, and then asks for the estimate.
-func countKeys(counting, ctx context.Context, db *howdah.DB, cache *howdah.Cache) int64 {
-	if n, err := cache.Count(counting); err == nil {
+// countKeys counts while counting lasts, and then asks for the estimate, which
+// knows nothing of TTLs.
+func countKeys(counting, ctx context.Context, db *howdah.DB, cache *howdah.Cache) howdah.TTLCount {
+	n, err := cache.CountTTLs(counting)
+	if err == nil {
 		return n
 	}
-	var estimate int64
-	if err := db.Pool().QueryRow(ctx, "SELECT estimated_entries FROM howdah.caches() WHERE name = $1", cache.Name()).Scan(&estimate); err != nil {
-		return 0
+	const estimate = "SELECT estimated_entries FROM howdah.caches() WHERE name = $1"
+	if err := db.Pool().QueryRow(ctx, estimate, cache.Name()).Scan(&n.Entries); err != nil {
+		return howdah.TTLCount{}
 	}
-	return estimate
+	return n
 }

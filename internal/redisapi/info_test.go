@@ -1,6 +1,7 @@
 package redisapi
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -80,5 +81,27 @@ func TestInfo(t *testing.T) {
 	c.want(resp.OK, "CONFIG", "RESETSTAT")
 	if fields := infoFields(t, c.do("INFO", "stats")); fields["total_commands_processed"] != "1" {
 		t.Errorf("after RESETSTAT %s commands are counted", fields["total_commands_processed"])
+	}
+}
+
+func TestInfoKeyspace(t *testing.T) {
+	c := dial(t, serve(t, Options{}).addr())
+	for i := range 3 {
+		c.want(resp.OK, "SET", fmt.Sprint("stays", i), "v")
+	}
+	c.want(resp.OK, "SET", "goes", "v", "EX", "1000")
+	c.want(resp.OK, "SET", "goes later", "v", "EX", "3000")
+	c.want(resp.OK, "SELECT", "1")
+	c.want(resp.OK, "SET", "stays", "v")
+	fields := infoFields(t, c.do("INFO", "keyspace"))
+	var keys, expires, ttl int
+	if _, err := fmt.Sscanf(fields["db0"], "keys=%d,expires=%d,avg_ttl=%d", &keys, &expires, &ttl); err != nil {
+		t.Fatalf("db0:%s: %v", fields["db0"], err)
+	}
+	if keys != 5 || expires != 2 || ttl <= 1_900_000 || ttl > 2_000_000 {
+		t.Errorf("db0:%s for three keys without a TTL, one with 1000 s and one with 3000 s", fields["db0"])
+	}
+	if want := "keys=1,expires=0,avg_ttl=0"; fields["db1"] != want {
+		t.Errorf("db1:%s, want %s", fields["db1"], want)
 	}
 }

@@ -229,8 +229,15 @@ func (l *loop) do(task func()) bool {
 
 var one = []byte{1, 0, 0, 0, 0, 0, 0, 0}
 
+// rouse wakes the loop if it sleeps. The lock keeps the descriptor from being
+// closed, and given to somebody else, before the write.
 func (l *loop) rouse() {
-	if !l.awake.Load() && l.awake.CompareAndSwap(false, true) {
+	if l.awake.Load() || !l.awake.CompareAndSwap(false, true) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stopping {
 		_, _ = unix.Write(l.event, one)
 	}
 }
