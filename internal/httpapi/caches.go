@@ -138,10 +138,20 @@ func (a *api) createCache(w http.ResponseWriter, r *http.Request) error {
 }
 
 // alterCache changes the settings that the body names and keeps the others.
-// Null puts one back to its default, as in a merge patch (RFC 7396).
+// Null puts one back to its default, as in a merge patch (RFC 7396). With
+// empty=true the cache loses its entries, and its lock is short.
 func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	values, err := query(r, "empty")
+	if err != nil {
 		return err
+	}
+	alter := a.db.AlterCache
+	switch values.Get("empty") {
+	case "true":
+		alter = a.db.AlterAndEmptyCache
+	case "", "false":
+	default:
+		return problemf(badRequest, "empty must be true or false.")
 	}
 	var patch struct {
 		Name        json.RawMessage   `json:"name"`
@@ -178,12 +188,15 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 			given = append(given, setting)
 		}
 	}
-	if len(given) > 0 {
-		if err := a.db.AlterCache(r.Context(), cache.config(), given...); err != nil {
+	switch {
+	case len(given) > 0:
+		if err := alter(r.Context(), cache.config(), given...); err != nil {
 			return err
 		}
+	case values.Get("empty") == "true":
+		return problemf(badRequest, "empty=true goes with a change of settings. POST /v1/caches/%s/flush only empties the cache.", name)
 	}
-	cache, err := a.find(r.Context(), name)
+	cache, err = a.find(r.Context(), name)
 	if err != nil {
 		return err
 	}

@@ -157,6 +157,14 @@ func TestCaches(t *testing.T) {
 	require.Contains(t, c.json("PATCH", "/v1/caches/pages", `{"durability":"async"}`).want(t, 200).body, `"durability":"async"`)
 	require.Equal(t, "v", c.do("GET", entryPath("pages", "k"), "").want(t, 200).body)
 
+	c.json("PATCH", "/v1/caches/pages?empty=yes", `{"durability":"sync"}`).problem(t, 400, "bad-request")
+	require.Contains(t, c.json("PATCH", "/v1/caches/pages?empty=true", `{}`).problem(t, 400, "bad-request").body, "/v1/caches/pages/flush")
+	c.json("PATCH", "/v1/caches/pages?empty=false", `{"max_entries":7}`).want(t, 200)
+	require.Equal(t, "v", c.do("GET", entryPath("pages", "k"), "").want(t, 200).body)
+	got = c.json("PATCH", "/v1/caches/pages?empty=true", `{"durability":"unlogged","max_entries":null}`).want(t, 200)
+	require.Contains(t, got.body, `"durability":"unlogged","default_ttl":"none","max_ttl":"none","ttl_jitter":0,"max_bytes":0,"max_entries":0`)
+	c.do("GET", entryPath("pages", "k"), "").want(t, 404)
+
 	c.json("POST", "/v1/caches", `{"name":"pages"}`).problem(t, 409, "cache-exists")
 	c.json("POST", "/v1/caches", `{"name":"No!"}`).problem(t, 400, "invalid-cache-name")
 	c.json("POST", "/v1/caches", `{}`).problem(t, 400, "invalid-cache-name")
