@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -37,8 +35,7 @@ func showLive(ctx context.Context, out *os.File, in io.Reader, from source, inte
 		go awaitQuit(file, stop)
 	}
 	resized := make(chan os.Signal, 1)
-	signal.Notify(resized, syscall.SIGWINCH)
-	defer signal.Stop(resized)
+	defer notifyResize(resized)()
 	fmt.Fprint(out, enterScreen)
 	defer fmt.Fprint(out, leaveScreen)
 

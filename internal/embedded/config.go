@@ -1,8 +1,16 @@
+// Package embedded runs a private PostgreSQL for one program: on laptops, in
+// demos and in tests.
+//
+// It uses an installed PostgreSQL 14 or newer, or downloads pinned binaries.
+// The server listens on a Unix socket in a directory that only its owner can
+// enter, and on loopback TCP only when asked to. It stops with the program:
+// Stop ends it in order, and when the program is killed a watchdog does.
 package embedded
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -12,6 +20,57 @@ import (
 	"runtime"
 	"strconv"
 )
+
+// The oldest and newest major versions of PostgreSQL that are supported.
+const (
+	OldestMajor = 14
+	NewestMajor = 18
+)
+
+// Role and Database are what an application uses; Role owns Database and is
+// not a superuser. SuperRole is the bootstrap superuser.
+const (
+	Role      = "howdah"
+	Database  = "howdah"
+	SuperRole = "postgres"
+)
+
+// Config says where the server lives and which PostgreSQL it is.
+type Config struct {
+	// DataDir holds the cluster (pg), the socket directory (run), the lock
+	// file and the password. It is made when absent. Required.
+	DataDir string
+
+	// CacheDir holds downloaded binaries. Default: DataDir/cache.
+	CacheDir string
+
+	// BinDir is a directory that holds initdb and postgres. "" means: find an
+	// installed PostgreSQL, else download one.
+	BinDir string
+
+	// Version is the wanted major version, such as "17". "" means that of an
+	// existing DataDir, else the newest that is installed, else the newest
+	// pinned one.
+	Version string
+
+	// Listen is a loopback TCP address such as "127.0.0.1:0"; port 0 picks a
+	// free one. "" means the Unix socket only.
+	Listen string
+
+	// Settings are PostgreSQL settings that win over all others.
+	Settings map[string]string
+
+	// Repository is the Maven repository to download from. Default:
+	// DefaultRepository. The hashes stay those that are pinned.
+	Repository string
+
+	// Logger receives the server's messages. Default: none are kept.
+	Logger *slog.Logger
+
+	// Progress receives one line that is rewritten during a download.
+	// Default: none.
+	Progress io.Writer
+}
 
 var settingName = regexp.MustCompile(`^[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?$`)
 
