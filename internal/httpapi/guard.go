@@ -10,6 +10,27 @@ import (
 	"strings"
 )
 
+// Guard implements Handler.
+func (a *api) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.admitted(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// admitted begins every answer, and ends it if the request is refused.
+func (a *api) admitted(w http.ResponseWriter, r *http.Request) bool {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	err := a.admit(r)
+	if err != nil {
+		a.fail(w, r, err)
+	}
+	return err == nil
+}
+
 // admit refuses requests without the token, and requests that a browser makes
 // for the page of another site. The routes of sessions ask for tokens of their
 // own.

@@ -60,6 +60,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// Handler serves all routes.
+type Handler interface {
+	http.Handler
+	// Guard serves something else to those who may use the caches, as the
+	// routes are: by the token, or to known hosts.
+	Guard(next http.Handler) http.Handler
+}
+
 // api serves the routes.
 type api struct {
 	db            *howdah.DB
@@ -75,7 +83,7 @@ type api struct {
 }
 
 // New returns the handler of all routes. It panics without a DB.
-func New(o Options) http.Handler {
+func New(o Options) Handler {
 	if o.DB == nil {
 		panic("httpapi: Options.DB is nil")
 	}
@@ -152,11 +160,7 @@ func (a *api) entryMethods() map[string]handler {
 
 // ServeHTTP implements http.Handler.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	header := w.Header()
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
-	if err := a.admit(r); err != nil {
-		a.fail(w, r, err)
+	if !a.admitted(w, r) {
 		return
 	}
 	// ServeMux would clean "//" and ".." out of a key and redirect to another,

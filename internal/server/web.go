@@ -1,29 +1,33 @@
 package server
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/howdah/howdah/internal/httpapi"
 )
 
 // Bounds on HTTP requests. A body may be as large as a value and come over a
-// slow line; headers may not take long.
+// slow line; headers may not take long. The longest key, percent-encoded, is
+// three times howdah.MaxKeyBytes, and stands in a URL. Memory is used for what
+// has come, not for what may.
 const (
 	headerTimeout  = 10 * time.Second
 	bodyTimeout    = 5 * time.Minute
 	idleTimeout    = 2 * time.Minute
-	maxHeaderBytes = 64 << 10
+	maxHeaderBytes = 256 << 10
 )
 
-// newHTTPServer serves api, and beside it the probes and the metrics.
-func newHTTPServer(api http.Handler, h *health, registry *prometheus.Registry, token string, log *slog.Logger) *http.Server {
-	metrics := requireToken(token, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+// newHTTPServer serves api, and beside it the probes and the metrics. Cache
+// names are in the metrics, so they are guarded like the caches. The probes are
+// for everybody: a load balancer asks by an address of its own choice, and
+// learns nothing worth guarding.
+func newHTTPServer(api httpapi.Handler, h *health, registry *prometheus.Registry, _ string, log *slog.Logger) *http.Server {
+	metrics := api.Guard(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	// Not a ServeMux, which would clean the paths, and with them the keys,
 	// before api sees them.
 	route := func(w http.ResponseWriter, r *http.Request) {
@@ -47,23 +51,4 @@ func newHTTPServer(api http.Handler, h *health, registry *prometheus.Registry, t
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-}
-
-// requireToken lets through who shows the token as bearer. Cache names are in
-// the metrics, so they are guarded like the caches.
-func requireToken(token string, next http.Handler) http.Handler {
-	if token == "" {
-		return next
-	}
-	want := sha256.Sum256([]byte(token))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		got := sha256.Sum256([]byte(given))
-		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="howdah"`)
-			http.Error(w, "send the token: Authorization: Bearer <token>", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
