@@ -70,7 +70,9 @@ func (c *Conn) Feed(data []byte) (consumed int) {
 	c.feeding = true
 	c.mu.Unlock()
 	now := c.engine.clock()
-	for c.welcome(now) {
+	// Not once more with nothing left: a connection that nothing waits on is
+	// not stalled, and Output need not wake anybody for it.
+	for consumed < len(data) && c.welcome(now) {
 		args, n, err := c.parser.Parse(data[consumed:])
 		consumed += n
 		if err != nil {

@@ -295,3 +295,32 @@ func TestDisconnects(t *testing.T) {
 	})
 	goleak.VerifyNone(t, before)
 }
+
+// A connection wakes its driver when there is something to do, and not for
+// ever after a command that waited.
+func TestIdleConnectionWakesNobody(t *testing.T) {
+	s := serve(t, Options{})
+	for _, commands := range [][]string{{"DBSIZE"}, {"SELECT", "1"}, {"INFO"}, {"SET", "k", "v"}} {
+		woken := make(chan struct{}, 1000)
+		c := s.engine.Connect(Info{RemoteAddr: "r", LocalAddr: "l"}, func() { woken <- struct{}{} })
+		input := resp.AppendCommand(nil, commands...)
+		if n := c.Feed(input); n != len(input) {
+			t.Fatalf("%s: Feed took %d bytes of %d", commands, n, len(input))
+		}
+		replies, _ := c.Output(nil)
+		for len(replies) == 0 {
+			<-woken
+			replies, _ = c.Output(nil)
+		}
+		if c.Pending() {
+			t.Errorf("%s: something is pending after the reply", commands)
+		}
+		for range 10 {
+			replies, _ = c.Output(replies)
+		}
+		if len(woken) > 1 { // one may have been on its way when Output was called
+			t.Errorf("%s: after the reply there were %d calls of wake", commands, len(woken))
+		}
+		c.Close()
+	}
+}
