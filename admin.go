@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -44,6 +45,9 @@ type CacheConfig struct {
 // CreateCache makes a cache. Only the owner of the schema may. Errors:
 // ErrCacheExists, ErrInvalidName, ErrInvalidSetting, ErrPermission.
 func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
+	if err := checkName(config.Name); err != nil {
+		return err
+	}
 	_, err := db.pool.Exec(ctx, `
 		SELECT howdah.create_cache(
 			name         => $1::text,
@@ -57,8 +61,17 @@ func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 			ttl_jitter   => $9::integer,
 			fillfactor   => coalesce(nullif($10::integer, 0), 85))`,
 		config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL), config.MaxBytes, config.MaxEntries,
-		config.Eviction, config.PrefixIndex, config.TTLJitter, config.Fillfactor)
+		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor))
 	return schemaFailure(err)
+}
+
+// checkName refuses names that PostgreSQL would refuse, and those that it could
+// not even read.
+func checkName(name string) error {
+	if !validName.MatchString(name) {
+		return fmt.Errorf("%w: %q must be lower-case letters, digits and underscores, begin with a letter, and be at most 48 long", ErrInvalidName, name)
+	}
+	return nil
 }
 
 // interval is a duration as a parameter; 0 is NULL.
@@ -68,6 +81,10 @@ func interval(d time.Duration) *time.Duration {
 	}
 	return &d
 }
+
+// integer is a number as a parameter of that type. What does not fit into it is
+// beyond the bounds of every setting, as its last number is: PostgreSQL refuses it.
+func integer(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
 
 // AlterCache gives a cache the settings of config: all of them, or only those
 // that are named as howdah.alter_cache names them ("max_bytes"), and keeps the
@@ -79,7 +96,8 @@ func interval(d time.Duration) *time.Duration {
 // to rewrite. The wait for the lock, in which all other users of the cache wait
 // too, ends after two seconds with ErrCacheInUse, and then nothing was changed.
 //
-// Errors: ErrCacheNotFound, ErrInvalidSetting, ErrPermission, ErrCacheInUse.
+// Errors: ErrCacheNotFound, ErrInvalidName, ErrInvalidSetting, ErrPermission,
+// ErrCacheInUse.
 func (db *DB) AlterCache(ctx context.Context, config CacheConfig, only ...string) error {
 	return db.alterCache(ctx, config, only, false)
 }
@@ -91,6 +109,9 @@ func (db *DB) AlterAndEmptyCache(ctx context.Context, config CacheConfig, only .
 }
 
 func (db *DB) alterCache(ctx context.Context, config CacheConfig, only []string, empty bool) error {
+	if err := checkName(config.Name); err != nil {
+		return err
+	}
 	settings := config.settings()
 	args, reset := []any{config.Name}, []string{}
 	for _, s := range settings {
@@ -151,28 +172,32 @@ func (config CacheConfig) settings() []setting {
 		{"max_entries", config.MaxEntries, config.MaxEntries == 0},
 		{"eviction", config.Eviction, config.Eviction == ""},
 		{"prefix_index", config.PrefixIndex, false},
-		{"ttl_jitter", config.TTLJitter, false},
-		{"fillfactor", config.Fillfactor, config.Fillfactor == 0},
+		{"ttl_jitter", integer(config.TTLJitter), false},
+		{"fillfactor", integer(config.Fillfactor), config.Fillfactor == 0},
 	}
 }
 
 // DropCache removes a cache with all it holds. Only the owner of the schema
 // may. It waits for transactions that use the cache for two seconds. Errors:
-// ErrCacheNotFound, ErrPermission, ErrCacheInUse.
+// ErrCacheNotFound, ErrInvalidName, ErrPermission, ErrCacheInUse.
 func (db *DB) DropCache(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
 	_, err := db.pool.Exec(ctx, `SELECT howdah.drop_cache($1::text)`, name)
 	return schemaFailure(err)
 }
 
-// Caches returns the settings of all caches, by name.
+// Caches returns the settings of all caches, by name. A TTL that was set by SQL
+// and is longer than a time.Duration can say is given as 292 years.
 func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
 	rows, err := db.pool.Query(ctx, `
 		SELECT name, durability,
-		       coalesce(extract(epoch FROM default_ttl) * 1000000, 0)::bigint,
-		       coalesce(extract(epoch FROM max_ttl) * 1000000, 0)::bigint,
+		       least(coalesce(extract(epoch FROM default_ttl) * 1000000, 0), $1::bigint)::bigint,
+		       least(coalesce(extract(epoch FROM max_ttl) * 1000000, 0), $1::bigint)::bigint,
 		       coalesce(max_bytes, 0), coalesce(max_entries, 0), eviction, fillfactor, prefix_index, ttl_jitter
 		FROM howdah.cache
-		ORDER BY name`)
+		ORDER BY name`, math.MaxInt64/time.Microsecond.Nanoseconds())
 	if err != nil {
 		return nil, failure(err, false, false)
 	}
@@ -213,6 +238,9 @@ var schemaErrors = map[string]error{
 func schemaFailure(err error) error {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
+		if pgErr.Code == "22021" { // character_not_in_repertoire
+			return fmt.Errorf("%w: a setting holds a zero byte, or is not UTF-8", ErrInvalidSetting)
+		}
 		if sentinel, ok := schemaErrors[pgErr.Code]; ok && pgErr.Hint != "" {
 			return fmt.Errorf("%w: %s %s", sentinel, pgErr.Message, pgErr.Hint)
 		}

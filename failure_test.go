@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 	"sync"
@@ -79,7 +80,8 @@ func TestOpeningChangesNothing(t *testing.T) {
 
 func TestCaches(t *testing.T) {
 	ctx := t.Context()
-	db := open(t, pgtest.New(t), nil)
+	url := pgtest.New(t)
+	db := open(t, url, nil)
 	want := howdah.CacheConfig{Name: "pages", Durability: "async", DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour,
 		MaxBytes: 1 << 30, MaxEntries: 1000, Eviction: "volatile-lfu", Fillfactor: 70, PrefixIndex: true}
 	require.NoError(t, db.CreateCache(ctx, want))
@@ -111,17 +113,30 @@ func TestCaches(t *testing.T) {
 	want.Eviction, want.Fillfactor = "allkeys-lru", 85
 	require.Equal(t, want, caches[1])
 
-	for _, bad := range []howdah.CacheConfig{{Name: "x", Durability: "eternal"}, {Name: "x", Eviction: "oldest"}, {Name: "x", MaxBytes: -1}, {Name: "x", DefaultTTL: -time.Second}, {Name: "x", Fillfactor: 101}} {
+	for _, bad := range []howdah.CacheConfig{{Name: "x", Durability: "eternal"}, {Name: "x", Eviction: "oldest"}, {Name: "x", MaxBytes: -1}, {Name: "x", DefaultTTL: -time.Second}, {Name: "x", Fillfactor: 101},
+		{Name: "x", Fillfactor: math.MaxInt}, {Name: "x", TTLJitter: math.MaxInt}, {Name: "x", TTLJitter: math.MinInt},
+		{Name: "x", Durability: "\x00"}, {Name: "x", Eviction: "\xff"}} {
 		require.ErrorIs(t, db.CreateCache(ctx, bad), howdah.ErrInvalidSetting, "%+v", bad)
+		bad.Name = "pages"
+		require.ErrorIs(t, db.AlterCache(ctx, bad), howdah.ErrInvalidSetting, "%+v", bad)
 	}
-	for _, name := range []string{"", "Pages", "1x", "a-b", `a"; DROP SCHEMA howdah --`, strings.Repeat("x", 49), "x\x00"} {
-		require.Error(t, db.CreateCache(ctx, howdah.CacheConfig{Name: name}))
+	for _, name := range []string{"", "Pages", "1x", "a-b", `a"; DROP SCHEMA howdah --`, strings.Repeat("x", 49), "x\x00", "x\xff"} {
+		require.ErrorIs(t, db.CreateCache(ctx, howdah.CacheConfig{Name: name}), howdah.ErrInvalidName, "%q", name)
+		require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: name}), howdah.ErrInvalidName, "%q", name)
+		require.ErrorIs(t, db.DropCache(ctx, name), howdah.ErrInvalidName, "%q", name)
 		_, err := db.Cache(name).Get(ctx, "k")
 		require.ErrorIs(t, err, howdah.ErrInvalidName, "%q", name)
 	}
 	_, err = db.Cache("nowhere").Get(ctx, "k")
 	require.ErrorIs(t, err, howdah.ErrCacheNotFound)
 	require.ErrorIs(t, db.DropCache(ctx, "nowhere"), howdah.ErrCacheNotFound)
+
+	// SQL can set longer TTLs than Go can name.
+	runSQL(t, url, `SELECT howdah.alter_cache('pages', default_ttl => '1000 years', max_ttl => '100000000 years')`)
+	caches, err = db.Caches(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 292, int(caches[1].DefaultTTL.Hours()/24/365))
+	require.Equal(t, caches[1].DefaultTTL, caches[1].MaxTTL)
 
 	require.NoError(t, db.DropCache(ctx, "pages"))
 	require.ErrorIs(t, pages.Set(ctx, "k", nil, 0), howdah.ErrCacheNotFound)
