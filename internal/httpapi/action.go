@@ -17,15 +17,18 @@ func (a *api) entryAction(w http.ResponseWriter, r *http.Request) error {
 	if err := unconditional(r); err != nil {
 		return err
 	}
-	switch action {
-	case "increment":
+	named := r.URL.Query()
+	switch {
+	case action != "increment" && action != "touch" && action != "expire":
+		return problemf(notFound, "POST to an entry ends in /increment, /touch or /expire. To store a value, use PUT.")
+	case slash < 0 && !named.Has("key") && !named.Has("key64"): // forgotten: the empty key is named too
+		return problemf(badRequest, "Name the key: /entries/{key}/%s, or ?key=. That of the empty one is /entries//%[1]s.", action)
+	case action == "increment":
 		return a.increment(w, r, encoded)
-	case "touch":
+	case action == "touch":
 		return a.changeTTL(w, r, encoded, howdah.VerbTouch)
-	case "expire":
-		return a.changeTTL(w, r, encoded, howdah.VerbExpire)
 	}
-	return problemf(notFound, "POST to an entry ends in /increment, /touch or /expire. To store a value, use PUT.")
+	return a.changeTTL(w, r, encoded, howdah.VerbExpire)
 }
 
 // increment adds to a counter: delta, by default 1. The TTL is that of a

@@ -298,7 +298,13 @@ func TestActions(t *testing.T) {
 	}
 	// The empty key, and keys that end like an action.
 	c.do("POST", "/v1/caches/db0/entries//increment", "").want(t, 200)
-	require.Equal(t, "1", c.do("GET", "/get?key=", "").body)
+	c.do("POST", "/v1/caches/db0/entries/increment?key=", "").want(t, 200)
+	for _, action := range []string{"increment", "touch", "expire"} { // which key?
+		c.do("POST", "/v1/caches/db0/entries/"+action+"?ttl=1m", "").problem(t, 400, "bad-request")
+	}
+	got := c.do("GET", "/get?key=", "")
+	require.Equal(t, "2", got.body)
+	require.Equal(t, "none", got.header.Get("Howdah-TTL"))
 	c.do("POST", "/v1/caches/db0/entries/a/increment/increment?delta=7", "").want(t, 200)
 	require.Equal(t, "7", c.do("GET", "/get?key=a/increment", "").body)
 	c.do("POST", "/v1/caches/db0/entries/increment?key64="+base64url("..")+"&delta=3", "").want(t, 200)
