@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -41,7 +42,7 @@ func (c jsonCache) config() howdah.CacheConfig {
 }
 
 // jsonTTL is a TTL in JSON: a string as the parameter ttl takes it, or a
-// number of seconds. Null and a field that is left out are 0.
+// number of seconds. Null, "" and a field that is left out are 0.
 type jsonTTL struct{ duration time.Duration }
 
 // orZero is the TTL as a setting, where none is 0.
@@ -70,6 +71,10 @@ func (t *jsonTTL) UnmarshalJSON(b []byte) error {
 	if b[0] == '"' {
 		if err := json.Unmarshal(b, &text); err != nil {
 			return err
+		}
+		if text == "" {
+			t.duration = 0
+			return nil
 		}
 	}
 	ttl, err := parseTTL(text)
@@ -127,7 +132,7 @@ func (a *api) createCache(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := a.db.CreateCache(r.Context(), cache.config()); err != nil {
-		return err
+		return needsOwner(err)
 	}
 	cache, err := a.find(r.Context(), cache.Name)
 	if err != nil {
@@ -135,6 +140,15 @@ func (a *api) createCache(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Location", "/v1/caches/"+cache.Name)
 	return writeJSON(w, http.StatusCreated, cache)
+}
+
+// needsOwner says which privilege making, changing and dropping a cache lacks.
+// No grant gives it to another role.
+func needsOwner(err error) error {
+	if errors.Is(err, howdah.ErrPermission) {
+		return problemf(permission, "%s. Making, changing and dropping caches needs the owner of the schema.", permission.title)
+	}
+	return err
 }
 
 // alterCache changes the settings that the body names and keeps the others.
@@ -191,7 +205,7 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case len(given) > 0:
 		if err := alter(r.Context(), cache.config(), given...); err != nil {
-			return err
+			return needsOwner(err)
 		}
 	case values.Get("empty") == "true":
 		return problemf(badRequest, "empty=true goes with a change of settings. POST /v1/caches/%s/flush only empties the cache.", name)
@@ -232,7 +246,7 @@ func (a *api) dropCache(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := a.db.DropCache(r.Context(), r.PathValue("cache")); err != nil {
-		return err
+		return needsOwner(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -56,7 +56,8 @@ type Options struct {
 	// values of its answer. Default 64 MiB.
 	MaxManyBytes int
 
-	// Logger hears of answers with a status of 500 or more. Default: nobody.
+	// Logger hears of answers with a status of 500 or more, and of privileges
+	// that the database role should have. Default: nobody.
 	Logger *slog.Logger
 }
 

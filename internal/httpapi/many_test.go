@@ -35,6 +35,9 @@ func TestMany(t *testing.T) {
 	c.json("POST", caches+"/set-many", `{"encoding":"base64","ttl":60,"entries":[
 		{"key":"`+base64std(binary)+`","value":"`+base64std("<\xfe>")+`"},
 		{"key":"text","value":"text","encoding":"text"}]}`).want(t, 204)
+	c.json("POST", caches+"/set-many", `{"entries":[{"key":"c","value":"1"}],"ttl":""}`).want(t, 204)
+	require.Equal(t, "none", c.do("GET", entryPath("db0", "c"), "").header.Get("Howdah-TTL"))
+	c.do("DELETE", entryPath("db0", "c"), "").want(t, 204)
 	c.json("POST", caches+"/set-many", `{"ttl":"none","entries":[{"key":"`+base64std("b")+`","value":"/w==","encoding":"base64"}]}`).want(t, 204)
 	require.Equal(t, "<\xfe>", c.do("GET", "/get?key64="+base64url(binary), "").body)
 	got = c.json("POST", caches+"/get-many", `{"keys":["`+base64std(binary)+`","`+base64std("text")+`"],"encoding":"base64"}`).want(t, 200)
@@ -154,6 +157,10 @@ func TestCaches(t *testing.T) {
 	require.Contains(t, got.body, `"default_ttl":"10m0s","max_ttl":"1h0m0s","ttl_jitter":20,"max_bytes":0,"max_entries":1000,"eviction":"noeviction"`)
 	got = c.json("PATCH", "/v1/caches/pages", `{"name":"pages","max_ttl":null,"default_ttl":"none","max_entries":null,"eviction":null,"ttl_jitter":null}`).want(t, 200)
 	require.Contains(t, got.body, `"default_ttl":"none","max_ttl":"none","ttl_jitter":0,"max_bytes":0,"max_entries":0,"eviction":"allkeys-lru"`)
+	for _, ttl := range []string{`"5m"`, `""`} { // an empty one is the default
+		got = c.json("PATCH", "/v1/caches/pages", `{"default_ttl":`+ttl+`}`).want(t, 200)
+	}
+	require.Contains(t, got.body, `"default_ttl":"none"`)
 	require.Contains(t, c.json("PATCH", "/v1/caches/pages", `{"durability":"async"}`).want(t, 200).body, `"durability":"async"`)
 	require.Equal(t, "v", c.do("GET", entryPath("pages", "k"), "").want(t, 200).body)
 

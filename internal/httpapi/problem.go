@@ -31,6 +31,7 @@ var (
 	foreignHost        = kind{"foreign-host", http.StatusForbidden, "The host is not served"}
 	sessionsClosed     = kind{"sessions-closed", http.StatusForbidden, "The server has no token for sessions"}
 	sessionNotFound    = kind{"session-not-found", http.StatusNotFound, "The session does not exist"}
+	permission         = kind{"permission", http.StatusForbidden, "The server's database role may not do this"}
 	notMergeable       = kind{"not-mergeable", http.StatusConflict, "The fields cannot be merged into the payload"}
 	foreignOrigin      = kind{"foreign-origin", http.StatusForbidden, "The request comes from another site"}
 	notFound           = kind{"not-found", http.StatusNotFound, "There is nothing at this path"}
@@ -67,7 +68,7 @@ var failures = []struct {
 	{howdah.ErrOutOfMemory, kind{"out-of-memory", http.StatusInsufficientStorage, "The cache is full and evicts nothing"}, "Delete entries, raise the cache's budget, or choose an eviction policy."},
 	{session.ErrUserLimit, kind{"user-limit", http.StatusConflict, "The user has too many sessions"}, "Revoke one first."},
 	{session.ErrInvalidUser, kind{"invalid-user", http.StatusBadRequest, "The user id is not valid"}, ""},
-	{howdah.ErrPermission, kind{"permission", http.StatusForbidden, "The server's database role may not do this"}, ""},
+	{howdah.ErrPermission, permission, `Run "howdah migrate --runtime-role" for it.`},
 	{howdah.ErrOverloaded, kind{"overloaded", http.StatusServiceUnavailable, "Too many requests are waiting"}, "Nothing was changed; try again later."},
 	{howdah.ErrUnavailable, kind{"database-unavailable", http.StatusServiceUnavailable, "The database is away"}, "Nothing was changed; try again later."},
 	{howdah.ErrClosed, kind{"shutting-down", http.StatusServiceUnavailable, "The server is shutting down"}, "Nothing was changed; try again later."},
@@ -100,7 +101,7 @@ func problemOf(err error) *problem {
 	for _, f := range failures {
 		if errors.Is(err, f.err) {
 			detail := sentence(err.Error())
-			if f.status >= http.StatusInternalServerError || f.err == howdah.ErrCacheNotFound {
+			if f.status >= http.StatusInternalServerError || f.err == howdah.ErrCacheNotFound || f.err == howdah.ErrPermission {
 				// What is inside the server is for its log, and the advice of
 				// the library is for Go and SQL.
 				detail = f.title + "."
@@ -130,7 +131,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has gone, and so has what it asked for
 	}
 	p := problemOf(err)
-	if p.status >= http.StatusInternalServerError {
+	if p.status >= http.StatusInternalServerError || errors.Is(err, howdah.ErrPermission) {
 		a.log.Warn("request failed", "method", r.Method, "route", r.Pattern, "cache", r.PathValue("cache"), "status", p.status, "code", p.code, "error", err)
 	}
 	header := w.Header()
