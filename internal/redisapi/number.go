@@ -36,9 +36,16 @@ func parseInt(b []byte) (int64, error) {
 	return int64(value), nil
 }
 
+// maxFloatBytes is how long a number may be that Redis reads as a float.
+const maxFloatBytes = 5<<10 - 1
+
 // parseDecimal reads a number as C's strtold does for Redis and returns it in
-// plain decimal notation, with an exponent at most.
+// plain decimal notation, with an exponent at most. What a long double cannot
+// hold is none, so that nothing has to be written out in more digits than it has.
 func parseDecimal(b []byte) (string, error) {
+	if len(b) > maxFloatBytes {
+		return "", errNotFloat
+	}
 	text := strings.ToLower(string(b))
 	unsigned := strings.TrimLeft(text, "+-")
 	switch {
@@ -50,9 +57,12 @@ func parseDecimal(b []byte) (string, error) {
 		if !strings.Contains(unsigned, "p") {
 			text += "p0"
 		}
-		f, _, err := big.ParseFloat(text, 0, 64, big.ToNearestEven) // as long double
-		if err != nil {
+		f, ok := parseLongDouble(text)
+		if !ok {
 			return "", errNotFloat
+		}
+		if f.MantExp(nil) < -128 {
+			return "0", nil // sums keep 17 decimals; this would be written out in thousands
 		}
 		return f.Text('f', -1), nil
 	case unsigned == "nan":
@@ -60,21 +70,34 @@ func parseDecimal(b []byte) (string, error) {
 	}
 	// ParseFloat takes what strtold takes in decimal. Beyond the range of a
 	// double it still tells a number from what is none.
-	_, err := strconv.ParseFloat(text, 64)
-	if err != nil && err.(*strconv.NumError).Err != strconv.ErrRange || exponent(text) > maxExponent {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil && err.(*strconv.NumError).Err != strconv.ErrRange {
 		return "", errNotFloat
+	}
+	if math.IsInf(f, 0) || f == 0 {
+		mantissa, exponent, _ := strings.Cut(text, "e")
+		if !strings.ContainsAny(mantissa, "123456789") {
+			return "0", nil // whatever the exponent
+		}
+		// No mantissa makes up for more. It spares ParseFloat the power.
+		if n, err := strconv.Atoi(exponent); exponent != "" && (err != nil || max(n, -n) > 3*maxFloatBytes) {
+			return "", errNotFloat
+		}
+		if _, ok := parseLongDouble(text); !ok {
+			return "", errNotFloat
+		}
 	}
 	return strings.TrimPrefix(text, "+"), nil
 }
 
-// maxExponent is that of C's long double, beyond which Redis refuses.
-const maxExponent = 4932
-
-func exponent(text string) int {
-	_, after, _ := strings.Cut(text, "e")
-	n, err := strconv.Atoi(after)
-	if err != nil && after != "" {
-		return maxExponent + 1
+// parseLongDouble reports false if text is no number, or none that a long
+// double of x86 can hold: 0.5 * 2^16384 is the last power of two, the first
+// that is not rounded to zero is just above 0.5 * 2^-16445.
+func parseLongDouble(text string) (*big.Float, bool) {
+	f, _, err := big.ParseFloat(text, 0, 64, big.ToNearestEven)
+	if err != nil || f.IsInf() {
+		return nil, false
 	}
-	return n
+	exponent := f.MantExp(nil)
+	return f, exponent <= 16384 && exponent >= -16445
 }
