@@ -103,14 +103,24 @@ func (w *response) setHeaders(c *Current) {
 	if !c.consulted {
 		return
 	}
-	if !strings.Contains(strings.ToLower(strings.Join(h.Values("Vary"), ",")), "cookie") {
+	if !lists(h, "Vary", "Cookie") {
 		h.Add("Vary", "Cookie")
 	}
-	control := strings.ToLower(strings.Join(h.Values("Cache-Control"), ","))
-	private := strings.Contains(control, "private") || strings.Contains(control, "no-store")
-	if control == "" || c.cookie != nil && !private {
+	private := lists(h, "Cache-Control", "private") || lists(h, "Cache-Control", "no-store")
+	if h.Get("Cache-Control") == "" || c.cookie != nil && !private {
 		h.Set("Cache-Control", "private, no-cache")
 	}
+}
+
+// lists tells whether a header that is a list holds this element. One that only
+// contains it is another: X-Cookie-Consent, or private="Set-Cookie".
+func lists(h http.Header, name, element string) bool {
+	for _, other := range strings.Split(strings.Join(h.Values(name), ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(other), element) {
+			return true
+		}
+	}
+	return false
 }
 
 // finish ends the request: it begins a response that nobody wrote, or saves

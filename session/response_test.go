@@ -128,7 +128,7 @@ func TestResponseController(t *testing.T) {
 		},
 		"/cached": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", r.FormValue("c"))
-			w.Header().Set("Vary", "Accept-Encoding, Cookie")
+			w.Header().Set("Vary", r.FormValue("v"))
 			session.From(r.Context()).Set("x", 1)
 		},
 		"/conflict": func(w http.ResponseWriter, r *http.Request) {
@@ -175,10 +175,18 @@ func TestResponseController(t *testing.T) {
 	require.Equal(t, "hi", body)
 	require.Contains(t, string(get(t, m, mustParse(t, token(t, hijacker, server))).Payload), "hijacked")
 
-	for control, want := range map[string]string{"public, max-age=60": "private, no-cache", "private, max-age=60": "private, max-age=60", "no-store": "no-store"} {
+	for control, want := range map[string]string{
+		"public, max-age=60": "private, no-cache", "max-age=60,Private": "max-age=60,Private", "no-store": "no-store",
+		`private="Set-Cookie", max-age=60`: "private, no-cache",
+	} {
 		resp, _ := visit(t, browser(t, server), server.URL+"/cached?c="+url.QueryEscape(control))
 		require.Equal(t, want, resp.Header.Get("Cache-Control"))
-		require.Equal(t, []string{"Accept-Encoding, Cookie"}, resp.Header.Values("Vary"))
+	}
+	for vary, want := range map[string][]string{
+		"Accept-Encoding, cookie": {"Accept-Encoding, cookie"}, "X-Cookie-Consent": {"X-Cookie-Consent", "Cookie"},
+	} {
+		resp, _ := visit(t, browser(t, server), server.URL+"/cached?v="+url.QueryEscape(vary))
+		require.Equal(t, want, resp.Header.Values("Vary"))
 	}
 
 	resp, body = visit(t, client, server.URL+"/conflict")
