@@ -269,8 +269,10 @@ func testMissesAreBounded(t *testing.T, c *cluster) {
 	r := c.open(t, o, c.standbys[0])
 	running(t, r.m)
 	s := create(t, r.other, session.Start{User: "ada"})
+	r.standbys[0].AwaitReplay(r.primary) // each miss would be one of the rate
 	r.inUse(t, 0)
 	r.served(t, 0, s.Token())
+	require.Zero(t, r.standby(0).Missed)
 
 	// Not there yet, as far as the standby knows.
 	r.standbys[0].PauseReplay()
