@@ -4,8 +4,8 @@ import "errors"
 
 // Login makes this the session of a user, under a new token: whoever knew the
 // old one, such as somebody who planted it, is out. A session of nobody keeps
-// its payload; one of another user is ended and a new one started. Its
-// Options.Lifetime begins anew.
+// its payload; one of another user is ended, with what this request has set and
+// not saved, and a new one started. Its Options.Lifetime begins anew.
 //
 // Errors: ErrUserLimit, ErrInvalidUser, ErrResponseBegun, those of the
 // database.
@@ -29,7 +29,7 @@ func (c *Current) login(user string) error {
 		if _, err := c.manager.End(c.writing(), c.session.token); err != nil {
 			return err
 		}
-		c.session = nil
+		c.session, c.fields, c.set, c.removed = nil, nil, nil, nil
 	}
 	if c.session != nil {
 		s, err := c.manager.Rotate(c.writing(), c.session.token, Renewal{User: user, Restart: true})

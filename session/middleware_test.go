@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/session"
@@ -190,6 +191,35 @@ func TestMiddleware(t *testing.T) {
 	_, body = visit(t, eve, server.URL+"/get?k=diary")
 	require.Equal(t, "false ", body)
 	require.Equal(t, 1, one[int](t, pool, "SELECT count(*) FROM howdah.sessions"))
+}
+
+// What a request has set before it logs in belongs to the session as it was:
+// nobody's, or the same user's, and it stays; another user's, and it goes.
+func TestLoginAfterSet(t *testing.T) {
+	m, _ := open(t, session.Options{})
+	handlers := pages(t)
+	handlers["/enter"] = func(w http.ResponseWriter, r *http.Request) {
+		s := session.From(r.Context())
+		assert.NoError(t, s.Remove("removed"))
+		assert.NoError(t, s.Set("seen", r.FormValue("seen")))
+		assert.NoError(t, s.Login(r.FormValue("user")))
+	}
+	server := site(t, m, handlers)
+	client := browser(t, server)
+	payload := func() string { return string(get(t, m, mustParse(t, token(t, client, server))).Payload) }
+
+	visit(t, client, server.URL+"/enter?user=ada&seen=new")
+	require.JSONEq(t, `{"seen":"new"}`, payload(), "of a visitor without a session")
+	visit(t, client, server.URL+"/logout")
+	visit(t, client, server.URL+"/set?k=removed&v=1")
+	visit(t, client, server.URL+"/enter?user=ada&seen=anonymous")
+	require.JSONEq(t, `{"seen":"anonymous"}`, payload(), "of an anonymous session")
+	visit(t, client, server.URL+"/enter?user=ada&seen=again")
+	require.JSONEq(t, `{"seen":"again"}`, payload(), "of the same user")
+	visit(t, client, server.URL+"/enter?user=bob&seen=ada's")
+	require.Empty(t, payload(), "of another user")
+	visit(t, client, server.URL+"/set?k=own&v=1")
+	require.JSONEq(t, `{"own":"1"}`, payload())
 }
 
 // Cookies that are not ours cost no statement and open nothing.
