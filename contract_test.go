@@ -52,6 +52,11 @@ func doors() []door {
 			require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "capped", MaxTTL: 200 * 365 * 24 * time.Hour}))
 			return db.Cache("capped")
 		}},
+		{"decoys in the search_path", func(t *testing.T) *howdah.Cache {
+			url := pgtest.New(t)
+			pgtest.Decoys(t, url, "*.go", "schema/statements/*.sql", "schema/functions/*.sql")
+			return open(t, url, nil).Cache("db0")
+		}},
 	}
 }
 

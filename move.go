@@ -2,8 +2,9 @@ package howdah
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -55,41 +56,33 @@ func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to str
 // transferIn looks at both places under lock, writes the target from the
 // source within the database, and removes the source.
 func (c *Cache) transferIn(ctx context.Context, tx pgx.Tx, source *engine, from string, goal *engine, to string, replace, remove bool) error {
-	var expiresAt any
 	fromHash, toHash := c.db.keyHash([]byte(from)), c.db.keyHash([]byte(to))
-	err := tx.QueryRow(ctx, `
-		SELECT expires_at::text FROM `+tableName(source.name)+`
-		WHERE hash = $1::bigint AND key = $2::bytea AND expires_at > statement_timestamp()
-		FOR UPDATE`, fromHash, []byte(from)).Scan(&expiresAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return ErrMiss
+	// By table and hash, as everybody locks: two transfers in opposite
+	// directions do not wait for each other.
+	places := map[string][]int64{source.name: {fromHash}}
+	places[goal.name] = append(places[goal.name], toHash)
+	live := map[string]map[string]int64{}
+	for _, name := range slices.Sorted(maps.Keys(places)) {
+		var err error
+		if live[name], err = lockEntries(ctx, tx, name, places[name]); err != nil {
+			return txFailure(err)
+		}
 	}
-	if err != nil {
-		return txFailure(err)
+	if _, ok := live[source.name][from]; !ok {
+		return ErrMiss
 	}
 	if goal.table.Load().full && (source != goal || !remove) {
 		return ErrOutOfMemory
 	}
-	if source == goal && from == to {
-		if !replace {
-			return ErrNotStored
-		}
-		return nil
-	}
-	var live bool
-	err = tx.QueryRow(ctx, `
-		SELECT key = $2::bytea AND expires_at > statement_timestamp() FROM `+tableName(goal.name)+`
-		WHERE hash = $1::bigint
-		FOR UPDATE`, toHash, []byte(to)).Scan(&live)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return txFailure(err)
-	}
-	if live && !replace {
+	if _, ok := live[goal.name][to]; ok && !replace {
 		return ErrNotStored
+	}
+	if source == goal && from == to {
+		return nil
 	}
 	tag, err := tx.Exec(ctx, `
 		INSERT INTO `+tableName(goal.name)+` AS t (hash, key, value, version, expires_at)
-		SELECT $3::bigint, $4::bytea, s.value, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint, s.expires_at
+		SELECT $3::bigint, $4::bytea, s.value, (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint, s.expires_at
 		FROM `+tableName(source.name)+` AS s
 		WHERE s.hash = $1::bigint AND s.key = $2::bytea
 		ON CONFLICT (hash) DO UPDATE

@@ -90,8 +90,8 @@ func loadTable(ctx context.Context, q querier, name string, old *table) (*table,
 	t := &table{name: name}
 	err := q.QueryRow(ctx, `
 		SELECT durability,
-		       coalesce(extract(epoch FROM default_ttl) * 1000000, 0)::bigint,
-		       coalesce(extract(epoch FROM max_ttl) * 1000000, 0)::bigint,
+		       coalesce(extract(epoch FROM CASE WHEN default_ttl < interval '1000 years' THEN default_ttl END) * 1000000::numeric, 0)::bigint,
+		       coalesce(extract(epoch FROM CASE WHEN max_ttl < interval '1000 years' THEN max_ttl END) * 1000000::numeric, 0)::bigint,
 		       ttl_jitter, full_since IS NOT NULL
 		FROM howdah.cache
 		WHERE name = $1::text`, name).Scan(&t.durability, &t.defaultTTL, &t.maxTTL, &t.jitter, &t.full)

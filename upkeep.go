@@ -110,7 +110,8 @@ func (db *DB) Maintain(ctx context.Context, opts MaintainOptions) ([]Upkeep, err
 // upkeep does is not lost with it, only done again.
 func (db *DB) unsynced(ctx context.Context, fn func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT set_config('synchronous_commit', 'off', true)`); err != nil {
+		if _, err := tx.Exec(ctx, `
+			SELECT set_config('synchronous_commit', 'off', true), set_config('search_path', 'pg_catalog, pg_temp', true)`); err != nil {
 			return err
 		}
 		return fn(tx)
