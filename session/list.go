@@ -36,7 +36,7 @@ func (m *Manager) List(ctx context.Context, user string) ([]Info, error) {
 // one, in the order of ids, at most limit. The zero ID comes before all; ids of
 // version 7 are in the order of creation.
 func (m *Manager) All(ctx context.Context, after ID, limit int) ([]Info, error) {
-	return m.list(ctx, infoColumns+` FROM howdah.sessions WHERE id > $1::uuid ORDER BY id LIMIT $2::integer`, after.String(), limit)
+	return m.list(ctx, infoColumns+` FROM howdah.sessions WHERE id > $1::uuid ORDER BY id LIMIT $2::bigint`, after.String(), int64(limit))
 }
 
 const infoColumns = `

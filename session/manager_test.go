@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"encoding/json"
+	"math"
 	"net/netip"
 	"strings"
 	"testing"
@@ -115,7 +116,7 @@ func verbs(t *testing.T, m *session.Manager) {
 	require.NoError(t, err)
 	require.Len(t, page, 2)
 	require.Equal(t, s.ID, page[0].ID)
-	page, err = m.All(ctx, page[1].ID, 2)
+	page, err = m.All(ctx, page[1].ID, 1<<33)
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 
@@ -216,6 +217,8 @@ func TestBadInput(t *testing.T) {
 	for _, o := range []session.Options{
 		{IdleTimeout: -2}, {IdleTimeout: time.Millisecond}, {SkipWindow: -2}, {Lifetime: -1}, {FlushInterval: -1},
 		{MaxStaleness: -1}, {MaxStaleness: time.Millisecond}, {MissRate: -1}, {MaxPayloadBytes: -1}, {MaxPayloadBytes: 2 << 20}, {UserLimit: -1},
+		{IdleTimeout: 600_000 * time.Hour}, {SkipWindow: math.MaxInt64}, {Lifetime: 600_000 * time.Hour}, {FlushInterval: math.MaxInt64},
+		{ExpireInterval: math.MaxInt64}, {Timeout: 600 * time.Hour}, {MaxStaleness: math.MaxInt64}, {UserLimit: 3_000_000_000},
 		{Cookie: session.Cookie{Name: "__Host-x", Domain: "example.org"}}, {Cookie: session.Cookie{Name: "__Secure-x", Insecure: true}},
 		{Cookie: session.Cookie{Name: "a b"}}, {Cookie: session.Cookie{Name: "a\r\nSet-Cookie: x"}}, {Cookie: session.Cookie{Path: "/;\r\n"}},
 		{Cookie: session.Cookie{Domain: "evil\n"}}, {Cookie: session.Cookie{SameSite: 4, Insecure: true}},
@@ -229,4 +232,23 @@ func TestBadInput(t *testing.T) {
 	_, err = session.New(db, &session.Options{ReadURLs: []string{"postgres://h/d", "postgres://u:hunter2@h:port/d"}})
 	require.ErrorContains(t, err, "session: Options.ReadURLs[1]")
 	require.NotContains(t, err.Error(), "hunter2")
+}
+
+// The largest options that New takes work.
+func TestLargestOptions(t *testing.T) {
+	const day, most = 24 * time.Hour, 30 * 365 * 24 * time.Hour
+	m, pool := open(t, session.Options{
+		IdleTimeout: most, SkipWindow: most, Lifetime: most, FlushInterval: day, ExpireInterval: day, Timeout: day,
+		MaxPayloadBytes: 1 << 20, UserLimit: math.MaxInt32,
+	})
+	running(t, m)
+	s := create(t, m, session.Start{User: "ada"})
+	about(t, most, left(t, pool, s.ID))
+	_, _, err := m.Merge(t.Context(), s.Token(), map[string]json.RawMessage{"a": json.RawMessage("1")})
+	require.NoError(t, err)
+	s, err = m.Rotate(t.Context(), s.Token(), session.Renewal{User: "ada", Restart: true})
+	require.NoError(t, err)
+	age(t, pool, s.ID, time.Hour)
+	get(t, m, s.Token())
+	require.NoError(t, m.Flush(t.Context()))
 }

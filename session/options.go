@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"time"
@@ -16,10 +17,17 @@ const NoIdleTimeout time.Duration = -1
 // do not outlive their idle timeout.
 const NoSkip time.Duration = -1
 
+// What the database can keep, and what anybody can want.
+const (
+	day     = 24 * time.Hour
+	longest = 30 * 365 * day
+)
+
 // Options tune a Manager. The zero value of every field is its default.
 type Options struct {
 	// IdleTimeout is how long a session lives after each use, at least; in
-	// whole seconds, rounded up. Default 30 minutes; NoIdleTimeout for none.
+	// whole seconds, rounded up. Default 30 minutes; NoIdleTimeout for none. At
+	// most 30 years, as SkipWindow and Lifetime; all other times at most a day.
 	IdleTimeout time.Duration
 
 	// SkipWindow is how far in advance a write covers later uses, and so how
@@ -43,7 +51,7 @@ type Options struct {
 	MaxPayloadBytes int
 
 	// UserLimit is how many live sessions a user may have. Default 0: any
-	// number.
+	// number. At most 2147483647.
 	UserLimit int
 
 	// RevokeOldest says what happens at the limit. Default: the new session is
@@ -105,26 +113,24 @@ func (o *Options) withDefaults() (Options, error) {
 		out = *o
 	}
 	for _, d := range []struct {
-		name             string
-		field            *time.Duration
-		def, none, least time.Duration
+		name                   string
+		field                  *time.Duration
+		def, none, least, most time.Duration
 	}{
-		{"IdleTimeout", &out.IdleTimeout, 30 * time.Minute, NoIdleTimeout, time.Second},
-		{"Lifetime", &out.Lifetime, 7 * 24 * time.Hour, 0, time.Second},
-		{"FlushInterval", &out.FlushInterval, 30 * time.Second, 0, time.Millisecond},
-		{"ExpireInterval", &out.ExpireInterval, time.Minute, 0, time.Millisecond},
-		{"Timeout", &out.Timeout, 500 * time.Millisecond, 0, time.Millisecond},
-		{"MaxStaleness", &out.MaxStaleness, 5 * time.Second, 0, 50 * time.Millisecond},
+		{"IdleTimeout", &out.IdleTimeout, 30 * time.Minute, NoIdleTimeout, time.Second, longest},
+		{"SkipWindow", &out.SkipWindow, 0, NoSkip, 0, longest},
+		{"Lifetime", &out.Lifetime, 7 * 24 * time.Hour, 0, time.Second, longest},
+		{"FlushInterval", &out.FlushInterval, 30 * time.Second, 0, time.Millisecond, day},
+		{"ExpireInterval", &out.ExpireInterval, time.Minute, 0, time.Millisecond, day},
+		{"Timeout", &out.Timeout, 500 * time.Millisecond, 0, time.Millisecond, day},
+		{"MaxStaleness", &out.MaxStaleness, 5 * time.Second, 0, 50 * time.Millisecond, day},
 	} {
 		if *d.field == 0 {
 			*d.field = d.def
 		}
-		if *d.field < d.least && (d.none == 0 || *d.field != d.none) {
-			return out, fmt.Errorf("session: Options.%s is %v; it must be at least %v", d.name, *d.field, d.least)
+		if (*d.field < d.least || *d.field > d.most) && (d.none == 0 || *d.field != d.none) {
+			return out, fmt.Errorf("session: Options.%s is %v; it must be between %v and %v", d.name, *d.field, d.least, d.most)
 		}
-	}
-	if out.SkipWindow < 0 && out.SkipWindow != NoSkip {
-		return out, fmt.Errorf("session: Options.SkipWindow is %v; it must not be negative (NoSkip for none)", out.SkipWindow)
 	}
 	if out.MaxPayloadBytes == 0 {
 		out.MaxPayloadBytes = 64 << 10
@@ -132,8 +138,8 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.MaxPayloadBytes < 2 || out.MaxPayloadBytes > 1<<20 {
 		return out, fmt.Errorf("session: Options.MaxPayloadBytes is %d; it must be between 2 and %d", out.MaxPayloadBytes, 1<<20)
 	}
-	if out.UserLimit < 0 {
-		return out, fmt.Errorf("session: Options.UserLimit is %d; it must not be negative", out.UserLimit)
+	if out.UserLimit < 0 || out.UserLimit > math.MaxInt32 {
+		return out, fmt.Errorf("session: Options.UserLimit is %d; it must be between 0 and %d", out.UserLimit, math.MaxInt32)
 	}
 	if out.MissRate == 0 {
 		out.MissRate = 500
