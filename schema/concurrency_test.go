@@ -226,3 +226,32 @@ func TestTransactions(t *testing.T) {
 	require.Equal(t, "old", one[string](t, db, "SELECT howdah.get_text('c', 'k')"))
 	require.Nil(t, one[[]byte](t, db, "SELECT howdah.get('s', 'n')"))
 }
+
+// A round of upkeep holds the table of a cache and then writes its own row.
+// Whoever drops the cache meanwhile waits for the round, not it for them.
+func TestDropWhileMaintained(t *testing.T) {
+	db := open(t)
+	run(t, db, "SELECT howdah.maintain('c')") // makes the row
+	round, err := db.Begin(ctx(t))
+	require.NoError(t, err)
+	defer round.Rollback(ctx(t))
+	run(t, round, "LOCK TABLE howdah.cache_c IN ROW EXCLUSIVE MODE")
+
+	dropper, err := db.Acquire(ctx(t))
+	require.NoError(t, err)
+	defer dropper.Release()
+	pid := dropper.Conn().PgConn().PID()
+	dropped := make(chan error, 1)
+	go func() {
+		_, err := dropper.Exec(ctx(t), "SELECT howdah.drop_cache('c')")
+		dropped <- err
+	}()
+	require.Eventually(t, func() bool {
+		return one[bool](t, db, "SELECT coalesce(wait_event_type, '') = 'Lock' FROM pg_stat_activity WHERE pid = $1", pid)
+	}, time.Minute, time.Millisecond)
+	run(t, round, "SET LOCAL lock_timeout = '100ms'")
+	run(t, round, "UPDATE howdah.upkeep SET last_round = clock_timestamp() WHERE cache = 'c'")
+	require.NoError(t, round.Commit(ctx(t)))
+	require.NoError(t, <-dropped)
+	require.Zero(t, one[int](t, db, "SELECT count(*) FROM howdah.upkeep WHERE cache = 'c'"))
+}

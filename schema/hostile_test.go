@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,5 +82,36 @@ func TestSearchPathDoesNotMatter(t *testing.T) {
 		run(t, tx, "SELECT howdah.delete_prefix('c', 'k'), howdah.create_cache('d'), howdah.touch('c', 'a'), howdah.ttl('c', 'a')")
 		run(t, tx, "SELECT howdah.alter_cache('d', prefix_index => true, fillfactor => 50, reset => '{max_ttl}')")
 		run(t, tx, "SELECT howdah.drop_cache('d'), howdah.delete_many('c', '{a}'), howdah.flush('c'), howdah.count('c'), howdah.key_hash('k')")
+	}
+}
+
+// Nor does what others may create in public: no function calls it, neither of
+// the caches nor of the sessions, nor do the ones that are planned into the
+// statement of the caller.
+func TestDecoysInPublic(t *testing.T) {
+	url := pgtest.New(t)
+	db := connect(t, url)
+	run(t, db, "SELECT howdah.create_cache('c', max_ttl => '1 day', default_ttl => '1 h', ttl_jitter => 30, max_entries => 1, eviction => 'volatile-lfu', prefix_index => true)")
+	pgtest.Decoys(t, url, "functions/*.sql")
+	// The caller's own words would call decoys: no sha256() here.
+	hash, renewed := `'\x`+strings.Repeat("ab", 32)+`'`, `'\x`+strings.Repeat("cd", 32)+`'`
+	for _, call := range []string{
+		"set('c', 'k', 'v')", "set_text('c', 'l', 'v', '1 h')", "add('c', 'k', 'v')", "add_text('c', 'k', 'v')", "replace('c', 'k', 'v')",
+		"replace_text('c', 'k', 'v')", "compare_and_set('c', 'k', 1, 'v')", "get('c', 'k')", "get_text('c', 'k')", "get_entry('c', 'k')",
+		"get_many('c', '{k}')", "get_many_text('c', '{k}')", "set_many('c', '{a}', '{b}')", "set_many_text('c', '{a}', '{b}')",
+		"increment('c', 'n')", "touch('c', 'k')", "expire('c', 'k', '1 min')", "persist('c', 'k')", "ttl('c', 'k')", "key_hash('k')",
+		"scan('c')", "scan_text('c')", "count('c')", "caches()", "maintain()", "delete_prefix('c', 'k')", "delete('c', 'k')",
+		"delete_text('c', 'k')", "delete_many('c', '{a}')", "get_and_delete('c', 'k')", "get_and_delete_text('c', 'k')",
+		"alter_cache('c', fillfactor => 50, durability => 'async')", "flush('c')", "create_cache('d')", "drop_cache('d')", "no_expiry()",
+		"session_create(" + sessionID + ", " + hash + ", 'ada', '{}', user_limit => 1, revoke_oldest => true)",
+		"session_get(" + sessionID + ", " + hash + ")", "session_save(" + sessionID + ", " + hash + ", 1, '{}')",
+		"session_merge(" + sessionID + ", " + hash + `, '{"a": 1}', '{b}')`, "session_touch(ARRAY[" + sessionID + "::uuid], '{1 min}')",
+		"session_rotate(" + sessionID + ", " + hash + ", " + renewed + ", 'ada', '1 day', 1, true)", "session_list('ada')",
+		"session_count()", "session_count('ada')", "session_put('01890000-0000-8000-8000-000000000002', " + hash + ", '', '1 hour')",
+		"session_bury('01890000-0000-8000-8000-000000000002', " + hash + ")", "session_revoke('01890000-0000-8000-8000-000000000002')",
+		"session_revoke(" + sessionID + ", 'bob')", "session_revoke_user('ada', " + sessionID + ")", "session_end(" + sessionID + ", " + renewed + ")",
+		"session_beat(" + sessionID + ", 1)", "session_expire()",
+	} {
+		run(t, db, "SELECT * FROM howdah."+call)
 	}
 }

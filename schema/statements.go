@@ -9,7 +9,11 @@ import (
 //go:embed statements/*.sql
 var statements embed.FS
 
-// The pieces that the statements share. {live} is the row in the slot being a
+// The pieces that the statements share. Statements run with the search_path of
+// the application, in which others may be able to create operators: arguments
+// have the very types of PostgreSQL's own, so that none fits better.
+//
+// {live} is the row in the slot being a
 // live entry of the key that is written; {dead} is the slot being free for a
 // write that must not replace an entry; {writable} is whether a write may take
 // the slot where the entry is not live.
@@ -32,7 +36,7 @@ func replacer(own map[string]string) *strings.Replacer {
 	pairs := []string{
 		"{live}", "t.key = excluded.key AND t.expires_at > statement_timestamp()",
 		// A scalar subquery is evaluated once a statement, not once a row.
-		"{clock}", "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)",
+		"{clock}", "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint)",
 	}
 	for k, v := range own {
 		pairs = append(pairs, k, v)
@@ -44,8 +48,8 @@ func replacer(own map[string]string) *strings.Replacer {
 // epoch if negative (with the sign turned), none if NULL. %s is the unit of
 // what counts from now on.
 const expiry = `coalesce(CASE WHEN u.e < 0
-                              THEN timestamptz 'epoch' - u.e * interval '1 microsecond'
-                              ELSE statement_timestamp() + u.e * %s
+                              THEN timestamptz 'epoch' - u.e::float8 * interval '1 microsecond'
+                              ELSE statement_timestamp() + u.e::float8 * %s
                          END, 'infinity')`
 
 // Table is what the statements of a cache are made for.
@@ -66,11 +70,11 @@ type Table struct {
 func (t Table) expiry(spread bool) string {
 	unit := "interval '1 microsecond'"
 	if spread && t.Jitter > 0 {
-		unit = fmt.Sprintf("(1 - %d / 100.0 * random()) * interval '1 microsecond'", t.Jitter)
+		unit = fmt.Sprintf("(1::float8 - %d::float8 / 100::float8 * random()) * interval '1 microsecond'", t.Jitter)
 	}
 	e := fmt.Sprintf(expiry, unit)
 	if t.MaxTTL > 0 {
-		e = fmt.Sprintf("least(%s, statement_timestamp() + %d * %s)", e, t.MaxTTL, unit)
+		e = fmt.Sprintf("least(%s, statement_timestamp() + %d::float8 * %s)", e, t.MaxTTL, unit)
 	}
 	return e
 }

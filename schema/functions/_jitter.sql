@@ -1,11 +1,9 @@
 CREATE OR REPLACE FUNCTION howdah._jitter(settings howdah.cache, expiry timestamptz) RETURNS timestamptz
 LANGUAGE sql VOLATILE PARALLEL SAFE
-AS $$
-    SELECT CASE WHEN settings.ttl_jitter > 0 AND expiry < 'infinity'
-                THEN statement_timestamp()
-                     + (expiry - statement_timestamp()) * (1 - settings.ttl_jitter / 100.0 * random())
-                ELSE expiry END
-$$;
+RETURN CASE WHEN settings.ttl_jitter > 0 AND expiry < 'infinity'
+            THEN statement_timestamp()
+                 + (expiry - statement_timestamp()) * (1 - settings.ttl_jitter / 100.0 * random())
+            ELSE expiry END;
 
 COMMENT ON FUNCTION howdah._jitter(howdah.cache, timestamptz) IS
 'Internal. When an entry dies that is stored now with this expiry: sooner by up to

@@ -1,10 +1,8 @@
 CREATE OR REPLACE FUNCTION howdah._session_expiry(session howdah.session, used timestamptz) RETURNS timestamptz
 LANGUAGE sql STABLE PARALLEL SAFE
-AS $$
-    SELECT least(greatest(session.idle_expires_at,
-                          used + (session.idle_seconds + session.skip_seconds) * interval '1 second'),
-                 session.absolute_expires_at)
-$$;
+RETURN least(greatest(session.idle_expires_at,
+                      used + (session.idle_seconds + session.skip_seconds) * interval '1 second'),
+             session.absolute_expires_at);
 
 COMMENT ON FUNCTION howdah._session_expiry(howdah.session, timestamptz) IS
 'Internal. What to store for a use at that time: the promise and, so that the next

@@ -16,7 +16,6 @@ BEGIN
         RAISE EXCEPTION 'Cache % does not exist.', quote_literal(name)
             USING ERRCODE = 'HW001', HINT = 'SELECT name FROM howdah.caches() lists the caches.';
     END IF;
-    DELETE FROM howdah.upkeep AS u WHERE u.cache = drop_cache.name;
     BEGIN
         EXECUTE format('DROP TABLE IF EXISTS howdah.%I', 'cache_' || name);
     EXCEPTION
@@ -25,6 +24,8 @@ BEGIN
                 USING ERRCODE = 'lock_not_available',
                       HINT = 'A transaction has held its table for 2 s: try again, or find it in pg_locks and end it.';
     END;
+    -- After the table, as a round of upkeep locks them.
+    DELETE FROM howdah.upkeep AS u WHERE u.cache = drop_cache.name;
     RETURN true;
 END
 $$;

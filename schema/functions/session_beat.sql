@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.session_beat(reader uuid, beat bigint) RETURNS timestamptz
 LANGUAGE sql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
     -- Processes that have not been heard of for a day are no more. Locks first:
     -- two processes that find the same rows must not wait for each other.

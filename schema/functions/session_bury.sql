@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.session_bury(id uuid, secret_hash bytea DEFAULT NULL) RETURNS boolean
 LANGUAGE sql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
     WITH ended AS (
         UPDATE howdah.session AS s

@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.session_count(user_id text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     -- Two statements: one that serves both would read the table for either.

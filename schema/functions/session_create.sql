@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION howdah.session_create(
     revoke_oldest boolean  DEFAULT false
 ) RETURNS TABLE (version bigint, created_at timestamptz, idle_expires_at timestamptz, absolute_expires_at timestamptz)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     new_row howdah.session;

@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.session_end(id uuid, secret_hash bytea) RETURNS boolean
 LANGUAGE sql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
     WITH ended AS (
         DELETE FROM howdah.session AS s

@@ -2,6 +2,7 @@ CREATE OR REPLACE FUNCTION howdah.session_expire(
     max_rows integer DEFAULT 5000, max_blocks integer DEFAULT 16384, OUT expired bigint, OUT more boolean
 )
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     step    CONSTANT bigint := 256;

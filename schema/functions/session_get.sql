@@ -4,7 +4,7 @@ RETURNS TABLE (
     idle_expires_at timestamptz, absolute_expires_at timestamptz, due boolean
 )
 LANGUAGE sql STABLE
-AS $$
+BEGIN ATOMIC
     -- Comparing digests with = gives nothing away: to know the digest's first
     -- bytes helps nobody to a secret that has the others too.
     SELECT s.user_id, s.payload, s.version, s.created_at, s.last_seen_at,
@@ -12,8 +12,8 @@ AS $$
     FROM howdah.session AS s
     WHERE s.id = session_get.id
       AND s.secret_hash = session_get.secret_hash
-      AND s.idle_expires_at > statement_timestamp()
-$$;
+      AND s.idle_expires_at > statement_timestamp();
+END;
 
 COMMENT ON FUNCTION howdah.session_get(uuid, bytea) IS
 'Reads a session. No row: there is none, it has expired or was revoked, or the

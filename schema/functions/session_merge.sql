@@ -2,6 +2,7 @@ CREATE OR REPLACE FUNCTION howdah.session_merge(
     id uuid, secret_hash bytea, fields jsonb, remove text[] DEFAULT NULL, max_bytes integer DEFAULT 1048576
 ) RETURNS TABLE (version bigint, payload bytea)
 LANGUAGE sql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
     UPDATE howdah.session AS s
     SET payload         = howdah._session_merge(s.payload, fields, remove, least(max_bytes, 1048576)),

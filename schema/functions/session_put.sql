@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.session_put(id uuid, secret_hash bytea, payload bytea, lifetime interval)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     expiry timestamptz := statement_timestamp() + lifetime;

@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.session_revoke(id uuid, user_id text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     expiry timestamptz;

@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.session_revoke_user(user_id text, keep uuid DEFAULT NULL) RETURNS bigint
 LANGUAGE sql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
     -- Locks first, by id: the order of every statement on many sessions.
     WITH doomed AS MATERIALIZED (

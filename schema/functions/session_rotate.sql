@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION howdah.session_rotate(
     revoke_oldest   boolean  DEFAULT false
 ) RETURNS TABLE (version bigint, owner text, idle_expires_at timestamptz, absolute_expires_at timestamptz)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     seconds integer := howdah._session_seconds('lifetime', lifetime, 1);

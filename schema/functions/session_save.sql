@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.session_save(id uuid, secret_hash bytea, version bigint, payload bytea)
 RETURNS TABLE (saved boolean, current_version bigint)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     PERFORM howdah._check_session(id, secret_hash, NULL, payload, NULL);

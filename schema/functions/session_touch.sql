@@ -2,6 +2,7 @@ CREATE OR REPLACE FUNCTION howdah.session_touch(
     ids uuid[], ages interval[] DEFAULT NULL, OUT touched bigint, OUT locked uuid[]
 )
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     WITH used AS MATERIALIZED (

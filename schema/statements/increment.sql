@@ -6,13 +6,13 @@ WITH u AS MATERIALIZED (
     SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[]) AS u (h, k, d, e)
 ), put AS (
     INSERT INTO {table} AS t (hash, key, value, version, expires_at)
-    SELECT u.h, u.k, convert_to(u.d::text, 'UTF8'), {clock}, {expiry}
+    SELECT u.h, u.k, convert_to(u.d::text, 'UTF8'::name), {clock}, {expiry}
     FROM u
     ON CONFLICT (hash) DO UPDATE
     SET key        = excluded.key,
         value      = CASE WHEN {live}
                           THEN convert_to((encode(t.value, 'escape')::bigint
-                                         + encode(excluded.value, 'escape')::bigint)::text, 'UTF8')
+                                         + encode(excluded.value, 'escape')::bigint)::text, 'UTF8'::name)
                           ELSE excluded.value END,
         version    = greatest(t.version + 1, excluded.version),
         expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END
@@ -20,10 +20,10 @@ WITH u AS MATERIALIZED (
                THEN CASE WHEN octet_length(t.value) <= 20
                           AND encode(t.value, 'escape') ~ '^(0|-?[1-9][0-9]{0,18})$'
                          THEN encode(t.value, 'escape')::numeric
-                              BETWEEN -9223372036854775808 AND 9223372036854775807
+                              BETWEEN -9223372036854775808::numeric AND 9223372036854775807::numeric
                               AND encode(t.value, 'escape')::numeric
                                 + encode(excluded.value, 'escape')::numeric
-                              BETWEEN -9223372036854775808 AND 9223372036854775807
+                              BETWEEN -9223372036854775808::numeric AND 9223372036854775807::numeric
                          ELSE false END
                ELSE {writable} END
     RETURNING hash, value, version

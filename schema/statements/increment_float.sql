@@ -4,14 +4,14 @@ WITH u AS MATERIALIZED (
     SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::bigint[]) AS u (h, k, d, e)
 ), put AS (
     INSERT INTO {table} AS t (hash, key, value, version, expires_at)
-    SELECT u.h, u.k, convert_to(trim_scale(round(u.d::numeric, 17))::text, 'UTF8'), {clock}, {expiry}
+    SELECT u.h, u.k, convert_to(trim_scale(round(u.d::numeric, 17))::text, 'UTF8'::name), {clock}, {expiry}
     FROM u
     ON CONFLICT (hash) DO UPDATE
     SET key        = excluded.key,
         value      = CASE WHEN {live}
                           THEN convert_to(trim_scale(round(
                                    encode(t.value, 'escape')::numeric
-                                 + (SELECT u.d::numeric FROM u WHERE u.h = excluded.hash), 17))::text, 'UTF8')
+                                 + (SELECT u.d::numeric FROM u WHERE u.h = excluded.hash), 17))::text, 'UTF8'::name)
                           ELSE excluded.value END,
         version    = greatest(t.version + 1, excluded.version),
         expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END
