@@ -32,7 +32,8 @@ func statusError(status howdah.Status) string {
 func isRefusal(err error) bool {
 	return errors.Is(err, howdah.ErrKeyTooLong) ||
 		errors.Is(err, howdah.ErrValueTooLarge) ||
-		errors.Is(err, howdah.ErrInvalidTTL)
+		errors.Is(err, howdah.ErrInvalidTTL) ||
+		errors.Is(err, howdah.ErrNotFloat)
 }
 
 // errorText is the error reply for an error of the library. Codes that make
@@ -56,6 +57,8 @@ func (e *Engine) errorText(err error, writes bool) string {
 		return statusError(howdah.StatusOutOfMemory)
 	case errors.Is(err, howdah.ErrCollision):
 		return statusError(howdah.StatusCollision)
+	case errors.Is(err, howdah.ErrNotFloat):
+		return string(errNotFloat)
 	case errors.Is(err, howdah.ErrInvalidTTL):
 		return "ERR invalid expire time"
 	case errors.Is(err, howdah.ErrUnknownOutcome):

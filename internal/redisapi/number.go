@@ -61,33 +61,45 @@ func parseDecimal(b []byte) (string, error) {
 		if !ok {
 			return "", errNotFloat
 		}
-		if f.MantExp(nil) < -128 {
-			return "0", nil // sums keep 17 decimals; this would be written out in thousands
-		}
-		return f.Text('f', -1), nil
+		return shortest(f), nil
 	case unsigned == "nan":
 		return "", errNotFloat
 	}
 	// ParseFloat takes what strtold takes in decimal. Beyond the range of a
 	// double it still tells a number from what is none.
-	f, err := strconv.ParseFloat(text, 64)
+	double, err := strconv.ParseFloat(text, 64)
 	if err != nil && err.(*strconv.NumError).Err != strconv.ErrRange {
 		return "", errNotFloat
 	}
-	if math.IsInf(f, 0) || f == 0 {
-		mantissa, exponent, _ := strings.Cut(text, "e")
-		if !strings.ContainsAny(mantissa, "123456789") {
-			return "0", nil // whatever the exponent
-		}
-		// No mantissa makes up for more. It spares ParseFloat the power.
-		if n, err := strconv.Atoi(exponent); exponent != "" && (err != nil || max(n, -n) > 3*maxFloatBytes) {
-			return "", errNotFloat
-		}
-		if _, ok := parseLongDouble(text); !ok {
-			return "", errNotFloat
-		}
+	mantissa, exponent, _ := strings.Cut(text, "e")
+	exact := len(text) <= 1000 && len(strings.TrimLeft(exponent, "+-")) <= 4
+	if exact && double != 0 && !math.IsInf(double, 0) {
+		return strings.TrimPrefix(text, "+"), nil
+	}
+	if !strings.ContainsAny(mantissa, "123456789") {
+		return "0", nil // whatever the exponent
+	}
+	// No mantissa makes up for more. It spares ParseFloat the power.
+	if n, err := strconv.Atoi(exponent); exponent != "" && (err != nil || max(n, -n) > 3*maxFloatBytes) {
+		return "", errNotFloat
+	}
+	f, ok := parseLongDouble(text)
+	switch {
+	case !ok:
+		return "", errNotFloat
+	case !exact:
+		return shortest(f), nil // with the digits of a long double, as Redis calculates with all
 	}
 	return strings.TrimPrefix(text, "+"), nil
+}
+
+// shortest writes f with as few digits as tell it from its neighbours. Of sums 17
+// decimals are kept: the tiny are zero, and spare the time to find their digits.
+func shortest(f *big.Float) string {
+	if f.MantExp(nil) < -128 {
+		return "0"
+	}
+	return f.Text('e', -1)
 }
 
 // parseLongDouble reports false if text is no number, or none that a long

@@ -17,7 +17,7 @@ func TestRangeOfFloats(t *testing.T) {
 		"0x0p-20000", "0." + zeros(4000) + "1", "0." + zeros(4000) + "1e4001", ones(4932), zeros(5118) + "1",
 		"1" + zeros(5000) + "e-5000", "1" + zeros(5000) + "e-9000", "0." + zeros(5000) + "e-99999",
 	} {
-		if got, err := parseDecimal([]byte(number)); err != nil || len(got) > 3*maxFloatBytes {
+		if got, err := parseDecimal([]byte(number)); err != nil || len(got) > 1000 {
 			t.Errorf("%.30s (%d bytes): %d bytes, %v", number, len(number), len(got), err)
 		}
 	}
@@ -37,9 +37,9 @@ func TestRangeOfFloats(t *testing.T) {
 func TestFloatsInTransaction(t *testing.T) {
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(resp.OK, "MULTI")
-	for _, number := range []string{"1e-20000", "4e-4951", "0e-20000", "1" + strings.Repeat("0", 5000) + "e-9000", "-1e4931"} {
+	for _, number := range []string{"1e-20000", "4e-4951", "0e-20000", "1" + strings.Repeat("0", 5000) + "e-9000", "0x1p-16445", "1e00001", "-1e4931"} {
 		c.want(resp.Queued, "INCRBYFLOAT", "k", number)
 	}
 	const refused, zero = "-ERR value is not a valid float\r\n", "$1\r\n0\r\n"
-	c.want("*5\r\n"+refused+zero+zero+zero+bulk("-1"+strings.Repeat("0", 4931)), "EXEC")
+	c.want("*7\r\n"+refused+zero+zero+zero+zero+bulk("10")+bulk("-"+strings.Repeat("9", 4930)+"0"), "EXEC")
 }
