@@ -21,6 +21,7 @@ const (
 	errInfinite    = refusal("ERR increment would produce NaN or Infinity")
 	errNoAuth      = refusal("NOAUTH Authentication required.")
 	errKeyTooLong  = refusal("ERR key is longer than 65536 bytes; use a shorter key")
+	errWatchTooBig = refusal("ERR too many keys are watched; EXEC or UNWATCH first")
 	errQueueTooBig = refusal("ERR transaction holds too much data; EXEC it in parts")
 )
 

@@ -53,6 +53,8 @@ How commands run:
   does not undo the others. An error of the database undoes all of them, and is
   then the one reply of EXEC.
 - WATCH goes by the version of each key.
+- A connection holds up to 64 MiB of queued commands, and of watched keys; one
+  command may be larger. Beyond that MULTI and WATCH refuse more.
 - Expiry goes by the clock of PostgreSQL.
 
 `)

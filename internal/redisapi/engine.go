@@ -46,8 +46,8 @@ type Options struct {
 	MaxPending int
 
 	// MaxPendingBytes bounds the arguments and replies that one connection
-	// holds in memory, and the arguments queued by MULTI; one command may
-	// exceed it alone. Default 64 MiB.
+	// holds in memory, the commands queued by MULTI, and the keys of WATCH; one
+	// command may exceed it alone. Default 64 MiB.
 	MaxPendingBytes int
 
 	// MaxClients is what INFO and CONFIG GET tell; the server enforces it.

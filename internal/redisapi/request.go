@@ -60,7 +60,7 @@ func newRequest(c *Conn, cmd *Command, args [][]byte) *request {
 	if cap(r.arguments) < size {
 		r.arguments = make([]byte, 0, size)
 	}
-	r.size = size
+	r.size = size + argumentOverhead*len(args)
 	return r
 }
 
@@ -132,9 +132,12 @@ func (r *request) encode(dst []byte) ([]byte, bool) {
 	return dst, failed
 }
 
+// entryOverhead is the memory of a howdah.Entry apart from its value.
+const entryOverhead = 96
+
 // results is the size of what the finished call holds for its reply.
 func (r *request) results() int {
-	size := len(r.call.Result.Value)
+	size := len(r.call.Result.Value) + entryOverhead*len(r.call.Entries)
 	for i := range r.call.Entries {
 		size += len(r.call.Entries[i].Value)
 	}

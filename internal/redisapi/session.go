@@ -15,7 +15,9 @@ type session struct {
 	dirty    bool // a command was refused while queueing
 	queue    []queuedCommand
 	queueLen int // bytes
-	watched  []watchedKey
+
+	watched    map[watchedKey]int64 // the version that WATCH saw, 0 if absent
+	watchedLen int                  // bytes
 
 	silent   bool // CLIENT REPLY OFF
 	skipNext bool // CLIENT REPLY SKIP: the next command
@@ -32,7 +34,8 @@ func (s *session) reset(e *Engine) {
 
 // endMulti leaves MULTI and forgets the watched keys.
 func (s *session) endMulti() {
-	s.multi, s.dirty, s.queue, s.queueLen, s.watched = false, false, nil, 0, nil
+	s.multi, s.dirty, s.queue, s.queueLen = false, false, nil, 0
+	s.watched, s.watchedLen = nil, 0
 }
 
 // set changes what the client has set, so that others can see it.

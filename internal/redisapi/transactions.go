@@ -33,11 +33,27 @@ type queuedCommand struct {
 	args [][]byte
 }
 
-// watchedKey is a key and the version that WATCH saw; 0 if it was absent.
+// watchedKey is a key that WATCH was given.
 type watchedKey struct {
 	database int
 	key      string
-	version  int64
+}
+
+// What a connection's bound counts besides the bytes of the arguments: the slice
+// header of each, a queued command, an entry of the map of watched keys.
+const (
+	argumentOverhead = 24
+	commandOverhead  = 64
+	watchedOverhead  = 64
+)
+
+// sizeOf is the memory that copied arguments take.
+func sizeOf(args [][]byte) int {
+	size := argumentOverhead * len(args)
+	for _, arg := range args {
+		size += len(arg)
+	}
+	return size
 }
 
 func multi(c *Conn, _ [][]byte, reply []byte) []byte {
@@ -58,7 +74,7 @@ func discard(c *Conn, _ [][]byte, reply []byte) []byte {
 
 func unwatch(c *Conn, _ [][]byte, reply []byte) []byte {
 	if c.task == nil { // queued by MULTI it comes too late to matter
-		c.set(func(s *session) { s.watched = nil })
+		c.set(func(s *session) { s.watched, s.watchedLen = nil, 0 })
 	}
 	return append(reply, resp.OK...)
 }
@@ -66,10 +82,7 @@ func unwatch(c *Conn, _ [][]byte, reply []byte) []byte {
 // enqueue keeps a command for EXEC. As in Redis only its name and the number
 // of its arguments have been checked.
 func (c *Conn) enqueue(cmd *Command, args [][]byte) {
-	size := 0
-	for _, arg := range args {
-		size += len(arg)
-	}
+	size := commandOverhead + sizeOf(args)
 	if c.queueLen+size > c.engine.options.MaxPendingBytes && len(c.queue) > 0 {
 		c.reject(cmd, errQueueTooBig)
 		return
@@ -89,32 +102,33 @@ func watch(t *task, args [][]byte) error {
 	if c.multi {
 		return refusal("ERR WATCH inside MULTI is not allowed")
 	}
-	versions := make([]howdah.Call, len(args)-1)
-	calls := make([]*howdah.Call, len(versions))
-	for i, key := range args[1:] {
-		versions[i] = howdah.Call{Verb: howdah.VerbStat, Key: key}
-		calls[i] = &versions[i]
+	// The first version of a key that is watched twice is kept.
+	var calls []*howdah.Call
+	size := c.watchedLen
+	for _, key := range args[1:] {
+		if _, known := c.watched[watchedKey{c.database, string(key)}]; !known {
+			calls = append(calls, &howdah.Call{Verb: howdah.VerbStat, Key: key})
+			size += watchedOverhead + len(key)
+		}
+	}
+	if size > c.engine.options.MaxPendingBytes && len(c.watched) > 0 {
+		return errWatchTooBig
 	}
 	if err := t.cache(c.database).Do(t.ctx, calls...); err != nil {
 		return err
 	}
-	c.set(func(s *session) {
-		for _, call := range calls {
-			s.watch(watchedKey{s.database, string(call.Key), call.Result.Version})
-		}
-	})
+	// Only the task touches the map while it runs: no lock, which the event
+	// loop might wait for.
+	watched := c.watched
+	if watched == nil {
+		watched = make(map[watchedKey]int64, len(calls))
+	}
+	for _, call := range calls {
+		watched[watchedKey{c.database, string(call.Key)}] = call.Result.Version
+	}
+	c.set(func(s *session) { s.watched, s.watchedLen = watched, size })
 	t.out = append(t.out, resp.OK...)
 	return nil
-}
-
-// watch keeps the first version of a key that is watched twice.
-func (s *session) watch(w watchedKey) {
-	for _, known := range s.watched {
-		if known.database == w.database && known.key == w.key {
-			return
-		}
-	}
-	s.watched = append(s.watched, w)
 }
 
 func exec(t *task, _ [][]byte) error {
@@ -134,7 +148,7 @@ func exec(t *task, _ [][]byte) error {
 type execution struct {
 	*task
 	queue   []queuedCommand
-	watched []watchedKey
+	watched map[watchedKey]int64
 	dirty   bool
 	batch   []execCall
 }
@@ -214,9 +228,9 @@ func (x *execution) prepareDatabases(ctx context.Context) {
 func (x *execution) options() howdah.TxOptions {
 	e, number := x.conn.engine, x.conn.database
 	options := howdah.TxOptions{Cache: e.caches[number].Name()}
-	for _, w := range x.watched {
+	for w, version := range x.watched {
 		options.Watch = append(options.Watch, howdah.Watch{
-			Cache: e.caches[w.database].Name(), Key: []byte(w.key), Version: w.version,
+			Cache: e.caches[w.database].Name(), Key: []byte(w.key), Version: version,
 		})
 	}
 	for _, q := range x.queue {
