@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -41,17 +42,20 @@ func (s *sizeFlag) String() string { return strconv.Itoa(int(*s)) }
 func (*sizeFlag) Type() string     { return "bytes" }
 
 func (s *sizeFlag) Set(text string) error {
-	number, unit := text, 1
-	for suffix, factor := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+	number, unit := text, int64(1)
+	for suffix, factor := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
 		if rest, ok := strings.CutSuffix(text, suffix); ok {
 			number, unit = rest, factor
 		}
 	}
-	value, err := strconv.ParseInt(strings.TrimSpace(number), 10, 40)
-	if err != nil || value < 1 {
+	value, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) || value > math.MaxInt/unit:
+		return errors.New("is out of range")
+	case err != nil || value < 1:
 		return errors.New("must be a number of bytes such as 1048576 or 1MiB")
 	}
-	*s = sizeFlag(int(value) * unit)
+	*s = sizeFlag(value * unit)
 	return nil
 }
 

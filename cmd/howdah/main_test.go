@@ -143,6 +143,8 @@ func TestMistakes(t *testing.T) {
 		"bad duration":             {serve("--timeout", "soon"), nil, 2, "--timeout must be a duration"},
 		"bad environment":          {serve(), []string{"HOWDAH_TIMEOUT=soon"}, 2, "HOWDAH_TIMEOUT must be a duration"},
 		"bad size":                 {serve("--max-request-bytes", "1 GB"), nil, 2, "--max-request-bytes must be"},
+		"huge size":                {serve("--max-request-bytes", "17179869184GiB"), nil, 2, "--max-request-bytes is out of range"},
+		"huge payload":             {serve("--session-max-payload", "99999999999999999999"), nil, 2, "--session-max-payload is out of range"},
 		"bad log level":            {serve("--log-level", "loud"), nil, 2, "debug, info, warn or error"},
 		"bad log format":           {serve("--log-format", "xml"), nil, 2, "text or json"},
 		"two passwords":            {serve("--password", "hunter2", "--password-file", file), nil, 2, "not both"},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ func newTTL() *cobra.Command {
 				case -1:
 					text = "none"
 				default:
-					text = (time.Duration(reply.Int) * time.Millisecond).String()
+					text = lifetime(reply.Int)
 				}
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
 				return err
@@ -37,4 +38,14 @@ func newTTL() *cobra.Command {
 	}
 	t.flags(cmd)
 	return cmd
+}
+
+// lifetime writes milliseconds as a Go duration, those too that no
+// time.Duration holds: a key may live for thousands of years.
+func lifetime(ms int64) string {
+	hours, rest := ms/time.Hour.Milliseconds(), time.Duration(ms%time.Hour.Milliseconds())*time.Millisecond
+	if hours >= math.MaxInt64/int64(time.Hour) {
+		return fmt.Sprintf("%dh%v", hours, rest)
+	}
+	return (time.Duration(ms) * time.Millisecond).String()
 }
