@@ -34,8 +34,9 @@ type state struct {
 }
 
 // inspect reads the state. It needs no privilege but that of connecting, as
-// long as the schema is not there. It names pg_catalog, because it runs before
-// anything has settled the search_path, and often as an administrator.
+// long as the schema is not there. With ErrPermission the state lacks versions.
+// It names pg_catalog, because it runs before anything has settled the
+// search_path, and often as an administrator.
 func inspect(ctx context.Context, q Querier) (state, error) {
 	var s state
 	var ours, empty bool
@@ -63,7 +64,7 @@ func inspect(ctx context.Context, q Querier) (state, error) {
 	}
 	err = readVersions(ctx, q, &s)
 	if sqlState(err) == "42501" {
-		return state{}, fail(ErrPermission,
+		return s, fail(ErrPermission,
 			"role %q may not read the schema howdah of database %q: connect as its owner %q, or run \"howdah migrate --runtime-role NAME\" as the owner",
 			s.role, s.database, s.owner)
 	}

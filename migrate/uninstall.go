@@ -31,12 +31,14 @@ func (o Object) String() string { return o.Kind + " " + o.Name }
 func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 	s, err := inspect(ctx, conn)
 	switch {
-	case err != nil:
-		return nil, err
 	case s.foreign:
 		return nil, s.usable()
-	case s.version == 0:
+	case err == nil && s.version == 0:
 		return nil, fail(ErrMissing, "database %q has no Howdah schema: there is nothing to remove", s.database)
+	case s.owner != "" && !s.mayOwn: // no grant is advised: what is removed once needs none
+		return nil, fail(ErrPermission, "the schema howdah of database %q belongs to role %q: connect as that role", s.database, s.owner)
+	case err != nil:
+		return nil, err
 	}
 	if err := s.changeable(); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -40,6 +41,8 @@ func TestCommands(t *testing.T) {
 			require.Equal(t, "none\n", ok("", "ttl", "page:1"))
 			require.Regexp(t, `^(2h|1h59m)`, ok("", "ttl", "page:2"))
 			require.Regexp(t, `^1m`, ok("", "ttl", "other"))
+			query(t, url, "UPDATE howdah.cache_db0 SET expires_at = to_timestamp(9007199254740.991) WHERE key = 'other'")
+			require.Regexp(t, `^250\d{7}h\d`, ok("", "ttl", "other"), "until the year 287396")
 
 			require.ElementsMatch(t, []string{"page:1", "page:2"}, lines(ok("", "keys", "page:*")))
 			require.ElementsMatch(t, []string{"page:1", "page:2", "other"}, lines(ok("", "keys")))
@@ -138,15 +141,23 @@ func TestRuntimeRole(t *testing.T) {
 	r := execute(t, "", nil, "get", "k", "--database-url", runtime)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "--runtime-role")
+	owner, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	mayNot := func() {
+		t.Helper()
+		r := execute(t, "", nil, "migrate", "--database-url", runtime, "--uninstall", "--yes")
+		require.Equal(t, 1, r.code)
+		require.Empty(t, r.out, "a role that may not is told so at once")
+		require.Contains(t, r.err, fmt.Sprintf("belongs to role %q: connect as that role\n", owner.User))
+	}
+	mayNot()
 	r = execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_runtime", "--print")
 	require.Equal(t, 0, r.code, r.err)
 	query(t, url, r.out) // what is printed is what is needed
 	p := serve(t, nil, "--database-url", runtime)
 	r = execute(t, "", nil, "set", "k", "v", "--server", "redis://"+p.redis)
 	require.Equal(t, 0, r.code, r.err)
-	r = execute(t, "", nil, "migrate", "--database-url", runtime, "--uninstall", "--yes")
-	require.Equal(t, 1, r.code)
-	require.Empty(t, r.out, "a role that may not is told so at once")
+	mayNot()
 	require.Equal(t, 0, execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_runtime").code)
 	require.Equal(t, "v", execute(t, "", nil, "get", "k", "--server", "redis://"+p.redis).out)
 }
