@@ -125,6 +125,7 @@ func (db *DB) vacuum(ctx context.Context, t *waste) (left int64, err error) {
 	own := conn.Hijack()
 	defer own.Close(context.WithoutCancel(ctx))
 	for _, sql := range []string{
+		"SET search_path = pg_catalog, pg_temp",
 		"SET vacuum_cost_delay = '1ms'",
 		"SET vacuum_cost_limit = 1000",
 		// TRUNCATE would need a lock that stops everybody.

@@ -55,9 +55,9 @@ func (m *Manager) upkeep(ctx context.Context) error {
 	var live int64
 	var done bool
 	err := m.run.Read(ctx, []any{&live, &done}, `
-		SELECT coalesce(pg_stat_get_live_tuples('howdah.session'::regclass), 0), EXISTS (
+		SELECT coalesce(pg_stat_get_live_tuples('howdah.session'::regclass::oid), 0), EXISTS (
 			SELECT FROM howdah.upkeep AS u
-			WHERE u.cache = 'howdah.session' AND u.last_round > statement_timestamp() - 2 * $1::interval)`, m.opts.ExpireInterval)
+			WHERE u.cache = 'howdah.session' AND u.last_round > statement_timestamp() - 2::float8 * $1::interval)`, m.opts.ExpireInterval)
 	if err != nil {
 		return err
 	}

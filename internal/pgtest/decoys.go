@@ -57,7 +57,7 @@ func Decoys(t testing.TB, databaseURL string, patterns ...string) {
 const plantDecoys = `
 DO $plant$
 DECLARE
-    types CONSTANT text[] := '{smallint,integer,bigint,numeric,real,double precision,text,name,interval,timestamptz,bytea,boolean,regclass,jsonb}';
+    types CONSTANT text[] := '{smallint,integer,bigint,numeric,real,double precision,text,name,interval,timestamptz,bytea,boolean,regclass,oid,jsonb}';
     body  CONSTANT text := 'LANGUAGE plpgsql AS $$ BEGIN RAISE ''a decoy was called: %I(%s)''; END $$';
     a     text;
     b     text;
