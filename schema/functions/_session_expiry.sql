@@ -1,7 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah._session_expiry(session howdah.session, used timestamptz) RETURNS timestamptz
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN least(greatest(session.idle_expires_at,
-                      used + (session.idle_seconds + session.skip_seconds) * interval '1 second'),
+                      used + (session.idle_seconds::bigint + session.skip_seconds) * interval '1 second'),
              session.absolute_expires_at);
 
 COMMENT ON FUNCTION howdah._session_expiry(howdah.session, timestamptz) IS

@@ -26,6 +26,7 @@ remove: names of fields that go, before fields are set.
 max_bytes: how long the result may be; at most 1 MiB.
 
 Returns the new version and payload. No row: there is no such session any more.
-Errors: HW008 too large, HW014 not an object, 22P02 or 22021 not JSON.';
+Errors: HW008 too large, HW014 not an object, or a number in it that is out of the
+range of a double or has more than 1000 decimals, 22P02, 22021 or 22003 not JSON.';
 
 REVOKE ALL ON FUNCTION howdah.session_merge(uuid, bytea, jsonb, text[], integer) FROM PUBLIC;
