@@ -65,19 +65,19 @@ func (m *Manager) Patch(ctx context.Context, token Token, change func(old []byte
 // Merge changes fields of a payload that is a JSON object, or empty: it removes
 // some, sets others, and leaves the rest as it is, in one statement. Requests
 // that merge at the same time all take effect. It returns the new payload and
-// version, and counts as a use.
+// version, and counts as a use. What CheckJSON refuses is not sent.
 //
 // Errors: ErrNotFound, ErrPayloadTooLarge, ErrNotJSON, those of the database.
 func (m *Manager) Merge(ctx context.Context, token Token, set map[string]json.RawMessage, remove ...string) (payload []byte, version int64, err error) {
 	if set == nil {
 		set = map[string]json.RawMessage{}
 	}
-	fields, err := json.Marshal(set)
+	fields, err := object(set)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrNotJSON, err)
+		return nil, 0, err
 	}
-	if len(fields) > 1<<20 {
-		return nil, 0, fmt.Errorf("%w: %d bytes of fields, at most %d (Options.MaxPayloadBytes)", ErrPayloadTooLarge, len(fields), m.opts.MaxPayloadBytes)
+	if err := m.checkPayload(fields); err != nil {
+		return nil, 0, err
 	}
 	if remove == nil {
 		remove = []string{}

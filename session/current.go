@@ -84,16 +84,19 @@ func (c *Current) Get(field string, value any) (bool, error) {
 	return true, nil
 }
 
-// Set sets a field to anything that json.Marshal takes. It starts a session if
-// there is none. It is saved before the response begins; if it has begun, at
+// Set sets a field to anything that json.Marshal takes and CheckJSON does not
+// refuse. It starts a session if there is none. It is saved before the response begins; if it has begun, at
 // the end of the request.
 //
 // Errors: ErrNotJSON, ErrResponseBegun if a session would have to be started,
 // those of the database.
 func (c *Current) Set(field string, value any) error {
-	raw, err := json.Marshal(value)
+	raw, err := marshal(value)
 	if err != nil {
 		return fmt.Errorf("%w: field %q: %w", ErrNotJSON, field, err)
+	}
+	if _, err := object(map[string]json.RawMessage{field: raw}); err != nil {
+		return fmt.Errorf("%w (field %q)", err, field)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,9 +172,9 @@ func (c *Current) start(user string) error {
 	}
 	start := Start{User: user}
 	if len(c.set) > 0 {
-		payload, err := json.Marshal(c.set)
+		payload, err := object(c.set)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrNotJSON, err)
+			return err
 		}
 		start.Payload = payload
 	}

@@ -32,9 +32,9 @@ var (
 	ErrPayloadTooLarge = errors.New("session: payload too large")
 
 	// ErrNotJSON says that fields were to be merged into a payload that is no
-	// JSON object, or that a field is nothing that PostgreSQL accepts as JSON
-	// (a string that holds a zero character is not).
-	ErrNotJSON = errors.New("session: payload is not a JSON object")
+	// JSON object, or that one of them is nothing that PostgreSQL merges: see
+	// CheckJSON.
+	ErrNotJSON = errors.New("session: not a JSON object that can be merged")
 
 	// ErrUserLimit says that the user has Options.UserLimit live sessions.
 	ErrUserLimit = errors.New("session: the user has too many sessions")
@@ -56,6 +56,7 @@ var codes = map[string]error{
 	"22P02": ErrNotJSON, // the one text that is parsed is the payload
 	"22P05": ErrNotJSON, // \u0000
 	"22021": ErrNotJSON,
+	"22003": ErrNotJSON, // a number; those of Options are in range
 }
 
 // refusal turns what the functions of the database refuse into our errors.

@@ -251,4 +251,9 @@ func TestLargestOptions(t *testing.T) {
 	age(t, pool, s.ID, time.Hour)
 	get(t, m, s.Token())
 	require.NoError(t, m.Flush(t.Context()))
+
+	_, err = m.Create(t.Context(), session.Start{IdleTimeout: 2 * most, SkipWindow: 2 * most})
+	require.NoError(t, err)
+	_, err = m.Create(t.Context(), session.Start{Lifetime: 3 * most})
+	require.ErrorContains(t, err, "HW009")
 }

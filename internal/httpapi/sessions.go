@@ -82,6 +82,9 @@ func (a *api) createSession(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		start.Payload = compact.Bytes()
+		if err := session.CheckJSON(start.Payload); err != nil {
+			return payloadProblem(err)
+		}
 	}
 	if request.IP != "" {
 		ip, err := netip.ParseAddr(request.IP)
@@ -103,7 +106,7 @@ func payloadProblem(err error) error {
 	case errors.Is(err, session.ErrPayloadTooLarge):
 		return problemf(tooLarge, "The payload is larger than a session may be. Nothing was saved; keep less in the session.")
 	case errors.Is(err, session.ErrNotJSON):
-		return problemf(notMergeable, "The payload must be a JSON object, and no string may hold a zero character. Nothing was saved.")
+		return problemf(notMergeable, "The payload must be a JSON object. No string in it may hold a zero character, and no number may be out of the range of a double or longer than 400 characters. Nothing was saved.")
 	}
 	return err
 }

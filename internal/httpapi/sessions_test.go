@@ -278,7 +278,12 @@ func TestBadSessionInput(t *testing.T) {
 		{"PATCH", current, `{"a":2}`, "Content-Type: application/merge-patch+json", 415, "unsupported-media-type"},
 		{"PATCH", current, `[]`, jsonType, 400, "bad-request"},
 		{"PATCH", current, `null`, jsonType, 400, "bad-request"},
+		{"POST", path, `{"payload":{"a":"\u0000"}}`, jsonType, 409, "not-mergeable"},
+		{"POST", path, `{"payload":{"a":[1e131071]}}`, jsonType, 409, "not-mergeable"},
 		{"PATCH", current, `{"a":"\u0000"}`, jsonType, 409, "not-mergeable"},
+		{"PATCH", current, `{"a":[` + strings.Repeat("1e131071,", 1500) + `1]}`, jsonType, 409, "not-mergeable"},
+		{"PATCH", current, `{"a":0e-16383}`, jsonType, 409, "not-mergeable"},
+		{"PATCH", current, `{"a\u0000":null}`, jsonType, 409, "not-mergeable"},
 		{"PATCH", current, `{"a":"` + strings.Repeat("v", 64<<10) + `"}`, jsonType, 413, "too-large"},
 		{"POST", current + "/rotate", "", "If-Match: *", 400, "bad-request"},
 	} {
@@ -319,8 +324,6 @@ func TestSessionsDatabaseAway(t *testing.T) {
 	var log bytes.Buffer
 	o := Options{DB: db, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	withSessions(t)(&o)
-	o.Sessions, err = session.New(db, nil)
-	require.NoError(t, err)
 	handler := httptest.NewServer(New(o))
 	defer handler.Close()
 	c := &client{t: t, url: handler.URL, db: db}
