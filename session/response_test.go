@@ -24,8 +24,7 @@ func TestDatabaseAway(t *testing.T) {
 	db, err := howdah.Open(t.Context(), server.NewURL(), nil)
 	require.NoError(t, err)
 	defer db.Close()
-	m, err := session.New(db, &session.Options{Timeout: 2 * time.Second})
-	require.NoError(t, err)
+	m := manager(t, db, session.Options{})
 	handlers := pages(t)
 	ignore := func(fn func(*session.Current)) http.HandlerFunc { // handlers that look at no error
 		return func(w http.ResponseWriter, r *http.Request) {
