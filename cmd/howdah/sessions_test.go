@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,10 +15,10 @@ import (
 
 func TestSessions(t *testing.T) {
 	databaseURL := pgtest.New(t)
-	db, err := howdah.Open(t.Context(), databaseURL, nil)
+	db, err := howdah.Open(t.Context(), databaseURL, &howdah.Options{Timeout: 10 * time.Second})
 	require.NoError(t, err)
 	defer db.Close()
-	manager, err := session.New(db, nil)
+	manager, err := session.New(db, &session.Options{Timeout: 10 * time.Second})
 	require.NoError(t, err)
 	create := func(user, agent string) *session.Session {
 		s, err := manager.Create(t.Context(), session.Start{User: user, UserAgent: agent, Payload: []byte("hush")})

@@ -22,7 +22,7 @@ func TestMany(t *testing.T) {
 	c := serve(t, nil)
 	const caches = "/v1/caches/db0"
 	c.json("POST", caches+"/set-many", `{"entries":[{"key":"a","value":"1"},{"key":"","value":"é\u00e9\ud83d\ude00"},{"key":"a","value":"2"}],"ttl":"1h"}`).want(t, 204)
-	require.Regexp(t, `^(3599|3600)\.`, c.do("HEAD", entryPath("db0", "a"), "").header.Get("Howdah-TTL"))
+	require.Regexp(t, `^(35\d\d|3600)\.`, c.do("HEAD", entryPath("db0", "a"), "").header.Get("Howdah-TTL"))
 	got := c.json("POST", caches+"/get-many", `{"keys":["absent","a","","a"]}`).want(t, 200)
 	require.JSONEq(t, `{"entries":[
 		{"key":"absent","found":false},
@@ -120,7 +120,7 @@ func TestListEntries(t *testing.T) {
 				found[key] = true
 				if key != "other" {
 					require.Equal(t, 5, entry.Bytes)
-					require.Regexp(t, `^(59m5\d\.\d+s|1h0m0s)$`, entry.TTL)
+					require.Regexp(t, `^(5\dm[\d.]+s|1h0m0s)$`, entry.TTL)
 					require.Equal(t, c.do("HEAD", "/get?key64="+base64url(key), "").header.Get("Howdah-Version"), fmt.Sprint(entry.Version))
 				}
 			}
@@ -150,7 +150,7 @@ func TestCaches(t *testing.T) {
 	require.Contains(t, list, `"name":"pages"`)
 
 	c.do("PUT", entryPath("pages", "k"), "v").want(t, 201)
-	require.Regexp(t, `^(599|600)\.`, c.do("HEAD", entryPath("pages", "k"), "").header.Get("Howdah-TTL"))
+	require.Regexp(t, `^(5\d\d|600)\.`, c.do("HEAD", entryPath("pages", "k"), "").header.Get("Howdah-TTL"))
 
 	// A patch changes what it names; null is the default.
 	got = c.do("PATCH", "/v1/caches/pages", `{"max_ttl":3600,"eviction":"noeviction","ttl_jitter":20}`, "Content-Type: application/merge-patch+json").want(t, 200)

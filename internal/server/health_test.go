@@ -14,7 +14,7 @@ import (
 )
 
 func TestHealthAndMetrics(t *testing.T) {
-	s := start(t, func(c *Config) { c.Token, c.Version = "token", "1.2.3" })
+	s := start(t, func(c *Config) { c.Token, c.Version, c.Timeout = "token", "1.2.3", 10*time.Second })
 	ctx := t.Context()
 
 	status, body := s.get("/healthz", "")

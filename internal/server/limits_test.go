@@ -40,7 +40,7 @@ func TestLimits(t *testing.T) {
 	t.Run("idle", func(t *testing.T) {
 		drivers(t, func(t *testing.T, configure func(*Config)) {
 			s := start(t, func(c *Config) {
-				c.IdleTimeout = time.Second
+				c.IdleTimeout = 3 * time.Second // the busy one must not miss it
 				configure(c)
 			})
 			idle, busy := s.dial(), s.dial()
@@ -83,7 +83,7 @@ func TestLimits(t *testing.T) {
 	t.Run("authentication", func(t *testing.T) {
 		drivers(t, func(t *testing.T, configure func(*Config)) {
 			s := start(t, func(c *Config) {
-				c.Password, c.AuthTimeout = "secret", time.Second
+				c.Password, c.AuthTimeout = "secret", 3*time.Second
 				configure(c)
 			})
 			known := s.dial()
