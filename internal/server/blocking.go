@@ -15,7 +15,7 @@ type blockingConn struct {
 	resp *respServer
 
 	mu     sync.Mutex // guards client
-	client client
+	client client     // attached after the handshake
 
 	ready chan struct{} // the writer has something to do
 	room  chan struct{} // the reader may look whether it may go on
@@ -31,21 +31,24 @@ func (s *respServer) serveBlocking(nc net.Conn) {
 		room:  make(chan struct{}, 1),
 		gone:  make(chan struct{}),
 	}
-	if err := s.handshake(nc); err != nil {
-		s.log.Debug("TLS handshake failed", "client", nc.RemoteAddr(), "error", err)
-		_ = nc.Close()
-		s.left()
-		return
-	}
-	s.attach(&c.client, nc.RemoteAddr(), nc.LocalAddr(), time.Now(), func() { signal(c.ready) })
+	// Before the handshake, which a shutdown must be able to end.
 	if !s.register(c) {
 		c.close()
 	}
+	defer s.unregister(c)
+	if err := s.handshake(nc); err != nil {
+		s.log.Debug("TLS handshake failed", "client", nc.RemoteAddr(), "error", err)
+		c.close()
+		s.left()
+		return
+	}
+	c.mu.Lock()
+	s.attach(&c.client, nc.RemoteAddr(), nc.LocalAddr(), time.Now(), func() { signal(c.ready) })
+	c.mu.Unlock()
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	c.read()
 	writer.Wait()
-	s.unregister(c)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.detach(&c.client)
@@ -148,10 +151,13 @@ func (c *blockingConn) write() {
 	}
 }
 
-// sweep closes the connection if its time is up.
+// sweep closes the connection if its time is up. A handshake has a bound of its own.
 func (c *blockingConn) sweep(now time.Time) {
+	reason := ""
 	c.mu.Lock()
-	reason := c.client.expired(now, &c.resp.limits)
+	if c.client.conn != nil {
+		reason = c.client.expired(now, &c.resp.limits)
+	}
 	c.mu.Unlock()
 	if reason != "" {
 		c.resp.drop(&c.client, reason)
@@ -159,7 +165,8 @@ func (c *blockingConn) sweep(now time.Time) {
 	}
 }
 
-// drain stops reading; the writer closes when the last reply is out.
+// drain stops reading, and with it a handshake; the writer closes when the last
+// reply is out.
 func (c *blockingConn) drain() {
 	c.mu.Lock()
 	c.client.eof = true

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -101,6 +102,21 @@ func TestShutdownCutsOff(t *testing.T) {
 		require.ErrorContains(t, s.stop(), "--shutdown-timeout")
 		require.Less(t, time.Since(began), 5*time.Second)
 	})
+}
+
+// A client that has not completed its TLS handshake does not hold a shutdown up.
+func TestShutdownDuringHandshake(t *testing.T) {
+	certs := newCertificates(t)
+	s := start(t, func(c *Config) { c.TLSCert, c.TLSKey = certs.cert, certs.key })
+	s.tls = &tls.Config{RootCAs: certs.pool, ServerName: "localhost"}
+	silent, err := net.Dial("tcp", s.Redis.String())
+	require.NoError(t, err)
+	defer silent.Close()
+	require.Eventually(t, func() bool {
+		_, metrics := s.get("/metrics", "")
+		return strings.Contains(metrics, "\nhowdah_redis_clients 1\n")
+	}, 30*time.Second, 10*time.Millisecond)
+	require.NoError(t, s.stop())
 }
 
 func TestShutdownOfIdleServer(t *testing.T) {
