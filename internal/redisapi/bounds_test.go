@@ -1,10 +1,14 @@
 package redisapi
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
 )
 
@@ -58,5 +62,54 @@ func TestSmallArgumentsCount(t *testing.T) {
 	defer conn.Close()
 	if input := slices.Repeat(mget, 10); conn.Feed(input) > 4*len(mget) {
 		t.Error("more was begun than may be held")
+	}
+}
+
+// Patterns are bounded, because matching them takes the product of the lengths.
+func TestLongPatterns(t *testing.T) {
+	c := dial(t, serve(t, Options{}).addr())
+	pattern := func(n int) string { return "*[" + strings.Repeat("b", n-3) + "]" }
+	c.want("*0\r\n", "KEYS", pattern(maxPattern))
+	c.want("*2\r\n$1\r\n0\r\n*0\r\n", "SCAN", "0", "MATCH", pattern(maxPattern))
+	c.want("*2\r\n"+bulk("timeout")+bulk("0"), "CONFIG", "GET", "timeou[t]", pattern(maxNamePatterns-11))
+	c.want("*0\r\n", "COMMAND", "LIST", "FILTERBY", "PATTERN", "*["+strings.Repeat("!", 200)+"]")
+	const long, names = "-" + string(errLongPattern) + "\r\n", "-" + string(errLongNamePatterns) + "\r\n"
+	c.want(long, "KEYS", pattern(maxPattern+1))
+	c.want(long, "SCAN", "0", "MATCH", pattern(maxPattern+1))
+	c.want(names, "CONFIG", "GET", "timeou[t]", pattern(maxNamePatterns-10))
+	c.want(names, append([]string{"CONFIG", "GET"}, make([]string, maxNamePatterns+1)...)...)
+	c.want(names, "COMMAND", "LIST", "FILTERBY", "PATTERN", pattern(maxNamePatterns+1))
+}
+
+// Matching keys ends when its client, or the server, does.
+func TestMatchingEndsWithItsTask(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	matching := &task{ctx: ctx}
+	if ok, err := matching.matches([]byte("k*"), []byte("key")); !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	cancel()
+	if _, err := matching.matches([]byte("k*"), []byte("key")); !errors.Is(err, howdah.ErrTimeout) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// Commands that need no database need not wait for those that keep it busy.
+func TestCommandsWithoutDatabaseNeedNoTurn(t *testing.T) {
+	s := serve(t, Options{})
+	dial(t, s.addr()).want(resp.OK, "SELECT", "1")
+	for range cap(s.engine.slots) {
+		s.engine.slots <- struct{}{}
+	}
+	c := dial(t, s.addr())
+	c.want(resp.OK, "SELECT", "1")
+	c.want("-ERR DB index is out of range\r\n", "SELECT", "16")
+	if info := c.do("INFO", "server", "stats"); !strings.Contains(info, "redis_version:") {
+		t.Errorf("INFO: %q", info)
+	}
+	for _, command := range [][]string{{"SELECT", "2"}, {"INFO"}, {"DBSIZE"}} {
+		if reply := c.do(command...); !strings.HasPrefix(reply, "-TRYAGAIN ") {
+			t.Errorf("%s, without a turn: %q", command, reply)
+		}
 	}
 }

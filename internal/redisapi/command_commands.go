@@ -217,6 +217,9 @@ func commandNames(c *Conn, args [][]byte, reply []byte) []byte {
 	switch {
 	case len(args) == 2:
 	case len(args) == 5 && is(args[2], "FILTERBY") && is(args[3], "PATTERN"):
+		if len(args[4]) > maxNamePatterns {
+			return resp.AppendError(reply, string(errLongNamePatterns))
+		}
 		pattern := bytes.ToLower(args[4])
 		keep = func(cmd *Command) bool { return matchGlob(pattern, []byte(cmd.fullName)) }
 	case len(args) == 5 && is(args[2], "FILTERBY") && is(args[3], "ACLCAT"):

@@ -89,6 +89,13 @@ func (c *Conn) settings() []setting {
 }
 
 func configGet(c *Conn, args [][]byte, reply []byte) []byte {
+	size := 0
+	for _, pattern := range args[2:] {
+		size += len(pattern) + 1
+	}
+	if size > maxNamePatterns {
+		return resp.AppendError(reply, string(errLongNamePatterns))
+	}
 	var found []setting
 	for _, s := range c.settings() {
 		for _, pattern := range args[2:] {

@@ -22,7 +22,7 @@ func connectionCommands() []*Command {
 			Summary: "Returns the message", Complexity: "O(1)", Syntax: "message", now: echo},
 		{Name: "select", Arity: 2, Flags: "loading stale fast", Group: "connection", ACL: "connection", Since: "1.0.0",
 			Summary: "Chooses the database, 0 to 15", Complexity: "O(1)", Syntax: "index",
-			Note: "Database n is the cache dbn. One that does not exist is created, if the database role may call howdah.create_database.", run: selectDatabase},
+			Note: "Database n is the cache dbn. One that does not exist is created, if the database role may call howdah.create_database.", run: selectDatabase, free: isKnown},
 		{Name: "quit", Arity: -1, Flags: "noscript loading stale fast no_auth allow_busy", Group: "connection", ACL: "connection", Since: "1.0.0",
 			Summary: "Closes the connection after all replies", Complexity: "O(1)", now: quit},
 		{Name: "reset", Arity: 1, Flags: "noscript loading stale fast no_auth allow_busy", Group: "connection", ACL: "connection", Since: "6.2.0",

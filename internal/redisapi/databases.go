@@ -99,6 +99,12 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", howdah.ErrUnavailable, err)
 }
 
+// isKnown tells whether SELECT need not ask PostgreSQL.
+func isKnown(e *Engine, args [][]byte) bool {
+	number, err := parseDatabase(args[1])
+	return err != nil || e.exists[number].Load()
+}
+
 func selectDatabase(t *task, args [][]byte) error {
 	number, err := t.database(args[1])
 	if err != nil {

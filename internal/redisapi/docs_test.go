@@ -55,6 +55,8 @@ How commands run:
 - WATCH goes by the version of each key.
 - A connection holds up to 64 MiB of queued commands, and of watched keys; one
   command may be larger. Beyond that MULTI and WATCH refuse more.
+- Patterns are bounded, because matching takes the product of the lengths: 4096
+  bytes for KEYS and SCAN, 1024 for COMMAND LIST and for all of CONFIG GET.
 - Expiry goes by the clock of PostgreSQL.
 
 `)

@@ -1,5 +1,7 @@
 package redisapi
 
+import "github.com/howdah/howdah"
+
 // matchGlob tells whether text matches a pattern of Redis: * ? [a-z] [^a-z]
 // and \ as escape, over bytes, as Redis's stringmatchlen does, its treatment of
 // unfinished classes included. Like Redis it gives up on a branch as soon as
@@ -8,6 +10,27 @@ package redisapi
 func matchGlob(pattern, text []byte) bool {
 	matched, _ := globMatch(pattern, text, 0)
 	return matched
+}
+
+// Bounds of patterns, in bytes, because of that time. What is matched with names
+// of our own is matched on the event loop.
+const (
+	maxPattern      = 4 << 10 // of keys
+	maxNamePatterns = 1 << 10 // of settings or commands, all of a command line
+)
+
+const (
+	errLongPattern      = refusal("ERR pattern is longer than 4096 bytes; use a shorter one")
+	errLongNamePatterns = refusal("ERR patterns are longer than 1024 bytes; use shorter ones")
+)
+
+// matches tells whether a key matches a pattern; nil matches all. Matching ends
+// with its task.
+func (t *task) matches(pattern, key []byte) (bool, error) {
+	if t.ctx.Err() != nil {
+		return false, howdah.ErrTimeout
+	}
+	return pattern == nil || matchGlob(pattern, key), nil
 }
 
 // maxGlobDepth bounds the recursion, one level a star.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,23 +41,32 @@ func infoSections() []infoSection {
 	}
 }
 
-// info answers the sections that are asked for, in the order of the table.
-func info(t *task, args [][]byte) error {
+// wantedSections are the sections that are asked for, in the order of the table.
+func wantedSections(args [][]byte) []infoSection {
 	wanted := make(map[string]bool)
 	for _, arg := range args[1:] {
 		wanted[strings.ToLower(string(arg))] = true
 	}
 	all := wanted["all"] || wanted["everything"]
 	byDefault := wanted["default"] || len(args) == 1
+	return slices.DeleteFunc(infoSections(), func(section infoSection) bool {
+		return !all && !(byDefault && section.byDefault) && !wanted[strings.ToLower(section.name)]
+	})
+}
+
+// infoIsFree tells whether INFO need not ask PostgreSQL.
+func infoIsFree(_ *Engine, args [][]byte) bool {
+	return !slices.ContainsFunc(wantedSections(args), func(section infoSection) bool { return section.name == "Keyspace" })
+}
+
+func info(t *task, args [][]byte) error {
 	var w infoWriter
-	for _, section := range infoSections() {
-		if all || byDefault && section.byDefault || wanted[strings.ToLower(section.name)] {
-			if w.Len() > 0 {
-				w.WriteString("\r\n")
-			}
-			w.WriteString("# " + section.name + "\r\n")
-			section.write(&w, t)
+	for _, section := range wantedSections(args) {
+		if w.Len() > 0 {
+			w.WriteString("\r\n")
 		}
+		w.WriteString("# " + section.name + "\r\n")
+		section.write(&w, t)
 	}
 	t.out = resp.AppendVerbatim(t.out, t.conn.proto, w.String())
 	return nil

@@ -75,7 +75,9 @@ func parseScan(args [][]byte) (s scanRequest, err error) {
 				return s, errSyntax
 			}
 		case is(args[i], "MATCH"):
-			s.pattern = args[i+1]
+			if s.pattern = args[i+1]; len(s.pattern) > maxPattern {
+				return s, errLongPattern
+			}
 			if string(s.pattern) == "*" {
 				s.pattern = nil
 			}
@@ -123,7 +125,9 @@ func scan(t *task, args [][]byte) error {
 	matched := page[:0]
 	if s.kind == nil || is(s.kind, "string") {
 		for _, entry := range page {
-			if s.pattern == nil || matchGlob(s.pattern, entry.Key) {
+			if ok, err := t.matches(s.pattern, entry.Key); err != nil {
+				return err
+			} else if ok {
 				matched = append(matched, entry)
 			}
 		}
@@ -139,14 +143,21 @@ func scan(t *task, args [][]byte) error {
 
 func keys(t *task, args [][]byte) error {
 	pattern := args[1]
-	all := string(pattern) == "*"
+	if len(pattern) > maxPattern {
+		return errLongPattern
+	}
+	if string(pattern) == "*" {
+		pattern = nil
+	}
 	found, err := t.cache(t.conn.database).Keys(t.ctx, globPrefix(pattern))
 	if err != nil {
 		return err
 	}
 	matched := found[:0]
 	for _, key := range found {
-		if all || matchGlob(pattern, key) {
+		if ok, err := t.matches(pattern, key); err != nil {
+			return err
+		} else if ok {
 			matched = append(matched, key)
 		}
 	}

@@ -30,6 +30,10 @@ type Command struct {
 	now  func(c *Conn, args [][]byte, reply []byte) []byte
 	run  func(t *task, args [][]byte) error
 
+	// free tells of a command that runs whether a given command line needs no
+	// database, and so no turn on it. Default: it does.
+	free func(e *Engine, args [][]byte) bool
+
 	// keyFlags are the flags of the key in a given command line, where they
 	// depend on it.
 	keyFlags func(args [][]byte) string

@@ -106,9 +106,10 @@ func (t *task) call(number int, call *howdah.Call) error {
 }
 
 // runInTurn waits for a slot, unless the command is part of a transaction,
-// which has one, or EXEC, which takes it.
+// which has one, or EXEC, which takes it, or needs no database this time.
 func (t *task) runInTurn(cmd *Command, args [][]byte) error {
-	if t.tx == nil && !cmd.controls {
+	free := cmd.free != nil && cmd.free(t.conn.engine, args)
+	if t.tx == nil && !cmd.controls && !free {
 		release, err := t.takeSlot()
 		if err != nil {
 			return err
