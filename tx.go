@@ -1,11 +1,11 @@
 package howdah
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -20,14 +20,16 @@ import (
 func (e *engine) doIn(ctx context.Context, tx pgx.Tx, calls []*Call) error {
 	now := coalesce.Now()
 	table := e.table.Load()
-	requests := make([]*request, 0, len(calls))
-	accepted := make([]*Call, 0, len(calls))
 	for _, c := range calls {
 		c.flight.start = now
 		if err := e.prepare(c, 0); err != nil {
-			c.Err = err
+			e.refuseAll(calls, c, err)
 			return err
 		}
+	}
+	requests := make([]*request, 0, len(calls))
+	accepted := make([]*Call, 0, len(calls))
+	for _, c := range calls {
 		if table.full && c.Verb.needsRoom() {
 			c.Err = nil
 			c.refuse()
@@ -71,6 +73,18 @@ func (e *engine) doIn(ctx context.Context, tx pgx.Tx, calls []*Call) error {
 	return e.repeatLost(ctx, tx, calls)
 }
 
+// refuseAll gives up calls that were to run together, one of which is invalid.
+func (e *engine) refuseAll(calls []*Call, invalid *Call, err error) {
+	for _, c := range calls {
+		// Only the invalid one is what its error says.
+		c.Err = fmt.Errorf("howdah: not run, because another call given to the same Do is invalid: %v", err)
+		if c == invalid {
+			c.Err = err
+		}
+		e.counters.record(c)
+	}
+}
+
 func newRequest(c *Call, t *table) *request {
 	r := &request{stmt: statementOf(c, t), table: t}
 	r.add(c)
@@ -80,15 +94,14 @@ func newRequest(c *Call, t *table) *request {
 
 // repeatLost runs again the calls that lost a race without effect.
 func (e *engine) repeatLost(ctx context.Context, tx pgx.Tx, calls []*Call) error {
+	var first error
 	for _, c := range calls {
 		if c.flight.again {
 			c.flight.again = false
-			if err := e.doIn(ctx, tx, []*Call{c}); err != nil {
-				return err
-			}
+			first = cmp.Or(first, e.doIn(ctx, tx, []*Call{c}))
 		}
 	}
-	return nil
+	return first
 }
 
 // TxOptions guard and order a transaction of Transact.
@@ -119,7 +132,8 @@ type Watch struct {
 //
 // Errors: ErrWatch, what fn returned, ErrTimeout if conflicts last until the
 // deadline (Options.Timeout, or the context's), ErrUnknownOutcome if the
-// connection was lost during the commit.
+// connection was lost during the commit, and one of its own if fn returned nil
+// though a statement had failed, after which PostgreSQL commits nothing.
 func (db *DB) Transact(ctx context.Context, opts TxOptions, fn func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := db.bounded(ctx, db.opts.Timeout)
 	defer cancel()
@@ -177,7 +191,10 @@ func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.C
 		return err
 	}
 	err = tx.Commit(ctx)
-	if err != nil && sqlState(err) == "" && !errors.Is(err, pgx.ErrTxCommitRollback) {
+	switch {
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return fmt.Errorf("howdah: nothing was committed, because a statement inside the transaction had failed: return its error: %w", err)
+	case err != nil && sqlState(err) == "":
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return txFailure(err)
@@ -203,34 +220,36 @@ func txFailure(err error) error {
 	}
 }
 
+// watched is a Watch and where its row is.
+type watched struct {
+	Watch
+	hash int64
+}
+
 // checkWatched locks the watched keys, in one order for everybody, and
 // compares their versions.
 func (db *DB) checkWatched(ctx context.Context, tx pgx.Tx, watch []Watch) error {
-	byCache := map[string][]Watch{}
+	byCache := map[string][]watched{}
 	for _, w := range watch {
-		byCache[w.Cache] = append(byCache[w.Cache], w)
+		byCache[w.Cache] = append(byCache[w.Cache], watched{w, db.keyHash(w.Key)})
 	}
-	names := make([]string, 0, len(byCache))
-	for name := range byCache {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := db.checkWatchedIn(ctx, tx, name, byCache[name]); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(byCache)) {
+		if err := checkWatchedIn(ctx, tx, name, byCache[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (db *DB) checkWatchedIn(ctx context.Context, tx pgx.Tx, cache string, watch []Watch) error {
+func checkWatchedIn(ctx context.Context, tx pgx.Tx, cache string, watch []watched) error {
+	slices.SortFunc(watch, func(a, b watched) int { return cmp.Compare(a.hash, b.hash) })
 	hashes := make([]int64, len(watch))
 	var absent []int64
 	var absentKeys [][]byte
 	for i, w := range watch {
-		hashes[i] = db.keyHash(w.Key)
+		hashes[i] = w.hash
 		if w.Version == 0 {
-			absent, absentKeys = append(absent, hashes[i]), append(absentKeys, w.Key)
+			absent, absentKeys = append(absent, w.hash), append(absentKeys, w.Key)
 		}
 	}
 	if len(absent) > 0 {
@@ -238,31 +257,34 @@ func (db *DB) checkWatchedIn(ctx context.Context, tx pgx.Tx, cache string, watch
 			return err
 		}
 	}
-	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: tableName(cache)}), hashes)
+	versions, err := lockEntries(ctx, tx, cache, hashes)
 	if err != nil {
 		return err
 	}
-	found := map[int64]Watch{}
-	var w Watch
-	var hash int64
-	var live bool
-	_, err = pgx.ForEachRow(rows, []any{&hash, &w.Key, &w.Version, &live}, func() error {
-		if live {
-			found[hash] = Watch{Key: bytes.Clone(w.Key), Version: w.Version}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i, w := range watch {
-		now, ok := found[hashes[i]]
-		if !ok || !bytes.Equal(now.Key, w.Key) {
-			now.Version = 0
-		}
-		if now.Version != w.Version {
+	for _, w := range watch {
+		if versions[string(w.Key)] != w.Version {
 			return ErrWatch
 		}
 	}
 	return nil
+}
+
+// lockEntries locks the rows of these hashes, in their order, until the
+// transaction ends, and returns the versions of the live entries, by key.
+func lockEntries(ctx context.Context, tx pgx.Tx, cache string, hashes []int64) (map[string]int64, error) {
+	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: tableName(cache)}), hashes)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]int64{}
+	var hash, version int64
+	var key []byte
+	var live bool
+	_, err = pgx.ForEachRow(rows, []any{&hash, &key, &version, &live}, func() error {
+		if live {
+			versions[string(key)] = version
+		}
+		return nil
+	})
+	return versions, err
 }
