@@ -95,7 +95,7 @@ it, the database must have been prepared with "howdah migrate", or be by
 	f.StringVar(&tokenFile, "token-file", "", "file that holds the token")
 	f.StringVar(&config.SessionToken, "session-token", "", "bearer token for starting, listing and revoking sessions over HTTP; better --session-token-file or the environment")
 	f.StringVar(&sessionTokenFile, "session-token-file", "", "file that holds the session token; without one these requests are refused")
-	f.StringSliceVar(&config.AllowedHosts, "allowed-hosts", nil, "host names, separated by commas, that HTTP requests without a token may be addressed to besides localhost")
+	f.StringSliceVar(&config.AllowedHosts, "allowed-hosts", nil, "host names, separated by commas, that HTTP requests may be addressed to besides localhost; with a token any, if none is given")
 	f.StringVar(&config.TLSCert, "tls-cert", "", "certificate (PEM); with it both listeners speak TLS only")
 	f.StringVar(&config.TLSKey, "tls-key", "", "private key of --tls-cert (PEM)")
 	f.StringVar(&config.TLSClientCA, "tls-client-ca", "", "authority (PEM) whose certificate clients of both listeners must show")
