@@ -230,7 +230,8 @@ func TestUpkeepHasOneOwner(t *testing.T) {
 	age(t, pool, gone.ID, time.Hour)
 	run(t, pool, "ANALYZE howdah.session")
 	running(t, m)
-	eventually(t, "Run looks at the table", func() bool { return m.Stats().Live == 1 })
+	// A backend may count its insert once more after the ANALYZE.
+	eventually(t, "Run looks at the table", func() bool { return m.Stats().Live > 0 })
 	require.Equal(t, 1, one[int](t, pool, "SELECT count(*) FROM howdah.session"))
 	run(t, pool, "UPDATE howdah.upkeep SET last_round = statement_timestamp() - interval '1 hour'")
 	eventually(t, "the expired row is gone", func() bool { return one[int](t, pool, "SELECT count(*) FROM howdah.session") == 0 })
