@@ -189,7 +189,8 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 }
 
 // Caches returns the settings of all caches, by name. A TTL that was set by SQL
-// and is longer than a time.Duration can say is given as 292 years.
+// and is longer than a time.Duration can say is given as 292 years, and one of
+// 1000 years or more as none, which it is.
 func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
 	rows, err := db.pool.Query(ctx, `
 		SELECT name, durability,
