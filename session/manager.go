@@ -66,7 +66,7 @@ func (s *Session) Token() Token { return s.token }
 // Start describes a new session. All fields are optional.
 type Start struct {
 	User      string // "": nobody yet
-	Payload   []byte
+	Payload   []byte // any bytes; for Merge a JSON object that CheckJSON lets pass
 	IP        netip.Addr
 	UserAgent string // cut to 512 bytes
 
