@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -151,6 +152,13 @@ func (c *Cache) Start(call *Call, done func(*Call)) {
 	e.start(call, done)
 }
 
+// decimal is what VerbIncrementFloat adds: no NaN and no infinity, though
+// PostgreSQL calculates with them, and nothing that it cannot.
+var decimal = regexp.MustCompile(`^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?$`)
+
+// maxDecimal bounds the digits; a long double has fewer.
+const maxDecimal = 5000
+
 // check finds what is wrong with a call's arguments.
 func (c *Call) check(maxValue int) error {
 	if c.Verb >= verbCount {
@@ -173,6 +181,9 @@ func (c *Call) check(maxValue int) error {
 		if len(key) > MaxKeyBytes {
 			return fmt.Errorf("%w: %d bytes, at most %d", ErrKeyTooLong, len(key), MaxKeyBytes)
 		}
+	}
+	if c.Verb == VerbIncrementFloat && (len(c.DeltaFloat) > maxDecimal || !decimal.MatchString(c.DeltaFloat)) {
+		return fmt.Errorf("%w: the delta must be a decimal number, such as -1.5 or 2e3", ErrNotFloat)
 	}
 	size := len(c.Value)
 	if c.Verb == VerbSetRange {

@@ -65,7 +65,8 @@ const (
 	VerbIncrement
 	// VerbIncrementFloat adds DeltaFloat to a decimal number, beginning at
 	// zero. An existing entry keeps its expiry. Results: Status (NotFloat),
-	// Result.Value (the new number as text), Result.Version.
+	// Result.Value (the new number as text), Result.Version. A DeltaFloat that
+	// is not a decimal number, NaN and infinities included, is ErrNotFloat.
 	VerbIncrementFloat
 	// VerbAppend appends Value, creating the entry with Expiry; an existing
 	// entry keeps its expiry. Results: Status (TooLarge), Int (new length), Result.Version.
