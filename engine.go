@@ -2,9 +2,11 @@ package howdah
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/howdah/howdah/internal/coalesce"
@@ -141,16 +143,48 @@ func (e *engine) connect(ctx context.Context) (*pgxpool.Conn, error) {
 		return nil, failure(err, false, false)
 	}
 	t := e.table.Load()
-	age := time.Since(t.loaded)
-	if age < tableRefresh && !(t.full && age > fullRefresh) {
+	lifetime := tableRefresh
+	if t.full {
+		lifetime = fullRefresh
+	}
+	if time.Since(t.loaded) < lifetime {
 		return conn, nil
 	}
-	if t, err = loadTable(ctx, conn, e.name, t); err != nil {
+	fresh, err := e.refresh(ctx, conn, t)
+	switch {
+	case err == nil:
+		e.table.Store(fresh)
+	case lockedOut(err):
+		// A migration, say. It is asked again in a second; callers do not wait.
+		e.table.CompareAndSwap(t, t.asOf(time.Now().Add(fullRefresh-lifetime)))
+	default:
 		conn.Release()
 		return nil, failure(err, false, false)
 	}
-	e.table.Store(t)
 	return conn, nil
+}
+
+// refresh reads the cache's settings again. For a lock it waits no longer than
+// a shared statement does.
+func (e *engine) refresh(ctx context.Context, conn *pgxpool.Conn, old *table) (*table, error) {
+	if e.db.ours {
+		return loadTable(ctx, conn, e.name, old)
+	}
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{
+		BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = '%dms'", e.db.opts.LockTimeout.Milliseconds()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback(ctx)
+	return loadTable(ctx, tx, e.name, old)
+}
+
+// asOf is the table as if it had been loaded at another time.
+func (t *table) asOf(loaded time.Time) *table {
+	other := *t
+	other.loaded = loaded
+	return &other
 }
 
 // reconnect is connect after a connection was lost: the others in the pool

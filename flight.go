@@ -346,11 +346,7 @@ func (fl *flight) failAll(ops []*coalesce.Op, err error) {
 }
 
 // forget makes the next flight read the cache's settings again.
-func (e *engine) forget() {
-	t := *e.table.Load()
-	t.loaded = time.Time{}
-	e.table.Store(&t)
-}
+func (e *engine) forget() { e.table.Store(e.table.Load().asOf(time.Time{})) }
 
 // callFailure turns what the coalescer says of a call into an error of ours.
 func callFailure(err error, verb Verb) error {
