@@ -206,9 +206,10 @@ func (o *Options) log() *slog.Logger {
 // a shared statement needs and its connection does not have: "" if nothing.
 // set_config with is_local holds until the end of the transaction, and the
 // statements up to a Sync are one, so this costs no round trip.
-func (db *DB) localSettings(t *table, write bool) string {
+func (db *DB) localSettings(t *table, write bool, lockTimeout time.Duration) string {
 	async := write && t.durability == "async"
-	if db.ours && !async || !write && !db.named {
+	bounds := lockTimeout != db.opts.LockTimeout || write && !db.ours
+	if !async && !bounds && (db.ours || !db.named) {
 		return ""
 	}
 	var settings []string
@@ -218,8 +219,8 @@ func (db *DB) localSettings(t *table, write bool) string {
 	if async {
 		set("synchronous_commit", "off")
 	}
-	if !db.ours && write {
-		set("lock_timeout", fmt.Sprintf("%dms", db.opts.LockTimeout.Milliseconds()))
+	if bounds {
+		set("lock_timeout", fmt.Sprintf("%dms", lockTimeout.Milliseconds()))
 	}
 	if !db.ours && db.named {
 		set("enable_seqscan", "off") // for the reason given in poolConfig

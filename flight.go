@@ -98,12 +98,13 @@ var errNoConnection = errors.New("the connection was lost, and there is no other
 
 // fly sends the requests and completes their calls.
 func (fl *flight) fly(requests []*request, step int) {
-	t, err := fl.trip(requests)
+	local := fl.settings(requests, step)
+	t, err := fl.trip(requests, local)
 	if err != nil && fl.conn != nil && fl.Kind() == coalesce.Read && !isTimeout(err) && fl.ctx.Err() == nil {
 		// The connection had died before; a read may be asked again.
 		fl.conn.Release()
 		if fl.conn, err = fl.engine.reconnect(fl.bound); err == nil {
-			t, err = fl.trip(requests)
+			t, err = fl.trip(requests, local)
 		}
 	}
 	for i, r := range requests { // first who is done, for the others may take long
@@ -122,8 +123,22 @@ func (fl *flight) fly(requests []*request, step int) {
 	}
 }
 
+// settings are what the statements of a trip bring along.
+func (fl *flight) settings(requests []*request, step int) string {
+	timeout := fl.engine.db.opts.LockTimeout
+	switch {
+	case step == callByCall && len(requests) > 1:
+		// Each waits in front of all those behind it. Who meets a lock goes on
+		// alone, where there is time for it.
+		timeout = time.Millisecond
+	case fl.Kind() == coalesce.Alone && fl.Tries() < coalesce.Patient:
+		timeout = min(timeout, time.Millisecond<<fl.Tries())
+	}
+	return fl.engine.db.localSettings(requests[0].table, fl.Kind() != coalesce.Read, timeout)
+}
+
 // trip sends requests on the flight's connection.
-func (fl *flight) trip(requests []*request) (*trip, error) {
+func (fl *flight) trip(requests []*request, local string) (*trip, error) {
 	db := fl.engine.db
 	if fl.conn == nil {
 		return &trip{}, errNoConnection
@@ -132,7 +147,7 @@ func (fl *flight) trip(requests []*request) (*trip, error) {
 		conn:     fl.conn.Conn(),
 		requests: requests,
 		named:    db.named,
-		local:    db.localSettings(requests[0].table, fl.Kind() != coalesce.Read),
+		local:    local,
 		separate: true,
 	}
 	if fl.Lone() && len(requests[0].rows) == 1 {
@@ -279,7 +294,8 @@ func (fl *flight) spare(r *request, locked map[int64]bool, step int) {
 // locked returns the hashes of a request's rows that somebody else holds.
 func (fl *flight) locked(r *request) (map[int64]bool, error) {
 	question := &request{stmt: stmtLocked, table: r.table, params: [][]byte{r.hashes()}, locked: map[int64]bool{}}
-	t, err := fl.trip([]*request{question})
+	ask := []*request{question}
+	t, err := fl.trip(ask, fl.settings(ask, wholeBatch))
 	if err == nil {
 		err = t.errs[0]
 	}

@@ -64,7 +64,7 @@ func (c *Coalescer) clear(op *Op) {
 // requeueAlone queues a group that was taken, and holds its keys, for a
 // flight of its own.
 func (c *Coalescer) requeueAlone(op *Op, fin *finished) {
-	c.alone.ready.push(op)
+	c.alone.queue(op)
 	if c.aborted {
 		c.complete(op, ErrClosed, fin)
 		return

@@ -129,7 +129,7 @@ func (op *Op) prepare(done func(*Op, error)) {
 		panic("coalesce: the Op is in use")
 	}
 	op.w, op.done = nil, done
-	op.leaving, op.blocked = false, false
+	op.leaving, op.blocked, op.tries = false, false, 0
 	op.newer, op.follower = nil, nil
 }
 
@@ -160,7 +160,7 @@ func (c *Coalescer) admit(op *Op) (*Flight, error) {
 		return f, nil
 	}
 	c.count(op)
-	l.ready.push(op)
+	l.queue(op)
 	c.kick(l)
 	return nil, nil
 }
@@ -237,7 +237,7 @@ func (c *Coalescer) landInline(ctx context.Context, op *Op, f *Flight) (again *w
 			err = ErrClosed
 		default:
 			c.count(op)
-			c.alone.ready.push(op)
+			c.alone.queue(op)
 			c.kick(&c.alone)
 			return op.w, nil
 		}

@@ -46,7 +46,9 @@
 //
 // An op that met a lock of somebody else (Flight.Blocked) is tried again in a
 // lane apart, alone, and for about a second whatever else wants its keys goes
-// there too: it delays nobody but those who want the same key.
+// there too: it delays nobody but those who want the same key. Those that have
+// been tried least go first, and wait the shortest (Flight.Tries): they may
+// have met a lock that passes, the others wait for one that lasts.
 //
 // # States
 //

@@ -17,6 +17,7 @@ type Flight struct {
 	took    bool
 	tookOff int64 // when, unless inline
 	sent    bool
+	tries   int8  // see Tries
 	leavers int   // callers that wait for Sent
 	latest  int64 // latest deadline of the batch
 	forever bool  // some op of the batch has no deadline
@@ -49,6 +50,15 @@ func (f *Flight) Deadline() int64 {
 	}
 	return f.latest
 }
+
+// Patient is from how many tries on an op may wait for a lock as long as it
+// takes.
+const Patient = 5
+
+// Tries tells, after Take, how often the op of a flight of Kind Alone has been
+// tried so before, up to Patient; and Patient if nobody waits behind it. The
+// fewer, the shorter should it wait for a lock.
+func (f *Flight) Tries() int { return int(f.tries) }
 
 // Take returns the ops that this flight is to run: everything that may go
 // now, within MaxKeys and MaxBytes; a single op for Kind Alone. It may be
@@ -89,6 +99,9 @@ func (f *Flight) Take() []*Op {
 			f.note(o.Deadline)
 		}
 		if l.kind == Alone {
+			if f.tries = Patient; l.ready.n > 0 {
+				f.tries = op.tries
+			}
 			break
 		}
 	}
@@ -254,8 +267,11 @@ func (f *Flight) Blocked(op *Op) {
 	if op.list == &f.open {
 		c.stats.Blocked++
 		c.suspectKeys(op, now)
+		if f.lane.kind == Alone {
+			op.tries = min(op.tries+1, Patient)
+		}
 		for o := op; o != nil; o = o.follower {
-			o.blocked = true
+			o.blocked, o.tries = true, op.tries
 		}
 		if op = f.remain(op, now, &fin); op != nil {
 			f.open.remove(op)

@@ -78,8 +78,22 @@ func (c *Coalescer) ready(op *Op) {
 		return
 	}
 	l := c.laneOf(op)
-	l.ready.push(op)
+	l.queue(op)
 	c.kick(l)
+}
+
+// queue makes op one of those that may go. In the lane of suspects those that
+// have been tried least go first: the others may wait for long yet.
+func (l *lane) queue(op *Op) {
+	if l.kind == Alone && op.tries < Patient {
+		for o := l.ready.head; o != nil; o = o.next {
+			if o.tries > op.tries {
+				l.ready.insert(op, o)
+				return
+			}
+		}
+	}
+	l.ready.push(op)
 }
 
 // kick starts a flight if one is worth it.

@@ -359,6 +359,49 @@ func TestBlocked(t *testing.T) {
 	})
 }
 
+// Those that wait for a lock that lasts do not keep back who has met one that
+// passes.
+func TestThoseTriedLeastGoFirst(t *testing.T) {
+	bubble(t, Options{}, func(r *rig) {
+		a, b := r.start(newOp("a", Write, 1)), r.start(newOp("b", Write, 2))
+		f := r.flight()
+		for _, op := range f.takeAndSend() {
+			f.block(op)
+		}
+		fly := func(want string, tries int) (alone *held) {
+			t.Helper()
+			alone = r.flight()
+			r.batch(alone.takeAndSend(), want)
+			if alone.Tries() != tries {
+				t.Errorf("%safter %d tries, want %d", want, alone.Tries(), tries)
+			}
+			return alone
+		}
+		fail := func(alone *held) {
+			alone.block(alone.ops[0])
+			alone.end()
+		}
+		for tries := range Patient {
+			fail(fly("a ", tries))
+			fail(fly("b ", tries))
+		}
+		fail(fly("a ", Patient))
+		alone := fly("b ", Patient)
+		c := r.start(newOp("c", Write, 3))
+		f.end()
+		f = r.flight()
+		f.takeAndSend()
+		f.block(f.ops[0])
+		f.end()
+		fail(alone)
+		fail(fly("c ", 0))
+		fly("c ", 1).finish(nil)
+		fly("a ", Patient).finish(nil)
+		fly("b ", Patient).finish(nil)
+		r.ended(nil, a, b, c)
+	})
+}
+
 func TestSuspicionFadesAndSparesReads(t *testing.T) {
 	bubble(t, Options{}, func(r *rig) {
 		kindOfFlight := func(op *Op) Kind {
@@ -448,7 +491,7 @@ func TestBlockedUntilDeadline(t *testing.T) {
 		f.end()
 		k := r.start(newOp("k", Read, 2))
 		f = r.flight()
-		f.take()
+		r.batch(f.take(), "g ")
 		if f.Kind() != Alone {
 			t.Error("not alone")
 		}

@@ -33,7 +33,7 @@ func (c *Coalescer) merge(op *Op) bool {
 
 // lead makes op the leader of the group that old leads.
 func lead(old, op *Op) {
-	op.blocked = old.blocked
+	op.blocked, op.tries = old.blocked, old.tries
 	replaceNode(old, op)
 	old.list.replace(old, op)
 	op.follower = old
@@ -64,6 +64,7 @@ func (c *Coalescer) leave(op *Op) (leader *Op) {
 		heir = nil
 	case heir != nil:
 		heir.blocked = heir.blocked || op.blocked
+		heir.tries = op.tries
 		replaceNode(op, heir)
 		op.list.replace(op, heir)
 		heir.newer = nil

@@ -52,6 +52,7 @@ type Op struct {
 	state   opState
 	leaving bool // the caller waits only for Sent
 	blocked bool // Flight.Blocked was called for it
+	tries   int8 // flights of its own that met a lock, up to Patient
 	waiting int  // keys that are not granted yet
 	nodes   []node
 	node0   [1]node // backs nodes for a single key
@@ -131,6 +132,18 @@ func (l *opList) push(op *Op) {
 		l.tail.next = op
 	}
 	l.tail = op
+	l.n++
+}
+
+// insert puts op before next.
+func (l *opList) insert(op, next *Op) {
+	op.list, op.prev, op.next = l, next.prev, next
+	if op.prev == nil {
+		l.head = op
+	} else {
+		op.prev.next = op
+	}
+	next.prev = op
 	l.n++
 }
 
