@@ -49,6 +49,28 @@ func TestAuth(t *testing.T) {
 	}
 }
 
+// The time without the password counts from the beginning, and again from RESET.
+func TestUnauthenticated(t *testing.T) {
+	s := serve(t, Options{Password: "secret"})
+	begun := time.Now()
+	c := s.engine.Connect(Info{}, func() {})
+	defer c.Close()
+	owes := func(since time.Time) {
+		t.Helper()
+		if got := c.Unauthenticated(); got <= 0 || got > time.Since(since) {
+			t.Errorf("without the password for %v, at most %v", got, time.Since(since))
+		}
+	}
+	owes(begun)
+	c.Feed([]byte("AUTH secret\r\n"))
+	if got := c.Unauthenticated(); got != 0 {
+		t.Errorf("with the password: %v", got)
+	}
+	begun = time.Now()
+	c.Feed([]byte("RESET\r\n"))
+	owes(begun)
+}
+
 func TestLimitsBeforeAuth(t *testing.T) {
 	s := serve(t, Options{Password: "secret"})
 	for input, want := range map[string]string{

@@ -87,13 +87,14 @@ func (c *Conn) killMatching(f clientFilter) (killed int64) {
 	return killed
 }
 
-// kill lets the server close the connection, replies or not.
+// kill lets the server close the connection, replies or not. It calls wake even
+// if Output is still to be called, which may be when the client reads again.
 func (c *Conn) kill() {
 	c.mu.Lock()
-	c.closing, c.killed = true, true
-	tell := c.tellLocked()
+	c.closing = true
+	closed := c.closed
 	c.mu.Unlock()
-	if tell {
+	if !closed && !c.killed.Swap(true) {
 		c.wake()
 	}
 }

@@ -3,6 +3,8 @@ package redisapi
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/howdah/howdah/internal/resp"
 )
@@ -21,6 +23,8 @@ type Conn struct {
 
 	scratch []byte // the reply being made by the goroutine that feeds
 
+	killed atomic.Bool // by another client: close at once
+
 	// What the client has set. Written under mu by the goroutine that feeds
 	// or, while there is one, by the task; these read it without.
 	session
@@ -37,7 +41,6 @@ type Conn struct {
 	told       bool     // wake was called, Output was not
 	stalled    bool     // Feed stopped because of a bound or a task
 	closing    bool     // no more input; close when all replies are out
-	killed     bool     // by another client: close at once
 	closed     bool
 	lastSeen   int64 // engine clock, for CLIENT LIST
 	lastCmd    *Command
@@ -106,12 +109,19 @@ func (c *Conn) Pending() bool {
 	return c.head != nil || c.task != nil || len(c.ready) > 0
 }
 
-// Authenticated tells whether the client has given the password, or none is
-// asked for.
-func (c *Conn) Authenticated() bool {
+// Killed tells whether another client has had the connection closed: close it,
+// whatever is still to be written.
+func (c *Conn) Killed() bool { return c.killed.Load() }
+
+// Unauthenticated is for how long the client has owed the password: since it
+// came, or since RESET. It is 0 if the client has given it or none is asked for.
+func (c *Conn) Unauthenticated() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.authenticated
+	if c.authenticated {
+		return 0
+	}
+	return time.Duration(c.engine.clock() - c.begun)
 }
 
 // welcome tells whether another command may start.
@@ -259,7 +269,7 @@ func (c *Conn) Output(dst []byte) (out []byte, closing bool) {
 
 	c.mu.Lock()
 	again := c.stalled && c.task == nil && c.room() && c.tellLocked()
-	closing = c.closed || c.killed || c.closing && c.head == nil && len(c.ready) == 0 && c.task == nil
+	closing = c.closed || c.killed.Load() || c.closing && c.head == nil && len(c.ready) == 0 && c.task == nil
 	c.mu.Unlock()
 	if again {
 		c.wake()

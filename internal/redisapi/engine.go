@@ -176,8 +176,8 @@ type Info struct {
 // Connect registers a connection. wake is called, from any goroutine, when
 // replies have become ready or input is welcome again: call Output, then Feed
 // with the input that was not consumed, then Output again. wake must not block
-// and must not call the connection itself; it is not called again before
-// Output has been.
+// and must not call the connection itself, but for Killed; it is not called
+// again before Output has been, unless the connection is killed.
 func (e *Engine) Connect(info Info, wake func()) *Conn {
 	c := newConn(e, info, wake)
 	e.mu.Lock()

@@ -6,6 +6,7 @@ import "github.com/howdah/howdah/internal/resp"
 type session struct {
 	proto         resp.Proto
 	authenticated bool
+	begun         int64 // engine clock
 	database      int
 	name          string
 	library       string // CLIENT SETINFO
@@ -29,6 +30,7 @@ func (s *session) reset(e *Engine) {
 	*s = session{
 		proto:         resp.RESP2,
 		authenticated: e.options.Password == "",
+		begun:         e.clock(),
 	}
 }
 

@@ -1,11 +1,15 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/howdah/howdah/internal/redisapi"
 )
 
 // blockingConn is a connection driven by two goroutines: one reads and feeds,
@@ -16,6 +20,8 @@ type blockingConn struct {
 
 	mu     sync.Mutex // guards client
 	client client     // attached after the handshake
+
+	conn atomic.Pointer[redisapi.Conn] // that of client, for wake
 
 	ready chan struct{} // the writer has something to do
 	room  chan struct{} // the reader may look whether it may go on
@@ -43,8 +49,9 @@ func (s *respServer) serveBlocking(nc net.Conn) {
 		return
 	}
 	c.mu.Lock()
-	s.attach(&c.client, nc.RemoteAddr(), nc.LocalAddr(), time.Now(), func() { signal(c.ready) })
+	s.attach(&c.client, nc.RemoteAddr(), nc.LocalAddr(), time.Now(), c.wake)
 	c.mu.Unlock()
+	c.conn.Store(c.client.conn)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	c.read()
@@ -59,6 +66,24 @@ func signal(ch chan struct{}) {
 	case ch <- struct{}{}:
 	default:
 	}
+}
+
+// wake is the callback of the protocol.
+func (c *blockingConn) wake() {
+	if conn := c.conn.Load(); conn != nil && conn.Killed() {
+		c.abort()
+	}
+	signal(c.ready)
+}
+
+// abort has every use of the connection fail. It waits for nobody, as close may:
+// TLS ends with a message to the client.
+func (c *blockingConn) abort() {
+	nc := c.nc
+	if tc, ok := nc.(*tls.Conn); ok {
+		nc = tc.NetConn()
+	}
+	_ = nc.Close()
 }
 
 // close ends both goroutines.
@@ -125,14 +150,16 @@ func (c *blockingConn) write() {
 		fed := c.client.feed()
 		out = c.client.collect(out[:0])
 		done := len(out) == 0 && !fed && c.client.done()
-		c.client.stalled = time.Now()
+		if c.client.writing {
+			c.client.active = time.Now() // the client took what was written
+		}
+		c.client.writing = len(out) > 0
 		c.mu.Unlock()
 		if done {
 			return
 		}
 		if len(out) > 0 {
-			_ = c.nc.SetWriteDeadline(time.Now().Add(c.resp.limits.stallTimeout))
-			if _, err := c.nc.Write(out); err != nil {
+			if !c.send(out) {
 				return
 			}
 			if cap(out) > keepOutput {
@@ -149,6 +176,26 @@ func (c *blockingConn) write() {
 			return
 		}
 	}
+}
+
+// maxPiece is what a client takes at once, or has stalled.
+const maxPiece = 256 << 10
+
+// send writes out, piece by piece, and reports whether the client took it all.
+func (c *blockingConn) send(out []byte) bool {
+	for len(out) > 0 {
+		n := min(len(out), maxPiece)
+		_ = c.nc.SetWriteDeadline(time.Now().Add(c.resp.limits.stallTimeout))
+		_, err := c.nc.Write(out[:n])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.resp.drop(&c.client, stalledReason)
+		}
+		if err != nil {
+			return false
+		}
+		out = out[n:]
+	}
+	return true
 }
 
 // sweep closes the connection if its time is up. A handshake has a bound of its own.

@@ -30,8 +30,9 @@ type client struct {
 	eof     bool // nothing more will be read
 	closing bool // the protocol wants it closed once out is written
 
-	opened  time.Time
-	active  time.Time // last input
+	writing bool // a write that waits for the client is in progress
+
+	active  time.Time // last input, or output that the client took
 	stalled time.Time // since when out waits for the client
 }
 
@@ -76,14 +77,17 @@ func (c *client) done() bool {
 	return c.out.len() == 0 && (c.closing || c.eof && !c.conn.Pending())
 }
 
+const stalledReason = "it does not read its replies"
+
 // expired returns why the time of the connection is up, or "".
 func (c *client) expired(now time.Time, limits *respLimits) string {
+	unread := c.writing || c.out.len() > 0
 	switch {
 	case c.out.len() > 0 && now.Sub(c.stalled) > limits.stallTimeout:
-		return "it does not read its replies"
-	case !c.conn.Authenticated() && now.Sub(c.opened) > limits.authTimeout:
+		return stalledReason
+	case c.conn.Unauthenticated() > limits.authTimeout:
 		return "it did not authenticate in time"
-	case limits.idleTimeout > 0 && now.Sub(c.active) > limits.idleTimeout && !c.conn.Pending():
+	case limits.idleTimeout > 0 && now.Sub(c.active) > limits.idleTimeout && !unread && !c.conn.Pending():
 		return "it was idle"
 	}
 	return ""

@@ -61,11 +61,13 @@ type Config struct {
 	// howdah.DefaultMaxValueBytes.
 	MaxRequestBytes int
 
-	// IdleTimeout closes Redis connections that send nothing for so long.
+	// IdleTimeout closes Redis connections that send nothing, and take nothing
+	// of a reply, for so long.
 	// Default 0: never, as Redis does.
 	IdleTimeout time.Duration
 
-	// AuthTimeout closes Redis connections that have not given the password.
+	// AuthTimeout closes Redis connections that have not given the password, so
+	// long after they came or said RESET.
 	// Default 10 s.
 	AuthTimeout time.Duration
 

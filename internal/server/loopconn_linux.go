@@ -127,6 +127,10 @@ func (l *loop) read(c *loopConn) {
 // serve feeds what waits and writes what is ready, until neither goes on, and
 // then watches for what can make it go on.
 func (l *loop) serve(c *loopConn) {
+	if c.conn.Killed() {
+		l.close(c)
+		return
+	}
 	for {
 		fed := c.feed()
 		wrote, err := l.write(c)
@@ -165,7 +169,7 @@ func (l *loop) write(c *loopConn) (bool, error) {
 		n, err := send(c.fd, c.out.bytes())
 		if n > 0 {
 			c.out.discard(n)
-			c.stalled = l.now
+			c.stalled, c.active = l.now, l.now
 		}
 		if err != nil || c.out.len() > 0 {
 			return false, err
@@ -178,7 +182,7 @@ func (l *loop) write(c *loopConn) (bool, error) {
 	}
 	n, err := send(c.fd, out)
 	if n > 0 {
-		c.stalled = l.now
+		c.active = l.now
 	}
 	switch {
 	case err != nil:

@@ -142,7 +142,7 @@ func (s *respServer) handshake(nc net.Conn) error {
 
 // attach begins the protocol on a connection.
 func (s *respServer) attach(c *client, remote, local net.Addr, now time.Time, wake func()) {
-	c.remote, c.opened, c.active = remote.String(), now, now
+	c.remote, c.active = remote.String(), now
 	c.conn = s.engine.Connect(redisapi.Info{RemoteAddr: c.remote, LocalAddr: local.String()}, wake)
 }
 

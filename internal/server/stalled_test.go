@@ -1,0 +1,118 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pieces is a connection that counts what is written for each deadline.
+type pieces struct {
+	net.Conn
+	since, most, total int
+	err                error
+}
+
+func (p *pieces) SetWriteDeadline(time.Time) error {
+	p.since = 0
+	return nil
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.since += len(b)
+	p.total += len(b)
+	p.most = max(p.most, p.since)
+	return len(b), p.err
+}
+
+// A client that takes a reply slowly is not one that takes nothing.
+func TestDeadlineOfEachPiece(t *testing.T) {
+	s := &respServer{log: slog.New(slog.DiscardHandler), limits: respLimits{stallTimeout: time.Minute}}
+	const size = 10*maxPiece + 1
+	nc := &pieces{}
+	require.True(t, (&blockingConn{nc: nc, resp: s}).send(make([]byte, size)))
+	require.Equal(t, []int{size, maxPiece}, []int{nc.total, nc.most})
+	require.Zero(t, s.dropped.Load())
+
+	require.False(t, (&blockingConn{nc: &pieces{err: io.ErrClosedPipe}, resp: s}).send(make([]byte, size)))
+	require.Zero(t, s.dropped.Load(), "the client has gone")
+	require.False(t, (&blockingConn{nc: &pieces{err: os.ErrDeadlineExceeded}, resp: s}).send(make([]byte, size)))
+	require.EqualValues(t, 1, s.dropped.Load())
+}
+
+// stall has the server write to a client that does not read.
+func (s *running) stall() *rawConn {
+	s.t.Helper()
+	c := s.dial()
+	c.send("SET", "k", strings.Repeat("v", 1<<20))
+	require.Equal(s.t, "OK", string(c.reply().Str))
+	for range 64 {
+		c.send("GET", "k")
+	}
+	_, err := c.in.Peek(1) // replies are on their way, and stay there
+	require.NoError(s.t, err)
+	return c
+}
+
+// CLIENT KILL ends a client that does not read.
+func TestKillOfStalledClient(t *testing.T) {
+	certs := newCertificates(t)
+	test := func(t *testing.T, configure func(*Config)) {
+		s := start(t, func(c *Config) {
+			c.Timeout, c.StallTimeout = 10*time.Second, time.Hour
+			configure(c)
+		})
+		if s.config.TLSCert != "" {
+			s.tls = &tls.Config{RootCAs: certs.pool, ServerName: "localhost"}
+		}
+		stalled, admin := s.stall(), s.dial()
+		sent := ""
+		require.Eventually(t, func() bool { // until nothing more goes out
+			before := sent
+			admin.send("INFO", "clients")
+			admin.reply()
+			admin.send("CLIENT", "LIST")
+			for line := range strings.Lines(string(admin.reply().Str)) {
+				if strings.Contains(line, "addr="+stalled.LocalAddr().String()) {
+					_, sent, _ = strings.Cut(line, "oll=")
+				}
+			}
+			return sent == before
+		}, 30*time.Second, 100*time.Millisecond)
+		admin.send("CLIENT", "KILL", "ADDR", stalled.LocalAddr().String())
+		require.EqualValues(t, 1, admin.reply().Int)
+		require.Eventually(t, func() bool {
+			admin.send("INFO", "clients")
+			return strings.Contains(string(admin.reply().Str), "connected_clients:1\r\n")
+		}, 30*time.Second, 20*time.Millisecond)
+	}
+	drivers(t, test)
+	t.Run("tls", func(t *testing.T) {
+		test(t, func(c *Config) { c.TLSCert, c.TLSKey = certs.cert, certs.key })
+	})
+}
+
+// A client whose replies are on their way is not idle, however long it takes.
+func TestStalledClientIsNotIdle(t *testing.T) {
+	drivers(t, func(t *testing.T, configure func(*Config)) {
+		s := start(t, func(c *Config) {
+			c.Timeout, c.StallTimeout, c.IdleTimeout = 10*time.Second, time.Hour, time.Second
+			configure(c)
+		})
+		stalled := s.stall()
+		for range 2 { // the time of others is up meanwhile
+			s.dial().closed()
+		}
+		for i := range 64 {
+			require.Len(t, stalled.reply().Str, 1<<20, fmt.Sprint("reply ", i))
+		}
+	})
+}
