@@ -18,7 +18,7 @@ import (
 type bound struct {
 	context.Context // the lone caller's, or context.Background()
 	deadlines       *deadlines
-	deadline        time.Time
+	deadline        time.Time   // guarded by deadlines.mu
 	stop            func() bool // ends the watch over the context; nil if it cannot end
 	prev, next      *bound      // guarded by deadlines.mu
 
@@ -28,8 +28,13 @@ type bound struct {
 	conn net.Conn // that carries the flight now
 }
 
-func (b *bound) Deadline() (time.Time, bool) { return b.deadline, true }
-func (b *bound) Done() <-chan struct{}       { return b.done }
+func (b *bound) Deadline() (time.Time, bool) {
+	b.deadlines.mu.Lock()
+	defer b.deadlines.mu.Unlock()
+	return b.deadline, true
+}
+
+func (b *bound) Done() <-chan struct{} { return b.done }
 
 func (b *bound) Err() error {
 	b.mu.Lock()
@@ -78,15 +83,14 @@ func (b *bound) end() {
 	b.deadlines.remove(b)
 }
 
-// deadlines are the bounds of a DB. They have one timeout, so they strike in
-// the order in which they began.
+// deadlines are the bounds of a DB, in the order in which they strike.
 type deadlines struct {
 	timeout time.Duration
 
 	mu         sync.Mutex
 	head, tail *bound
 	timer      *time.Timer
-	armed      bool
+	fires      time.Time // the timer; zero: it is not armed
 }
 
 // begin makes a bound that strikes when the timeout has passed or ctx ends.
@@ -98,26 +102,59 @@ func (d *deadlines) begin(ctx context.Context) *bound {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b.deadline = time.Now().Add(d.timeout)
-	if b.prev = d.tail; b.prev != nil {
+	d.insert(b)
+	return b
+}
+
+// shorten makes a bound strike earlier, if deadline is earlier.
+func (b *bound) shorten(deadline time.Time) {
+	if !deadline.Before(b.deadline) {
+		return
+	}
+	d := b.deadlines
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unlink(b)
+	b.deadline = deadline
+	d.insert(b)
+}
+
+// insert gives b its place, mostly the last one.
+func (d *deadlines) insert(b *bound) {
+	for b.prev, b.next = d.tail, nil; b.prev != nil && b.prev.deadline.After(b.deadline); {
+		b.prev, b.next = b.prev.prev, b.prev
+	}
+	if b.prev != nil {
 		b.prev.next = b
 	} else {
 		d.head = b
 	}
-	d.tail = b
-	if !d.armed {
-		d.armed = true
-		if d.timer == nil {
-			d.timer = time.AfterFunc(d.timeout, d.expire)
-		} else {
-			d.timer.Reset(d.timeout)
-		}
+	if b.next != nil {
+		b.next.prev = b
+	} else {
+		d.tail = b
 	}
-	return b
+	if d.fires.IsZero() || d.fires.After(b.deadline) {
+		d.arm(b.deadline)
+	}
+}
+
+func (d *deadlines) arm(at time.Time) {
+	d.fires = at
+	if d.timer == nil {
+		d.timer = time.AfterFunc(time.Until(at), d.expire)
+	} else {
+		d.timer.Reset(time.Until(at))
+	}
 }
 
 func (d *deadlines) remove(b *bound) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.unlink(b)
+}
+
+func (d *deadlines) unlink(b *bound) {
 	if b.prev != nil {
 		b.prev.next = b.next
 	} else {
@@ -140,7 +177,8 @@ func (d *deadlines) expire() {
 	for ; b != nil && !b.deadline.After(now); b = b.next {
 		b.strike(context.DeadlineExceeded)
 	}
-	if d.armed = b != nil; d.armed {
-		d.timer.Reset(b.deadline.Sub(now))
+	d.fires = time.Time{}
+	if b != nil {
+		d.arm(b.deadline)
 	}
 }

@@ -92,29 +92,12 @@ func (c *Cache) Do(ctx context.Context, calls ...*Call) error {
 	case len(calls) == 1:
 		err = e.do(ctx, calls[0])
 	default:
-		err = e.doAll(calls)
+		err = e.doAll(ctx, calls)
 	}
 	if err != nil && c.failOpen && forgivable(err) && readsOnly(calls) {
 		return fmt.Errorf("%w (failing open: %w)", ErrMiss, err)
 	}
 	return err
-}
-
-// doAll starts calls together and waits for the last.
-func (e *engine) doAll(calls []*Call) error {
-	done := make(chan struct{}, len(calls))
-	for _, call := range calls {
-		e.start(call, func(*Call) { done <- struct{}{} })
-	}
-	for range calls {
-		<-done
-	}
-	for _, call := range calls {
-		if call.Err != nil {
-			return call.Err
-		}
-	}
-	return nil
 }
 
 // forgivable errors say that the database did not answer, not that the call

@@ -1,6 +1,7 @@
 package howdah
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -114,6 +115,36 @@ func (e *engine) do(ctx context.Context, c *Call) error {
 	c.Err = err
 	e.counters.record(c)
 	return err
+}
+
+// doAll runs calls together and waits for all of them.
+func (e *engine) doAll(ctx context.Context, calls []*Call) (first error) {
+	now := coalesce.Now()
+	deadline := e.deadline(ctx, now)
+	ops := make([]*coalesce.Op, 0, len(calls))
+	for _, c := range calls {
+		c.flight.start = now
+		if c.Err = e.prepare(c, deadline); c.Err == nil {
+			ops = append(ops, &c.flight.op)
+		} else {
+			e.counters.record(c)
+		}
+	}
+	for i, err := range e.coalescer.DoAll(ctx, ops) {
+		c := ops[i].Call.(*Call)
+		if err != nil {
+			c.Err = callFailure(err, c.Verb)
+		}
+		if abandoned(err) {
+			e.counters.fail(c.Verb) // its results belong to the flight
+		} else {
+			e.counters.record(c)
+		}
+	}
+	for _, c := range calls {
+		first = cmp.Or(first, c.Err)
+	}
+	return first
 }
 
 // start runs one call and tells done.

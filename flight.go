@@ -43,6 +43,10 @@ func (e *engine) run(ctx context.Context, f *coalesce.Flight) {
 	if len(ops) == 0 {
 		return
 	}
+	if deadline := f.Deadline(); deadline != 0 && !f.Lone() { // a lone caller began together with the bound
+		// To learn that a row is locked is worth the wait: nothing was changed.
+		fl.bound.shorten(coalesce.Time(deadline).Add(2 * e.db.opts.LockTimeout))
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			err = &coalesce.LeftError{Cause: context.Cause(ctx)}
@@ -112,13 +116,12 @@ func (fl *flight) fly(requests []*request, step int) {
 			fl.succeed(r)
 		}
 	}
-	write := fl.Kind() != coalesce.Read
 	for i, r := range requests {
 		switch {
 		case i >= t.answered:
-			fl.lost(r, err, t.isSent, write)
+			fl.lost(r, err, t.isSent)
 		case t.errs[i] != nil:
-			fl.refused(r, t.errs[i], step, write)
+			fl.refused(r, t.errs[i], step)
 		}
 	}
 }
@@ -168,7 +171,7 @@ func (fl *flight) trip(requests []*request, local string) (*trip, error) {
 }
 
 // lost ends the calls of a request whose answer did not come.
-func (fl *flight) lost(r *request, err error, sent, write bool) {
+func (fl *flight) lost(r *request, err error, sent bool) {
 	if fl.ctx.Err() != nil {
 		// The lone caller of this flight left, and the connection with it.
 		for _, c := range r.calls {
@@ -182,7 +185,7 @@ func (fl *flight) lost(r *request, err error, sent, write bool) {
 	if fl.engine.db.ownPool && !isTimeout(err) {
 		fl.engine.db.pool.Reset()
 	}
-	err = failure(err, sent, write)
+	err = failure(err, sent, r.writes())
 	for _, c := range r.calls {
 		fl.complete(c, err)
 	}
@@ -207,7 +210,7 @@ func (fl *flight) succeed(r *request) {
 
 // refused deals with what PostgreSQL said against a whole request: a lock or
 // one call's data must not be the neighbours' failure.
-func (fl *flight) refused(r *request, err error, step int, write bool) {
+func (fl *flight) refused(r *request, err error, step int) {
 	switch {
 	case lockedOut(err) && len(r.calls) > 1 && step < callByCall:
 		fl.takeApart(r, step)
@@ -228,7 +231,7 @@ func (fl *flight) refused(r *request, err error, step int, write bool) {
 		if sqlState(err) == "42P01" {
 			fl.engine.forget()
 		}
-		err = failure(err, true, write)
+		err = failure(err, true, r.writes())
 		for _, c := range r.calls {
 			fl.complete(c, err)
 		}
@@ -264,7 +267,7 @@ func (fl *flight) takeApart(r *request, step int) {
 		case lockedOut(err):
 			continue
 		case err != nil:
-			fl.lost(r, err, false, true)
+			fl.lost(r, err, false)
 		case waited:
 			fl.again(r.calls, step)
 		default:

@@ -102,6 +102,10 @@ func (id statementID) single() statementID {
 	return id
 }
 
+// writes tells whether the request changes data. A flight cannot: a read that
+// met a lock goes on in the lane of the suspects.
+func (r *request) writes() bool { return r.calls[0].Verb > VerbStatMany }
+
 // add takes a call into the request.
 func (r *request) add(c *Call) {
 	r.calls = append(r.calls, c)

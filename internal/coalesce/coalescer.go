@@ -97,7 +97,7 @@ func (c *Coalescer) Do(ctx context.Context, op *Op) error {
 	}
 	op.prepare(nil)
 	c.mu.Lock()
-	f, err := c.admit(op)
+	f, err := c.admit(op, true)
 	w := op.w
 	c.mu.Unlock()
 	switch {
@@ -115,12 +115,43 @@ func (c *Coalescer) Do(ctx context.Context, op *Op) error {
 func (c *Coalescer) Start(op *Op, done func(*Op, error)) {
 	op.prepare(done)
 	c.mu.Lock()
-	_, err := c.admit(op)
+	_, err := c.admit(op, false)
 	c.mu.Unlock()
 	if err != nil {
 		op.done = nil
 		done(op, err)
 	}
+}
+
+// DoAll runs ops together and waits for all of them. It returns what Do would
+// for each.
+func (c *Coalescer) DoAll(ctx context.Context, ops []*Op) []error {
+	errs := make([]error, len(ops))
+	if ctx.Err() != nil {
+		for i := range errs {
+			errs[i] = leftError(context.Cause(ctx), false, false)
+		}
+		return errs
+	}
+	for i, w := range c.admitAll(ops, errs) {
+		if w != nil {
+			errs[i] = c.wait(ctx, ops[i], w)
+		}
+	}
+	return errs
+}
+
+// admitAll queues ops; those that are refused have an error and no waiter.
+func (c *Coalescer) admitAll(ops []*Op, errs []error) []*waiter {
+	waiters := make([]*waiter, len(ops))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, op := range ops {
+		op.prepare(nil)
+		_, errs[i] = c.admit(op, false)
+		waiters[i] = op.w
+	}
+	return waiters
 }
 
 // prepare makes op ready to be admitted.
@@ -133,9 +164,9 @@ func (op *Op) prepare(done func(*Op, error)) {
 	op.newer, op.follower = nil, nil
 }
 
-// admit queues op. If it is one of Do and nobody else is about, it gives a
+// admit queues op. If the caller can fly and nobody else is about, it gives a
 // flight instead, for op alone, that the caller is to run.
-func (c *Coalescer) admit(op *Op) (*Flight, error) {
+func (c *Coalescer) admit(op *Op, pilot bool) (*Flight, error) {
 	if err := c.refuse(op); err != nil {
 		return nil, err
 	}
@@ -150,7 +181,7 @@ func (c *Coalescer) admit(op *Op) (*Flight, error) {
 		return nil, nil
 	}
 	l := c.laneOf(op)
-	if op.done == nil && l != &c.alone && l.ready.n == 0 && c.worthStarting(l, 1) {
+	if pilot && l != &c.alone && l.ready.n == 0 && c.worthStarting(l, 1) {
 		op.state = taken
 		f := c.newFlight()
 		f.lane, f.inline = l, op

@@ -12,6 +12,9 @@ var epoch = time.Now()
 // coalesce.Now() + int64(timeout).
 func Now() int64 { return int64(time.Since(epoch)) + 1 }
 
+// Time is an instant of that clock as the time package has it.
+func Time(instant int64) time.Time { return epoch.Add(time.Duration(instant - 1)) }
+
 // sweepGap is the least time between two sweeps: how late an asynchronous op
 // may be told of its deadline.
 const sweepGap = int64(5 * time.Millisecond)

@@ -312,6 +312,41 @@ func (f *Flight) ops(t *testing.T, got []*Op, want string) {
 	}
 }
 
+// Of ops that were handed over together each leaves as it would alone.
+func TestLeavingTogether(t *testing.T) {
+	bubble(t, Options{MaxKeys: 1, MaxQueueBytes: 1000}, func(r *rig) {
+		ctx, cancel := leaver()
+		ops := []*Op{newOp("a", Set, 1), newOp("b", Set, 2), newOp("c", Set, 2), newOp("d", Set, 3)}
+		ops[3].Bytes = 2000
+		left := make(chan []error, 1)
+		go func() { left <- r.DoAll(ctx, ops) }()
+		f := r.flight()
+		r.batch(f.take(), "a ")
+		cancel()
+		r.noFlight()
+		select {
+		case <-left:
+			t.Fatal("left while its bytes were being read")
+		default:
+		}
+		f.do((*Flight).Sent)
+		want := []error{ErrSent, ErrNotSent, ErrNotSent, ErrOverloaded}
+		for i, err := range <-left {
+			if !errors.Is(err, want[i]) {
+				t.Errorf("%s got %v, want %v", ops[i].Call, err, want[i])
+			}
+		}
+		f.complete(f.ops[0], nil)
+		f.end()
+		r.noFlight()
+		for _, err := range r.DoAll(ctx, ops[1:3]) {
+			if !errors.Is(err, ErrNotSent) || !errors.Is(err, errStatement) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 func TestBlocked(t *testing.T) {
 	bubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Set, 1)) // inline

@@ -1,0 +1,43 @@
+package howdah_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// Several calls handed over together leave when their context ends, and what
+// they had under way ends with it, however much longer others might wait.
+func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
+	url := pgtest.New(t)
+	pool, err := pgxpool.New(t.Context(), url) // whose statements wait for locks without end
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	db, err := howdah.OpenPool(t.Context(), pool, &howdah.Options{Timeout: time.Minute})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	cache := db.Cache("db0")
+	require.NoError(t, cache.Set(t.Context(), "a", nil, 0))
+
+	tx, err := open(t, url, nil).Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
+	_, err = tx.Exec(t.Context(), "LOCK TABLE howdah.cache_db0")
+	require.NoError(t, err)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	calls := []*howdah.Call{{Verb: howdah.VerbGet, Key: []byte("a")}, {Verb: howdah.VerbGet, Key: []byte("b")}}
+	require.ErrorIs(t, cache.Do(ctx, calls...), howdah.ErrTimeout)
+	for _, call := range calls {
+		require.ErrorIs(t, call.Err, howdah.ErrTimeout)
+	}
+	eventually(t, "the connection is given back", func() bool { return pool.Stat().AcquiredConns() == 0 })
+	require.Less(t, time.Since(began), 30*time.Second, "half of Timeout")
+}
