@@ -1,7 +1,9 @@
 package howdah
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -212,37 +214,30 @@ func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
 
 // DeletePrefix removes the entries whose keys begin with prefix and returns
 // how many live ones that were. It goes through the cache in pieces, so it is
-// not atomic: what is stored meanwhile may stay.
-func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (int64, error) {
+// not atomic: what is stored meanwhile may stay. With CacheConfig.PrefixIndex
+// it goes through the keys with the prefix only.
+func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, err error) {
 	e, err := c.engine(ctx)
 	if err != nil {
 		return 0, err
 	}
 	ctx, cancel := c.db.bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	var total int64
-	for start, more := int64(0), true; more; {
-		var last *int64
+	var indexed bool
+	err = c.querier().QueryRow(ctx, `SELECT prefix_index FROM howdah.cache WHERE name = $1::text`, e.name).Scan(&indexed)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return 0, failure(err, false, false)
+	}
+	walk, start, end := walkHashes, any(int64(0)), any(int64(math.MaxInt64))
+	if indexed {
+		walk, start, end = walkKeys, nonNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
+	}
+	for sql := walk.deletePage(tableName(e.name)); start != nil; {
+		var next any
 		var deleted int64
-		rows, err := c.query(ctx, fmt.Sprintf(`
-			WITH page AS (
-				SELECT max(hash) AS last
-				FROM (SELECT hash FROM %[1]s WHERE hash >= $1::bigint ORDER BY hash LIMIT 5000) AS p
-			), locked AS MATERIALIZED (
-				SELECT t.hash
-				FROM %[1]s AS t, page
-				WHERE t.hash BETWEEN $1 AND page.last
-				  AND substring(t.key FROM 1 FOR octet_length($2::bytea)) = $2
-				ORDER BY t.hash
-				FOR UPDATE OF t
-			), gone AS (
-				DELETE FROM %[1]s AS t USING locked WHERE t.hash = locked.hash
-				RETURNING t.expires_at > statement_timestamp() AS live
-			)
-			SELECT (SELECT last FROM page), count(*) FILTER (WHERE live) FROM gone`, tableName(e.name)),
-			start, nonNil(prefix))
+		rows, err := c.query(ctx, sql, start, end, nonNil(prefix))
 		if err == nil {
-			_, err = pgx.ForEachRow(rows, []any{&last, &deleted}, func() error { return nil })
+			_, err = pgx.ForEachRow(rows, []any{&next, &deleted}, func() error { return nil })
 		}
 		if lockedOut(err) && c.tx == nil && ctx.Err() == nil {
 			continue // somebody holds a row of this page for a moment
@@ -251,16 +246,70 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (int64, error) 
 			return total, failure(err, false, false)
 		}
 		total += deleted
-		if more = last != nil; more {
-			start = *last + 1
-			more = start > 0
-		}
+		start = next
 	}
 	return total, nil
 }
 
+// indexedBytes is how much of a key is in the prefix index.
+const indexedBytes = 1024
+
+// afterIndexed is no less than what the prefix index has of any key with this
+// prefix.
+func afterIndexed(prefix []byte) []byte {
+	if end := after(prefix[:min(len(prefix), indexedBytes)]); end != nil {
+		return end
+	}
+	return bytes.Repeat([]byte{0xff}, indexedBytes)
+}
+
+// walk is an order in which to go through a table: an index of it.
+type walk struct {
+	place string // what is indexed, of a row t
+	kind  string // its type
+	next  string // the place after "last"
+}
+
+var (
+	walkHashes = walk{"t.hash", "bigint", "last + 1"}
+	walkKeys   = walk{"substring(t.key FROM 1 FOR 1024)", "bytea", `last || '\x00'::bytea`}
+)
+
+// deletePage is a statement that deletes what has a prefix, $3, from the next
+// 5,000 places from $1 to $2, and answers where to go on, NULL at the end. A
+// page ends with all rows of its last place, so that none of them is skipped.
+// It joins nothing and finds before it sorts: a plan that was made while the
+// cache was empty must not go through all of it for each row.
+func (w walk) deletePage(table string) string {
+	return fmt.Sprintf(`
+		WITH page AS MATERIALIZED (
+			SELECT (
+				SELECT %[2]s FROM %[1]s AS t
+				WHERE %[2]s BETWEEN $1::%[3]s AND $2::%[3]s
+				ORDER BY %[2]s OFFSET 4999 LIMIT 1
+			) AS last
+		), found AS MATERIALIZED (
+			SELECT t.hash FROM %[1]s AS t
+			WHERE %[2]s BETWEEN $1 AND (SELECT coalesce(last, $2) FROM page)
+			  AND substring(t.key FROM 1 FOR octet_length($3::bytea)) = $3
+		), locked AS MATERIALIZED (
+			SELECT t.hash FROM %[1]s AS t
+			WHERE t.hash = ANY (ARRAY(SELECT hash FROM found))
+			  AND substring(t.key FROM 1 FOR octet_length($3)) = $3
+			ORDER BY t.hash
+			FOR UPDATE
+		), gone AS (
+			DELETE FROM %[1]s AS t
+			WHERE t.hash = ANY (ARRAY(SELECT hash FROM locked))
+			RETURNING t.expires_at > statement_timestamp() AS live
+		)
+		SELECT (SELECT %[4]s FROM page WHERE last < $2), count(*) FILTER (WHERE live) FROM gone`,
+		table, w.place, w.kind, w.next)
+}
+
 // Flush empties the cache: at once by TRUNCATE if no other transaction is
-// using it, else by deleting every entry.
+// using it, else by deleting every entry. If one holds an entry, that is done
+// in pieces, as DeletePrefix does, until ctx ends (without a deadline, for 30 s).
 func (c *Cache) Flush(ctx context.Context) error {
 	if _, err := c.engine(ctx); err != nil {
 		return err
@@ -268,7 +317,13 @@ func (c *Cache) Flush(ctx context.Context) error {
 	ctx, cancel := c.db.bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	var how string
-	return schemaFailure(c.querier().QueryRow(ctx, `SELECT howdah.flush($1::text)::text`, c.name).Scan(&how))
+	err := c.querier().QueryRow(ctx, `SELECT howdah.flush($1::text)::text`, c.name).Scan(&how)
+	if lockedOut(err) && c.tx == nil && ctx.Err() == nil {
+		// Not once more: everybody would wait behind each TRUNCATE.
+		_, err := c.DeletePrefix(ctx, nil)
+		return err
+	}
+	return schemaFailure(err)
 }
 
 // query runs a statement of its own on the transaction or the pool.

@@ -1,0 +1,158 @@
+package howdah_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// awaitRetries returns once statements of a database have waited for locks n
+// times: those of a call that goes on trying count each time.
+func awaitRetries(t *testing.T, url string, n int) {
+	t.Helper()
+	watcher, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer watcher.Close(context.Background())
+	tries := map[time.Time]bool{}
+	eventually(t, "statements wait for locks", func() bool {
+		rows, err := watcher.Query(t.Context(), `
+			SELECT query_start FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND datname = current_database()`)
+		require.NoError(t, err)
+		starts, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+		require.NoError(t, err)
+		for _, start := range starts {
+			tries[start] = true
+		}
+		return len(tries) >= n
+	})
+}
+
+// Somebody's transaction holds one entry for a while: what changes all of a
+// cache waits for it, as long as its context allows.
+func TestWholeCacheWaitsForARow(t *testing.T) {
+	for name, empty := range map[string]func(context.Context, *howdah.Cache) error{
+		"flush":         func(ctx context.Context, c *howdah.Cache) error { return c.Flush(ctx) },
+		"delete prefix": func(ctx context.Context, c *howdah.Cache) error { _, err := c.DeletePrefix(ctx, nil); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := pgtest.New(t)
+			db := open(t, url, &howdah.Options{}) // the default lock timeout
+			cache := open(t, url, nil).Cache("db0")
+			for _, key := range []string{"held", "free"} {
+				require.NoError(t, cache.Set(t.Context(), key, nil, 0))
+			}
+			tx, err := db.Pool().Begin(t.Context())
+			require.NoError(t, err)
+			defer tx.Rollback(context.Background())
+			_, err = tx.Exec(t.Context(), "UPDATE howdah.cache_db0 SET value = 'new' WHERE key = 'held'")
+			require.NoError(t, err)
+			ended := make(chan error, 1)
+			go func() { ended <- empty(t.Context(), db.Cache("db0")) }()
+			awaitRetries(t, url, 5)
+			require.NoError(t, tx.Commit(t.Context()))
+			require.NoError(t, <-ended)
+			require.Zero(t, number(t, db, "SELECT count(*) FROM howdah.cache_db0"))
+
+			// It ends with its context, and says why.
+			require.NoError(t, cache.Set(t.Context(), "held", nil, 0))
+			tx, err = db.Pool().Begin(t.Context())
+			require.NoError(t, err)
+			defer tx.Rollback(context.Background())
+			_, err = tx.Exec(t.Context(), "SELECT FROM howdah.cache_db0 FOR UPDATE")
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			require.ErrorIs(t, empty(ctx, db.Cache("db0")), howdah.ErrTimeout)
+		})
+	}
+}
+
+// With a prefix index and without, DeletePrefix removes the same, page by page,
+// and counts what was live.
+func TestDeletePrefix(t *testing.T) {
+	ctx := t.Context()
+	db := open(t, pgtest.New(t), nil)
+	long := bytes.Repeat([]byte("long"), 300) // 1,200 bytes: more than is indexed
+	for name, indexed := range map[string]bool{"indexed": true, "plain": false} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: name, PrefixIndex: indexed}))
+			cache := db.Cache(name)
+			// 6,000 with the longest prefix that is indexed as a whole, of which
+			// a third has expired; 6,000 that only begin alike, and 12,000 others.
+			statement(t, db, fmt.Sprintf(`
+				INSERT INTO howdah.cache_%s (hash, version, expires_at, key, value)
+				SELECT howdah.key_hash(key), 1, expires_at, key, ''
+				FROM generate_series(1, 6000) AS i,
+				     LATERAL (VALUES (substring($1::bytea FROM 1 FOR 1024) || int4send(i), 'infinity'::timestamptz),
+				                     ('plain:' || int4send(i), CASE WHEN i %% 3 = 0 THEN '-infinity' ELSE 'infinity' END::timestamptz),
+				                     ('\xff'::bytea || int4send(i), 'infinity'), ($1 || int4send(i), 'infinity')) AS v (key, expires_at)`, name), long)
+			left := 24_000
+			for _, step := range []struct {
+				prefix     []byte
+				live, rows int
+			}{
+				{[]byte("nothing"), 0, 0},
+				{[]byte("plain:"), 4000, 6000},
+				{[]byte("plain:"), 0, 0},
+				{[]byte{0xff}, 6000, 6000},
+				{long, 6000, 6000},
+				{long[:1024], 6000, 6000},
+			} {
+				n, err := cache.DeletePrefix(ctx, step.prefix)
+				require.NoError(t, err)
+				require.EqualValues(t, step.live, n, "%.20q", step.prefix)
+				left -= step.rows
+				require.EqualValues(t, left, number(t, db, "SELECT count(*) FROM howdah.cache_"+name))
+			}
+			fill(t, db, name, 12_000, "'infinity'")
+			n, err := cache.DeletePrefix(ctx, nil)
+			require.NoError(t, err)
+			require.EqualValues(t, 12_000, n, "no prefix is everything")
+
+			// In a transaction too, and it ends with it.
+			fill(t, db, name, 10, "'infinity'")
+			tx, err := db.Pool().Begin(ctx)
+			require.NoError(t, err)
+			n, err = cache.With(tx).DeletePrefix(ctx, []byte("key:"))
+			require.NoError(t, err)
+			require.EqualValues(t, 10, n)
+			require.NoError(t, tx.Rollback(ctx))
+			require.EqualValues(t, 10, number(t, db, "SELECT count(*) FROM howdah.cache_"+name))
+		})
+	}
+}
+
+// A cache with a prefix index finds what DeletePrefix removes by it, and reads
+// nothing of the others.
+func TestDeletePrefixUsesItsIndex(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "c", PrefixIndex: true}))
+	fill(t, db, "c", 30_000, "'infinity'")
+	statement(t, db, "ANALYZE howdah.cache_c")
+	// What this session has read is counted in its own transaction at once.
+	tx, err := db.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.Background())
+	read := func() (n int64) {
+		t.Helper()
+		require.NoError(t, tx.QueryRow(t.Context(), `
+			SELECT coalesce(pg_stat_get_xact_tuples_returned('howdah.cache_c'::regclass), 0)
+			     + sum(pg_stat_get_xact_tuples_returned(indexrelid))
+			FROM pg_index WHERE indrelid = 'howdah.cache_c'::regclass`).Scan(&n))
+		return n
+	}
+	before := read()
+	n, err := db.Cache("c").With(tx).DeletePrefix(t.Context(), []byte("key:2999"))
+	require.NoError(t, err)
+	require.EqualValues(t, 11, n)
+	require.Less(t, read()-before, int64(1000))
+}
