@@ -131,7 +131,7 @@ func TestHungPrimaryIsLeft(t *testing.T) {
 	primary := pgtest.Own(t, "fsync", "off")
 	kept(t, primary.NewURL())
 	standby := primary.Standby("standby")
-	db, err := howdah.Open(t.Context(), pgtest.Hosts(primary, standby)+"&connect_timeout=2", nil)
+	db, err := howdah.Open(t.Context(), pgtest.Hosts(primary, standby)+"&connect_timeout=2", &howdah.Options{Timeout: 2 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	cache := db.Cache("kept")
