@@ -336,7 +336,7 @@ func TestRestarts(t *testing.T) {
 // TestFailOpen makes misses of reads that cannot be answered.
 func TestFailOpen(t *testing.T) {
 	server := pgtest.Own(t)
-	db, err := howdah.Open(t.Context(), server.NewURL(), nil)
+	db, err := howdah.Open(t.Context(), server.NewURL(), &howdah.Options{Timeout: 2 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	cache := db.Cache("db0").FailOpen()
