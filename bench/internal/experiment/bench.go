@@ -52,16 +52,39 @@ func (o *Options) Complete() error {
 	if o.Progress == nil {
 		o.Progress = func(string, ...any) {}
 	}
-	if o.Rounds < 1 || o.Duration < 0 || o.Rate < 0 || o.Entries < 0 {
-		return fmt.Errorf("%d rounds of %v at %g/s, %d entries: none may be negative", o.Rounds, o.Duration, o.Rate, o.Entries)
+	switch {
+	case o.Rounds < 1:
+		return fmt.Errorf("--rounds %d: there must be at least one", o.Rounds)
+	case o.Duration < minDuration:
+		return fmt.Errorf("--duration %v: it must be at least %v", o.Duration, minDuration)
+	case !(o.Rate >= 1 && o.Rate <= maxRate): // NaN too
+		return fmt.Errorf("--rate %g: it must be between 1 and %d requests a second", o.Rate, maxRate)
+	case o.Entries != 0 && o.Entries < minEntries:
+		return fmt.Errorf("--entries %d: it must be at least %d", o.Entries, minEntries)
 	}
 	for _, g := range o.Goroutines {
 		if g < 1 {
-			return fmt.Errorf("%d goroutines: there must be at least one", g)
+			return fmt.Errorf("--goroutines %d: there must be at least one", g)
+		}
+	}
+	if o.DatabaseURL != "" {
+		if err := service.CheckDatabaseURL(o.DatabaseURL); err != nil {
+			return fmt.Errorf("--database-url: %w", err)
+		}
+	}
+	if o.RedisURL != "" {
+		if err := service.CheckRedisURL(o.RedisURL); err != nil {
+			return fmt.Errorf("--redis-url: %w", err)
 		}
 	}
 	return o.Workload.Validate()
 }
+
+const (
+	minDuration = 10 * time.Millisecond
+	minEntries  = 1000 // the smallest N of kv-scale
+	maxRate     = 1_000_000
+)
 
 func defaultTo[T comparable](field *T, value T) {
 	var zero T
@@ -152,7 +175,7 @@ func (b *Bench) Redis(ctx context.Context) (*service.Server, error) {
 	}
 	var err error
 	if b.RedisURL != "" {
-		b.redis, err = service.UseRedis(b.RedisURL)
+		b.redis, err = service.UseRedis(ctx, b.RedisURL)
 	} else {
 		b.redis, err = b.redisWith(ctx, "redis")
 	}

@@ -73,9 +73,9 @@ func (b *Bench) kvStores(ctx context.Context) ([]kvStore, error) {
 	cache := db.Cache("bench_unlogged")
 
 	flushRedis := func(ctx context.Context) error {
-		c := redis.NewClient(&redis.Options{Addr: redisServer.Addr})
+		c := redis.NewClient(rival.RedisOptions(redisServer.Addr))
 		defer c.Close()
-		return c.FlushAll(ctx).Err()
+		return deleteKeys(ctx, c)
 	}
 	flushMemcached := func(context.Context) error {
 		c := memcache.New(memcached.Addr)
@@ -107,6 +107,21 @@ func (b *Bench) kvStores(ctx context.Context) ([]kvStore, error) {
 		concurrent,
 		many,
 	}, nil
+}
+
+// deleteKeys removes what the harness stores in a Redis and nothing else: the
+// server may be somebody's own.
+func deleteKeys(ctx context.Context, c *redis.Client) error {
+	for cursor := uint64(0); ; {
+		keys, next, err := c.Scan(ctx, cursor, "key:*", 10_000).Result()
+		if err == nil && len(keys) > 0 {
+			err = c.Unlink(ctx, keys...).Err()
+		}
+		if err != nil || next == 0 {
+			return err
+		}
+		cursor = next
+	}
 }
 
 func inTurn(r rival.Rival) func(context.Context, *workload.Source, int, int) error {

@@ -141,7 +141,7 @@ func (b *Bench) overProxies(ctx context.Context, r *result.Result, d time.Durati
 		return err
 	}
 	defer toPostgres.Close()
-	toRedis, err := delay.Listen("tcp", redisAddr, d)
+	toRedis, err := delay.Listen("tcp", rival.RedisOptions(redisAddr).Addr, d)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (b *Bench) overProxies(ctx context.Context, r *result.Result, d time.Durati
 	if err != nil {
 		return err
 	}
-	if err := b.overNetwork(ctx, r, delayCase(d), d, proxied, toRedis.Addr()); err != nil {
+	if err := b.overNetwork(ctx, r, delayCase(d), d, proxied, rival.RedisThrough(redisAddr, toRedis.Addr())); err != nil {
 		return err
 	}
 	if toPostgres.Passed() == 0 || toRedis.Passed() == 0 {

@@ -30,7 +30,7 @@ type pgbenchRun struct {
 	script  string // one transaction; :n is 0 at first and kept from one to the next
 	clients int
 	seconds int
-	options string // PGOPTIONS: settings of the sessions
+	options string // settings of the sessions, such as -c name=value
 }
 
 // pgbenchAnswer is what it says.
@@ -58,6 +58,9 @@ func (b *Bench) pgbench(ctx context.Context, p pgbenchRun) (answer pgbenchAnswer
 	if err != nil {
 		return answer, err
 	}
+	if url, err = service.WithOptions(url, p.options); err != nil {
+		return answer, err
+	}
 	file := filepath.Join(b.dir, p.name+".sql")
 	if err := os.WriteFile(file, []byte(p.script), 0o644); err != nil {
 		return answer, err
@@ -66,7 +69,6 @@ func (b *Bench) pgbench(ctx context.Context, p pgbenchRun) (answer pgbenchAnswer
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "--no-vacuum", "--file="+file, "--define=n=0",
 		"--client="+strconv.Itoa(p.clients), "--jobs="+strconv.Itoa(min(p.clients, 2)), "--time="+strconv.Itoa(p.seconds), url)
-	cmd.Env = append(os.Environ(), "PGOPTIONS="+p.options)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return answer, fmt.Errorf("pgbench, %s: %w: %s", p.name, err, out)

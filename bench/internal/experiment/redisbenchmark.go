@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
-	"net"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -122,11 +121,14 @@ func (b *Bench) benchmark(ctx context.Context, r *result.Result, s served, verb 
 	if err != nil {
 		return err
 	}
-	host, port, _ := net.SplitHostPort(addr)
 	limit := 2 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "-h", host, "-p", port, "-t", strings.ToLower(verb), "-c", "50",
+	target := addr
+	if !strings.Contains(target, "://") {
+		target = "redis://" + target
+	}
+	cmd := exec.CommandContext(ctx, program, "-u", target, "-t", strings.ToLower(verb), "-c", "50",
 		"-d", strconv.Itoa(b.Workload.ValueSize), "-r", strconv.Itoa(b.Workload.Keys),
 		"-n", strconv.Itoa(p.requests), "-P", strconv.Itoa(p.depth), "--csv")
 	m := newMeter(s.parts...)
@@ -198,7 +200,7 @@ func loadOver(ctx context.Context, addr string, spec workload.Spec) error {
 	if err := rival.Load(ctx, r, spec); err != nil {
 		return err
 	}
-	c := redis.NewClient(&redis.Options{Addr: addr})
+	c := redis.NewClient(rival.RedisOptions(addr))
 	defer c.Close()
 	// Keys of the workload are named as redis-benchmark names its own.
 	n, err := c.DBSize(ctx).Result()
@@ -216,7 +218,7 @@ func missesOf(ctx context.Context, addr string) (int64, error) {
 
 // infoNumber reads a field of a section of INFO.
 func infoNumber(ctx context.Context, addr, section, field string) (float64, error) {
-	c := redis.NewClient(&redis.Options{Addr: addr})
+	c := redis.NewClient(rival.RedisOptions(addr))
 	defer c.Close()
 	info, err := c.Info(ctx, section).Result()
 	if err != nil {

@@ -2,15 +2,20 @@ package service
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/url"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/howdah/howdah/bench/internal/machine"
 )
 
 // Server is anything that listens on an address.
 type Server struct {
-	Addr    string
+	Addr    string // of a Redis that was given: its URL
 	Version string
 	Process machine.Process
 	own     *process
@@ -32,13 +37,32 @@ func StartRedis(ctx context.Context, dir string, args ...string) (*Server, error
 	})
 }
 
-// UseRedis takes a server that is there. Its CPU is not measured.
-func UseRedis(redisURL string) (*Server, error) {
-	u, err := url.Parse(redisURL)
+// CheckRedisURL says what is wrong with the URL of a Redis.
+func CheckRedisURL(redisURL string) error {
+	_, err := redis.ParseURL(redisURL)
+	u, _ := url.Parse(redisURL)
+	if err != nil || u.Scheme == "unix" || u.Hostname() == "" { // the error may hold a password
+		return errors.New("give a URL such as redis://user:password@host:6379/0")
+	}
+	return nil
+}
+
+// UseRedis takes a server that is there. Its CPU is not measured. Clients are
+// given the whole URL: it may name a user, a database, or TLS.
+func UseRedis(ctx context.Context, redisURL string) (*Server, error) {
+	o, err := redis.ParseURL(redisURL)
 	if err != nil {
 		return nil, err
 	}
-	return &Server{Addr: u.Host, Version: "as given by --redis-url"}, nil
+	c := redis.NewClient(o)
+	defer c.Close()
+	info, err := c.Info(ctx, "server").Result()
+	if err != nil {
+		return nil, fmt.Errorf("the Redis of --redis-url: %w", err)
+	}
+	_, version, _ := strings.Cut(info, "redis_version:")
+	version, _, _ = strings.Cut(version, "\r\n")
+	return &Server{Addr: redisURL, Version: version + ", as given by --redis-url"}, nil
 }
 
 // StartMemcached runs a memcached of 1 GiB for up to 4,096 connections.

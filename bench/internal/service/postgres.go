@@ -2,13 +2,16 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -31,12 +34,14 @@ var stock = map[string]string{
 // PostgresServer is a PostgreSQL with the Howdah schema in it.
 type PostgresServer struct {
 	// URL is by TCP, as Redis and Memcached are reached; SocketURL by the Unix
-	// socket. For a server that we did not start both are what was given.
+	// socket. For a server that we did not start both are what was given, with
+	// a search_path of its own.
 	URL, SocketURL string
 	Version        string
 	Settings       string // for the reader
 	Process        machine.Process
 	own            *embedded.Server
+	given          bool
 }
 
 // StartPostgres runs an installed PostgreSQL as its distribution built it,
@@ -75,10 +80,75 @@ func StartPostgres(ctx context.Context, dir string, settings map[string]string) 
 	return s, nil
 }
 
-// UsePostgres takes a server that is there. Its CPU is not measured.
-func UsePostgres(ctx context.Context, url string) (*PostgresServer, error) {
-	s := &PostgresServer{URL: url, SocketURL: url, Settings: "as given by --database-url"}
-	return s, s.install(ctx)
+// CheckDatabaseURL says what is wrong with the URL of a database.
+func CheckDatabaseURL(databaseURL string) error {
+	if !strings.HasPrefix(databaseURL, "postgres://") && !strings.HasPrefix(databaseURL, "postgresql://") {
+		return errors.New("give a URL such as postgres://user:password@host:5432/database")
+	}
+	_, err := pgx.ParseConfig(databaseURL) // its error leaves the password out
+	return err
+}
+
+// benchSchema holds every table that is not Howdah's own in a database that
+// was given: those of the harness have names that an application may use too.
+const benchSchema = "howdah_bench"
+
+// UsePostgres takes a server that is there. Its CPU is not measured. Howdah is
+// installed, and goes again with Stop. A database that holds a Howdah already
+// is refused: experiments empty its sessions and overwrite its caches.
+func UsePostgres(ctx context.Context, databaseURL string) (*PostgresServer, error) {
+	inSchema, err := WithOptions(databaseURL, "-csearch_path="+benchSchema)
+	if err != nil {
+		return nil, err
+	}
+	s := &PostgresServer{URL: inSchema, SocketURL: inSchema, Settings: "as given by --database-url", given: true}
+	conn, err := pgx.Connect(ctx, s.URL)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(ctx)
+	var used bool
+	err = conn.QueryRow(ctx, `SELECT to_regnamespace('howdah') IS NOT NULL AND to_regnamespace($1) IS NULL`, benchSchema).Scan(&used)
+	if err != nil {
+		return nil, err
+	}
+	if used {
+		return nil, errors.New("the database of --database-url holds a Howdah, whose sessions and caches would be overwritten: give an empty database")
+	}
+	if _, err := conn.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+benchSchema); err != nil {
+		return nil, err
+	}
+	if err := s.install(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+// WithOptions adds settings of the sessions to a URL, as both pgx and libpq
+// read them.
+func WithOptions(databaseURL, options string) (string, error) {
+	u, err := url.Parse(databaseURL)
+	if err != nil || options == "" {
+		return databaseURL, err
+	}
+	q := u.Query()
+	q.Set("options", strings.TrimSpace(q.Get("options")+" "+options))
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq knows no "+"
+	return u.String(), nil
+}
+
+// uninstall leaves a database that was given as it was.
+func (s *PostgresServer) uninstall() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.URL)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, `SET client_min_messages = warning; SET lock_timeout = '10s';
+		DROP SCHEMA IF EXISTS howdah, bench_scs, `+benchSchema+` CASCADE`)
+	return err
 }
 
 // install brings the schema in and asks for the version.
@@ -110,8 +180,11 @@ func (s *PostgresServer) Through(addr string) string {
 	return overTCP(s.SocketURL, addr)
 }
 
-// Stop ends the server if we started it.
+// Stop ends the server if we started it, and cleans up if we did not.
 func (s *PostgresServer) Stop() error {
+	if s.given {
+		return s.uninstall()
+	}
 	if s.own == nil {
 		return nil
 	}
@@ -119,8 +192,8 @@ func (s *PostgresServer) Stop() error {
 }
 
 // overTCP turns the URL of a Unix socket into one of TCP.
-func overTCP(url, addr string) string {
-	head, _, _ := strings.Cut(url, "?")
+func overTCP(socketURL, addr string) string {
+	head, _, _ := strings.Cut(socketURL, "?")
 	return strings.Replace(head, "@/", "@"+addr+"/", 1) + "?sslmode=disable"
 }
 

@@ -23,8 +23,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("%d keys: there must be at least one", s.Keys)
 	case s.ValueSize < stampSize:
 		return fmt.Errorf("values of %d bytes: they must have at least %d, which name the key", s.ValueSize, stampSize)
-	case s.Zipf != 0 && s.Zipf <= 1:
-		return fmt.Errorf("a Zipf exponent of %g: it must be above 1, or 0 for uniform keys", s.Zipf)
+	case s.Zipf != 0 && !(s.Zipf > 1 && s.Zipf <= maxZipf): // NaN too
+		return fmt.Errorf("a Zipf exponent of %g: it must be above 1 and at most %d, or 0 for uniform keys", s.Zipf, maxZipf)
 	}
 	return nil
 }
@@ -41,6 +41,9 @@ func (s Spec) String() string {
 // Key is the name of key number i: 16 bytes, as session and page keys tend to
 // have.
 func Key(i int) string { return fmt.Sprintf("key:%012d", i) }
+
+// maxZipf is an exponent with which nearly every choice is the first key.
+const maxZipf = 100
 
 // stampSize is the part of a value that names its key.
 const stampSize = 8

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"math"
 	"testing"
 )
 
@@ -62,7 +63,8 @@ func TestZipfPrefersFew(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for _, bad := range []Spec{{}, {Keys: 1, ValueSize: 7}, {Keys: 1, ValueSize: 8, Zipf: 1}, {Keys: -1, ValueSize: 8}} {
+	for _, bad := range []Spec{{}, {Keys: 1, ValueSize: 7}, {Keys: 1, ValueSize: 8, Zipf: 1}, {Keys: -1, ValueSize: 8},
+		{Keys: 1, ValueSize: 8, Zipf: math.NaN()}, {Keys: 1, ValueSize: 8, Zipf: math.Inf(1)}} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v was accepted", bad)
 		}
