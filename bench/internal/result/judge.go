@@ -4,12 +4,14 @@ import "slices"
 
 // A verdict must not hang on one lucky round. A comparison therefore holds
 // only if it does so in every round, and fails only if it fails in every
-// round; what lies in between depends on the round.
+// round; what lies in between depends on the round. "Every" needs two rounds
+// at least.
+const fewestRounds = 2
 
 // AtLeast judges the claim that a number is not below a bound, from its
-// rounds. Without rounds there is nothing to confirm or to refute.
+// rounds. Fewer than two of them neither confirm nor refute anything.
 func AtLeast(rounds []float64, bound float64) string {
-	if len(rounds) == 0 {
+	if len(rounds) < fewestRounds {
 		return Depends
 	}
 	switch {
@@ -23,7 +25,7 @@ func AtLeast(rounds []float64, bound float64) string {
 
 // AtMost judges the claim that a number is not above a bound.
 func AtMost(rounds []float64, bound float64) string {
-	if len(rounds) == 0 {
+	if len(rounds) < fewestRounds {
 		return Depends
 	}
 	switch {

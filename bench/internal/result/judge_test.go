@@ -16,6 +16,7 @@ func TestJudge(t *testing.T) {
 		{"the median is below, one round is not", []float64{0.5, 1.1, 0.6}, Depends, Depends},
 		{"at the bound", []float64{1, 1, 1}, Confirmed, Confirmed},
 		{"not measured", nil, Depends, Depends},
+		{"one round", []float64{3}, Depends, Depends},
 	} {
 		if got := AtLeast(c.rounds, 1); got != c.least {
 			t.Errorf("%s: at least 1 is %s, want %s", c.name, got, c.least)

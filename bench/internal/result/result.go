@@ -93,6 +93,7 @@ type Verdict struct {
 	Claim    string `json:"claim"`
 	Source   string `json:"source"` // the figure of the source
 	Ours     string `json:"ours"`
+	Bar      string `json:"bar,omitempty"` // what had to hold in every round for the claim to be confirmed
 	Word     string `json:"word"`
 	Sentence string `json:"sentence"`
 }
@@ -173,6 +174,19 @@ func (r *Result) Compare(group, which, metric, of, to string, target float64, at
 	if rounds := r.RatioOf(group, which, metric, of, to); rounds != nil {
 		r.Ratios = append(r.Ratios, Ratio{Group: group, Case: which, Of: of, To: to, Rounds: rounds, Target: target, AtMost: atMost})
 	}
+}
+
+// Rounds are the fewest and the most rounds that any of the numbers has.
+func (r *Result) Rounds() (fewest, most int) {
+	for _, p := range r.Points {
+		for _, m := range p.Metrics {
+			if n := len(m.Rounds); most == 0 || n < fewest {
+				fewest = n
+			}
+			most = max(most, len(m.Rounds))
+		}
+	}
+	return fewest, most
 }
 
 // Set appends a setting.

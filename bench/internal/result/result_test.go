@@ -64,7 +64,11 @@ func TestRoundTripAndLatest(t *testing.T) {
 	full := &Result{Experiment: "x", Title: "X", Date: day, Command: "howdah-bench run x",
 		Versions: map[string]string{"redis": "7"}, Settings: []Setting{{"rounds", "3"}},
 		Verdicts: []Verdict{{Claim: "c", Word: Refuted}}, Charts: []Chart{{Kind: Bars, Group: "g"}}}
-	full.Add("g", "c", "s", "rate", "/s", 123456.789)
+	for range 3 {
+		full.Add("g", "c", "s", "rate", "/s", 123456.789)
+	}
+	once := Result{Experiment: "x", Date: day.Add(3 * time.Hour)}
+	once.Add("g", "c", "s", "rate", "/s", 1)
 	path, err := Save(dir, full)
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +84,7 @@ func TestRoundTripAndLatest(t *testing.T) {
 		t.Errorf("the value is %v, want five digits of it", got)
 	}
 	for _, other := range []Result{
+		once,
 		{Experiment: "x", Quick: true, Date: day.Add(time.Hour)},
 		{Experiment: "x", Forced: true, Date: day.Add(2 * time.Hour)},
 		{Experiment: "x", Date: day.Add(-time.Hour)},

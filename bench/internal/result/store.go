@@ -62,8 +62,8 @@ func Load(path string) (*Result, error) {
 }
 
 // Latest reads a directory and returns the newest result of each experiment,
-// by name. A full run beats a quick one, and a quiet machine a busy one,
-// whatever their dates.
+// by name. A quiet machine beats a busy one, a full run a quick one, and three
+// rounds beat fewer, whatever their dates.
 func Latest(dir string) ([]*Result, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -99,5 +99,15 @@ func (r *Result) better(old *Result) bool {
 	if r.Quick != old.Quick {
 		return old.Quick
 	}
+	if a, b := r.complete(), old.complete(); a != b {
+		return a > b
+	}
 	return r.Date.After(old.Date)
+}
+
+// complete is how many rounds were measured, of the three that a full run has:
+// more than these must not keep newer results out for ever.
+func (r *Result) complete() int {
+	_, most := r.Rounds()
+	return min(most, 3)
 }
