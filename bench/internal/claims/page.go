@@ -17,7 +17,8 @@ each beside a measurement that you can repeat: in the folder ` + "`bench`" + `, 
 [benchmarks.md](benchmarks.md) has all numbers, the machine, and how they were taken.
 
 **confirmed** means that the claim held in every round; **refuted**, that it failed in every round; **depends**,
-that rounds or parts of the claim differ, as the sentence says. The claims are in our words.
+that rounds or parts of the claim differ, as the sentence says, or that there was only one round. What had to hold
+stands beside it. The claims are in our words.
 
 `
 
@@ -48,7 +49,7 @@ func Page(results []*result.Result) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-type row struct{ claim, figure, ours, verdict, command string }
+type row struct{ claim, figure, ours, bar, verdict, command string }
 
 // rowOf finds the verdict on a claim.
 func rowOf(c Claim, results []*result.Result) row {
@@ -63,8 +64,16 @@ func rowOf(c Claim, results []*result.Result) row {
 		return out
 	}
 	v := r.Verdicts[j]
-	out.ours = v.Ours
+	out.ours, out.bar = v.Ours, v.Bar
 	out.verdict = fmt.Sprintf("**%s**: %s", v.Word, v.Sentence)
+	switch fewest, most := r.Rounds(); {
+	case fewest < most:
+		out.verdict += fmt.Sprintf(" (%d to %d rounds)", fewest, most)
+	case most == 1:
+		out.verdict += " (1 round)"
+	case most > 1:
+		out.verdict += fmt.Sprintf(" (%d rounds)", most)
+	}
 	switch {
 	case r.Forced:
 		out.verdict += " (Taken on a busy machine: not to be relied upon.)"
@@ -79,9 +88,9 @@ func section(b *strings.Builder, title, about string, rows []row) {
 	if about != "" {
 		fmt.Fprintf(b, "%s\n\n", about)
 	}
-	b.WriteString("| Claim | Its figure | Measured here | Verdict | Command |\n|---|---|---|---|---|\n")
+	b.WriteString("| Claim | Its figure | Measured here | Confirmed if, in every round | Verdict | Command |\n|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		for _, cell := range []string{r.claim, r.figure, r.ours, r.verdict, r.command} {
+		for _, cell := range []string{r.claim, r.figure, r.ours, r.bar, r.verdict, r.command} {
 			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
 		}
 		b.WriteString("|\n")

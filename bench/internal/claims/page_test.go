@@ -29,7 +29,7 @@ func TestPage(t *testing.T) {
 	page := Page([]*result.Result{r})
 	for _, want := range []string{
 		`half \| the speed`, "**confirmed**: It is so. (From a quick run.)", "`howdah-bench run expiry-index`",
-		"## More of what was measured", "| Something else | a figure | ours | **depends**: On what.",
+		"## More of what was measured", "| Something else | a figure | ours |  | **depends**: On what.",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing from\n%s", want, page)

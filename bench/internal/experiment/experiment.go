@@ -22,6 +22,9 @@ type Experiment struct {
 	// promises, and when no further round begins. 0: 20 s and 45 s.
 	Quick, Full time.Duration
 	Run         func(ctx context.Context, b *Bench, r *result.Result) error
+	// Judge finds the verdicts from the numbers alone, so that stored results
+	// can be judged anew, beside those of other experiments; nil: Run does.
+	Judge func(r *result.Result, others []*result.Result) []result.Verdict
 }
 
 // Budget is the time that the experiment is given, start of the servers and
@@ -106,10 +109,34 @@ func (e Experiment) Do(ctx context.Context, o Options) (*result.Result, error) {
 	if err := e.Run(ctx, b, r); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
+	if e.Judge != nil {
+		r.Verdicts = e.Judge(r, nil)
+	}
 	r.Seconds = time.Since(r.Date).Round(time.Second).Seconds()
 	b.describe(r)
 	if b.short > 0 {
 		r.Set("rounds", fmt.Sprintf("fewer than %d for %d loads: the experiment had used its %v", b.Rounds, b.short, e.Budget(o.Quick)))
 	}
 	return r, nil
+}
+
+// Judge judges stored results anew, where their numbers are enough for it.
+func Judge(results []*result.Result) {
+	for _, e := range All() {
+		for _, r := range results {
+			if r.Experiment == e.Name && e.Judge != nil {
+				r.Verdicts = e.Judge(r, results)
+			}
+		}
+	}
+}
+
+// resultOf finds the result of an experiment; an empty one if there is none.
+func resultOf(name string, results []*result.Result) *result.Result {
+	for _, r := range results {
+		if r.Experiment == name {
+			return r
+		}
+	}
+	return &result.Result{}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,8 @@ func massExpiry() Experiment {
 		Title: "A million entries expire at one instant, while readers read",
 		Needs: []service.Program{service.Postgres},
 		Quick: 25 * time.Second, Full: 5 * time.Minute,
-		Run: runMassExpiry,
+		Run:   runMassExpiry,
+		Judge: massVerdicts,
 	}
 }
 
@@ -82,23 +84,42 @@ func runMassExpiry(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Readers' 99th percentile, ms", Group: massGroup, Metric: p99})
 	r.Compare(massGroup, massCase, p99, massMeanwhile, massBefore, 2, true)
 	r.Compare(massGroup, massCase, p99, massAfter, massBefore, 0, true)
-	gone, _ := r.Find(massWork, massCase, "Howdah", "time")
-	r.Verdicts = append(r.Verdicts, result.Verdict{
-		Claim: fmt.Sprintf("%d entries that expire at once are gone within a minute, and readers hardly notice", x.rows), Source: "Howdah's own promise",
-		Ours: fmt.Sprintf("gone after %.1f s; readers' 99th percentile %.2f ms before, %.2f ms meanwhile", gone.Median(),
-			r.Value(massGroup, massCase, massBefore, p99), r.Value(massGroup, massCase, massMeanwhile, p99)),
-		Word:     result.All(result.AtMost(gone.Rounds, 60), result.AtMost(r.RatioOf(massGroup, massCase, p99, massMeanwhile, massBefore), 2)),
-		Sentence: "Upkeep walks the table by ranges of blocks in rounds of about a millisecond, and rests 18 ms between them.",
-	})
-	if longest, ok := r.Find(massWork, massCase, "Howdah", "longest round"); ok {
-		r.Verdicts = append(r.Verdicts, result.Verdict{
+	return nil
+}
+
+func massVerdicts(r *result.Result, _ []*result.Result) []result.Verdict {
+	find := func(metric string) result.Metric { m, _ := r.Find(massWork, massCase, "Howdah", metric); return m }
+	gone, longest := find("time"), find("longest round")
+	slower := r.RatioOf(massGroup, massCase, p99, massMeanwhile, massBefore)
+	verdicts := []result.Verdict{{
+		Claim: "A million entries that expire at once are gone within a minute, and readers hardly notice", Source: "Howdah's own promise",
+		Ours: fmt.Sprintf("gone after %.1f s; readers' 99th percentile %.2f ms before, %.2f ms meanwhile (%.2f times)", gone.Median(),
+			r.Value(massGroup, massCase, massBefore, p99), r.Value(massGroup, massCase, massMeanwhile, p99), result.Median(slower)),
+		Bar:  "gone within 60 s, readers' 99th percentile meanwhile at most 2 times that before",
+		Word: result.All(result.AtMost(gone.Rounds, 60), result.AtMost(slower, 2)),
+		Sentence: "Upkeep walks the table by ranges of blocks in rounds of about a millisecond, and rests 18 ms between them." +
+			" A read that comes meanwhile waits for its share of the cores: at a quarter of full load one in a hundred waits about a millisecond more.",
+	}}
+	if len(longest.Rounds) > 0 {
+		verdicts = append(verdicts, result.Verdict{
 			Claim: "No round of upkeep keeps a row locked for longer than writers wait (20 ms)", Source: "Howdah's own promise",
-			Ours:     fmt.Sprintf("the longest of %.0f rounds took %.1f ms", r.Value(massWork, massCase, "Howdah", "rounds"), longest.Median()),
-			Word:     result.AtMost(longest.Rounds, massRound),
-			Sentence: "A round begins nothing new after 12 ms, or 0.5 ms while it works off a backlog, and its statements take about a millisecond each.",
+			Ours: fmt.Sprintf("the longest of %.0f rounds: %s", find("rounds").Median(), milliseconds(longest.Rounds)),
+			Bar:  "the longest takes at most 20 ms",
+			Word: result.AtMost(longest.Rounds, massRound),
+			Sentence: "A round begins nothing new after 12 ms, or 0.5 ms while it works off a backlog, and its statements take about a millisecond each." +
+				" Nothing bounds a single statement that has to wait for a core or the disk; a writer that meets its lock waits 20 ms and goes again.",
 		})
 	}
-	return nil
+	return verdicts
+}
+
+// milliseconds lists what each round of the measurement gave.
+func milliseconds(rounds []float64) string {
+	var each []string
+	for _, v := range rounds {
+		each = append(each, fmt.Sprintf("%.1f", v))
+	}
+	return strings.Join(each, ", ") + " ms"
 }
 
 // server starts a PostgreSQL that counts how long statements take.

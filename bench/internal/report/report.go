@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/howdah/howdah/bench/internal/chart"
+	"github.com/howdah/howdah/bench/internal/experiment"
 	"github.com/howdah/howdah/bench/internal/result"
 )
 
@@ -21,8 +24,8 @@ const (
 	End   = "<!-- numbers: end -->"
 )
 
-// Update writes the charts into a folder and puts the numbers into a
-// document, which must hold the two marks.
+// Update judges the results anew, writes the charts into a folder and puts the
+// numbers into a document, which must hold the two marks.
 func Update(document, images string, results []*result.Result) error {
 	link, err := filepath.Rel(filepath.Dir(document), images)
 	if err != nil {
@@ -31,6 +34,7 @@ func Update(document, images string, results []*result.Result) error {
 	if err := os.MkdirAll(images, 0o755); err != nil {
 		return err
 	}
+	experiment.Judge(results)
 	for _, r := range results {
 		for _, picture := range pictures(r) {
 			if err := os.WriteFile(filepath.Join(images, picture.name), []byte(picture.svg), 0o644); err != nil {
@@ -123,6 +127,7 @@ func pictures(r *result.Result) []picture {
 func conditions(b *strings.Builder, r *result.Result) {
 	fmt.Fprintf(b, "- Taken: %s, in %.0f s, by `%s`\n", r.Date.Format("2006-01-02 15:04 MST"), r.Seconds, r.Command)
 	fmt.Fprintf(b, "- Machine: %s\n", r.Machine)
+	fmt.Fprintf(b, "- Rounds: %s\n", rounds(r))
 	var names []string
 	for name := range r.Versions {
 		names = append(names, name)
@@ -135,4 +140,26 @@ func conditions(b *strings.Builder, r *result.Result) {
 		fmt.Fprintf(b, "- %s: %s\n", s.Name, s.Value)
 	}
 	b.WriteString("\n")
+}
+
+// rounds says how many there were, and which loads had fewer of them.
+func rounds(r *result.Result) string {
+	_, most := r.Rounds()
+	fewer := map[int][]string{}
+	for _, p := range r.Points {
+		n := most
+		for _, m := range p.Metrics {
+			n = min(n, len(m.Rounds))
+		}
+		if load := p.Group + " (" + p.Case + ")"; n < most && !slices.Contains(fewer[n], load) {
+			fewer[n] = append(fewer[n], load)
+		}
+	}
+	text := strconv.Itoa(most)
+	for n := most - 1; n > 0; n-- {
+		if len(fewer[n]) > 0 {
+			text += fmt.Sprintf("; only %d of %s", n, strings.Join(fewer[n], ", "))
+		}
+	}
+	return text
 }

@@ -15,12 +15,13 @@ func sample() *result.Result {
 		Command: "howdah-bench run library", Versions: map[string]string{"Redis": "7.0", "PostgreSQL": "15"},
 		Settings: []result.Setting{{Name: "keys", Value: "100"}},
 		Charts:   []result.Chart{{Kind: result.Lines, Title: "GET/s", Group: "GET", Metric: "throughput"}},
-		Verdicts: []result.Verdict{{Claim: "a | b", Source: "5", Ours: "7", Word: result.Refuted, Sentence: "It is not so."}}}
+		Verdicts: []result.Verdict{{Claim: "a | b", Source: "5", Ours: "7", Bar: "at least 9", Word: result.Refuted, Sentence: "It is not so."}}}
 	for _, v := range []float64{90, 100, 110} {
 		r.Add("GET", "1", "Howdah", "throughput", "/s", v*1000)
 		r.Add("GET", "1", "go-redis", "throughput", "/s", 50000)
 		r.Add("GET", "64", "Howdah", "throughput", "/s", v*2000)
 	}
+	r.Add("SET", "1", "Howdah", "throughput", "/s", 1000)
 	r.Compare("GET", "1", "throughput", "Howdah", "go-redis", 1.5, false)
 	return r
 }
@@ -29,7 +30,8 @@ func TestMarkdown(t *testing.T) {
 	text := Markdown([]*result.Result{sample()}, "img")
 	for _, want := range []string{
 		"## Libraries", "![GET/s](img/library-get-throughput.svg)", "**2.00 ± 10 %** (≥ 1.5)",
-		"| 64 | Howdah | 200 k ± 10 % |", `a \| b`, "**refuted**: It is not so.", "- PostgreSQL: 15", "`howdah-bench run library`",
+		"| 64 | Howdah | 200 k ± 10 % |", `a \| b`, "**refuted**: It is not so.", "| 1 | Howdah | 1 k (1 round) |",
+		"| at least 9 |", "- Rounds: 3; only 1 of SET (1)", "- PostgreSQL: 15", "`howdah-bench run library`",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing from\n%s", want, text)

@@ -44,7 +44,7 @@ func ratios(b *strings.Builder, r *result.Result) {
 }
 
 func ratio(x result.Ratio) string {
-	text := fmt.Sprintf("%.2f ± %.0f %%", x.Median(), 100*result.Spread(x.Rounds))
+	text := fmt.Sprintf("%.2f %s", x.Median(), spread(x.Rounds))
 	if x.Target == 0 {
 		return text
 	}
@@ -58,13 +58,21 @@ func ratio(x result.Ratio) string {
 	return fmt.Sprintf("%s (%s %g missed)", text, bound, x.Target)
 }
 
+// spread is how far the rounds lie apart, which one round cannot tell.
+func spread(rounds []float64) string {
+	if len(rounds) == 1 {
+		return "(1 round)"
+	}
+	return fmt.Sprintf("± %.0f %%", 100*result.Spread(rounds))
+}
+
 func verdicts(b *strings.Builder, r *result.Result) {
 	if len(r.Verdicts) == 0 {
 		return
 	}
-	header(b, []string{"Claim", "Source", "Here", "Verdict"})
+	header(b, []string{"Claim", "Source", "Here", "Confirmed if, in every round", "Verdict"})
 	for _, v := range r.Verdicts {
-		line(b, []string{v.Claim, v.Source, v.Ours, fmt.Sprintf("**%s**: %s", v.Word, v.Sentence)})
+		line(b, []string{v.Claim, v.Source, v.Ours, v.Bar, fmt.Sprintf("**%s**: %s", v.Word, v.Sentence)})
 	}
 	b.WriteString("\n")
 }
@@ -98,7 +106,7 @@ func numbers(b *strings.Builder, r *result.Result, group string) {
 					continue
 				}
 				measured = true
-				fields = append(fields, fmt.Sprintf("%s ± %.0f %%", chart.Number(x.Median()), 100*x.Spread()))
+				fields = append(fields, chart.Number(x.Median())+" "+spread(x.Rounds))
 			}
 			if measured {
 				line(b, fields)
