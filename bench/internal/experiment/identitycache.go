@@ -21,7 +21,7 @@ func identityCache() Experiment {
 		Name:  "identity-cache",
 		Title: "Where ids come from: identity with CACHE 1 and CACHE 100, and ids that clients make",
 		Needs: []service.Program{service.Postgres},
-		Quick: 25 * time.Second, Full: 110 * time.Second,
+		Quick: 25 * time.Second, Full: 90 * time.Second,
 		Run: runIdentityCache,
 	}
 }

@@ -17,7 +17,7 @@ func keepalive() Experiment {
 		Name:  "keepalive",
 		Title: "Sliding expiry: an UPDATE for every read, in batches, or only when due",
 		Needs: []service.Program{service.Postgres},
-		Quick: 22 * time.Second, Full: 110 * time.Second,
+		Quick: 22 * time.Second, Full: 85 * time.Second,
 		Run: runKeepalive,
 	}
 }

@@ -16,7 +16,7 @@ func pgbenchRead() Experiment {
 		Name:  "pgbench-read",
 		Title: "pgbench: reads of a cache table, UNLOGGED and LOGGED",
 		Needs: []service.Program{service.Postgres, service.PgBench},
-		Quick: 25 * time.Second, Full: 90 * time.Second,
+		Quick: 25 * time.Second, Full: 60 * time.Second,
 		Run: runPgbenchRead,
 	}
 }

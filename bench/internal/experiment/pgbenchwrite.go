@@ -16,7 +16,7 @@ func pgbenchWrite() Experiment {
 		Name:  "pgbench-write",
 		Title: "pgbench: writes to a cache table, UNLOGGED and LOGGED",
 		Needs: []service.Program{service.Postgres, service.PgBench},
-		Quick: 25 * time.Second, Full: 100 * time.Second,
+		Quick: 25 * time.Second, Full: 80 * time.Second,
 		Run: runPgbenchWrite,
 	}
 }

@@ -18,7 +18,7 @@ func ramTablespace() Experiment {
 		Name:  "ram-tablespace",
 		Title: "A cache table on a RAM disk (tmpfs) and on the disk",
 		Needs: []service.Program{service.Postgres, service.PgBench},
-		Quick: 30 * time.Second, Full: 90 * time.Second,
+		Quick: 30 * time.Second, Full: 70 * time.Second,
 		Run: runRAMTablespace,
 	}
 }

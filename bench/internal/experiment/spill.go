@@ -23,7 +23,7 @@ func spill() Experiment {
 		Name:  "spill",
 		Title: "A cache larger than its server's memory: shared_buffers, and Redis's maxmemory",
 		Needs: []service.Program{service.Postgres, service.Redis},
-		Quick: 25 * time.Second, Full: 2 * time.Minute,
+		Quick: 25 * time.Second, Full: 100 * time.Second,
 		Run: runSpill,
 	}
 }
