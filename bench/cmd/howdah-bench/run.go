@@ -77,8 +77,12 @@ func parseRun(args []string) (runFlags, error) {
 	return f, o.Complete()
 }
 
-// watch is how long we look at the machine before we trust it.
-const watch = 2 * time.Second
+// watch is how long we look at the machine before we trust it, and looks how
+// often a busy one gets another chance.
+const (
+	watch = 2 * time.Second
+	looks = 10
+)
 
 func runExperiments(ctx context.Context, args []string) error {
 	f, err := parseRun(args)
@@ -87,9 +91,6 @@ func runExperiments(ctx context.Context, args []string) error {
 	}
 	chosen, err := experiment.Choose(f.names)
 	if err != nil {
-		return err
-	}
-	if err := checkQuiet(&f.options); err != nil {
 		return err
 	}
 	if f.profile != "" {
@@ -106,6 +107,7 @@ func runExperiments(ctx context.Context, args []string) error {
 	p := &plan{chosen: chosen, quick: f.options.Quick, start: time.Now()}
 	p.print()
 	var failures []error
+	ran := 0
 	for i, e := range chosen {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -115,8 +117,18 @@ func runExperiments(ctx context.Context, args []string) error {
 			failures = append(failures, fmt.Errorf("%s: %w", e.Name, err))
 			continue
 		}
+		one := f
+		if err := checkQuiet(ctx, &one.options); err != nil {
+			if ran == 0 {
+				return err
+			}
+			fmt.Printf("%s is left out: %v\n", e.Name, err)
+			failures = append(failures, fmt.Errorf("%s: %w", e.Name, err))
+			continue
+		}
+		ran++
 		fmt.Println(p.heading(i))
-		if err := runOne(ctx, e, f); err != nil {
+		if err := runOne(ctx, e, one); err != nil {
 			fmt.Println(err)
 			failures = append(failures, err)
 		}
@@ -158,10 +170,18 @@ func printRatios(r *result.Result) {
 	}
 }
 
-// checkQuiet refuses a busy machine, or notes that it was told not to.
-func checkQuiet(o *experiment.Options) error {
+// checkQuiet waits a little for a machine that is busy, and then refuses it; or
+// notes at once that it was told not to.
+func checkQuiet(ctx context.Context, o *experiment.Options) error {
 	err := machine.CheckQuiet(watch)
 	var busy *machine.BusyError
+	for look := 1; look < looks && errors.As(err, &busy) && !o.Force; look++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		fmt.Printf("other programs use %.0f %% of this machine: waiting\n", 100*busy.Share)
+		err = machine.CheckQuiet(watch)
+	}
 	switch {
 	case err == nil:
 		o.Force = false // nothing had to be forced

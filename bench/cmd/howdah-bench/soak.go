@@ -70,7 +70,7 @@ func runSoak(ctx context.Context, args []string) error {
 		return err
 	}
 	quiet := experiment.Options{Force: f.config.Force}
-	if err := checkQuiet(&quiet); err != nil {
+	if err := checkQuiet(ctx, &quiet); err != nil {
 		return err
 	}
 	f.config.Force = quiet.Force

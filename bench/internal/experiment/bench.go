@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/howdah/howdah/bench/internal/machine"
 	"github.com/howdah/howdah/bench/internal/result"
 	"github.com/howdah/howdah/bench/internal/service"
 	"github.com/howdah/howdah/bench/internal/workload"
@@ -113,6 +115,8 @@ type Bench struct {
 	redis    *service.Server
 	stops    []func() error
 	versions map[string]string
+	watch    machine.Watch
+	others   []float64 // what others used in each turn, a share of the machine
 	deadline time.Time // no round begins after it; zero: none
 	short    int       // loads that had fewer rounds because of it
 }
@@ -126,7 +130,7 @@ func newBench(o Options) (*Bench, error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return &Bench{Options: o, dir: dir, versions: map[string]string{}}, nil
+	return &Bench{Options: o, dir: dir, versions: machine.Build(), watch: machine.NewWatch()}, nil
 }
 
 func (b *Bench) close() {
@@ -252,6 +256,31 @@ func (b *Bench) describe(r *result.Result) {
 	if b.postgres != nil {
 		r.Set("PostgreSQL settings", b.postgres.Settings)
 	}
+	b.describeOthers(r, b.watch.Others())
+}
+
+// shortest is the shortest turn of which the ticks of /proc tell what others
+// used.
+const shortest = 500 * time.Millisecond
+
+// describeOthers notes what others used of the machine: in the whole
+// experiment, and in its turns.
+func (b *Bench) describeOthers(r *result.Result, whole float64) {
+	text := fmt.Sprintf("%.0f %% of the machine, servers' starts and loading included", 100*whole)
+	disturbed := 0
+	for _, share := range b.others {
+		if share > machine.MaxBusy {
+			disturbed++
+		}
+	}
+	if len(b.others) > 0 {
+		text += fmt.Sprintf("; in its %d turns %.0f %% (median), at most %.0f %%", len(b.others), 100*result.Median(b.others), 100*slices.Max(b.others))
+	}
+	r.Set("others' CPU", text)
+	if whole > machine.MaxBusy || disturbed > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("Other programs disturbed this run: they used %.0f %% of the machine, and more than %.0f %% in %d of %d turns.",
+			100*whole, 100*machine.MaxBusy, disturbed, len(b.others)))
+	}
 }
 
 // turns lets contestants 0 to n-1 each have a turn in every round. Who begins
@@ -265,8 +294,12 @@ func (b *Bench) turns(n int, turn func(contestant int) error) error {
 			return nil
 		}
 		for i := range n {
+			watch, start := machine.NewWatch(), time.Now()
 			if err := turn((i + round) % n); err != nil {
 				return err
+			}
+			if time.Since(start) >= shortest {
+				b.others = append(b.others, watch.Others())
 			}
 		}
 	}

@@ -34,7 +34,8 @@ func (p part) known() bool            { return p.process.PID > 0 }
 type meter struct {
 	parts         []part
 	before, after []float64
-	start, end    machine.Times
+	watch         machine.Watch
+	others        float64 // share of the machine
 }
 
 func newMeter(parts ...part) *meter {
@@ -49,11 +50,11 @@ func newMeter(parts ...part) *meter {
 
 func (m *meter) begin() {
 	m.before = m.read()
-	m.start, _ = machine.ReadTimes()
+	m.watch = machine.NewWatch()
 }
 
 func (m *meter) finish() {
-	m.end, _ = machine.ReadTimes()
+	m.others = m.watch.Others()
 	m.after = m.read()
 }
 
@@ -68,13 +69,11 @@ func (m *meter) read() []float64 {
 // add notes CPU seconds per million requests for each part, and how much of
 // the machine others used meanwhile.
 func (m *meter) add(r *result.Result, group, which, series string, requests int64) {
-	var ours float64
 	for i, p := range m.parts {
 		used := m.after[i] - m.before[i]
-		ours += used
 		r.Add(group, which, series, p.name+" CPU", "s per million", used/float64(requests)*1e6)
 	}
-	r.Add(group, which, series, "others' CPU", "% of the machine", 100*machine.Busy(m.start, m.end, ours))
+	r.Add(group, which, series, "others' CPU", "% of the machine", 100*m.others)
 }
 
 // attach lets the meter run while a load is measured.

@@ -53,16 +53,38 @@ func parseTimes(text string) (Times, error) {
 	return t, nil
 }
 
-// Busy is the share of the machine that was used between two readings, by
-// processes other than those whose CPU seconds are given as ours. Interrupts
-// are nobody's: on loopback most of them are ours.
+// Busy is the share of the machine that was used between two readings by
+// others than those whose CPU seconds are given as ours. Interrupts count: the
+// run time of a process includes those that it was interrupted by, and on
+// loopback most of them are ours.
 func Busy(before, after Times, ours float64) float64 {
 	total := after.Total - before.Total
 	if total <= 0 {
 		return 0
 	}
-	others := after.Processes - before.Processes + after.Stolen - before.Stolen - ours
-	return max(0, others/total)
+	return max(0, (after.used()-before.used()-ours)/total)
+}
+
+// used is everything but idling and waiting for the disk.
+func (t Times) used() float64 { return t.Processes + t.Kernel + t.Stolen }
+
+// Watch sees what others use of the machine while we measure. Ours are this
+// process and all that it started.
+type Watch struct {
+	times Times
+	ours  float64
+}
+
+// NewWatch begins to look.
+func NewWatch() Watch {
+	times, _ := ReadTimes()
+	return Watch{times, withChildren()}
+}
+
+// Others is the share of the machine that others have used since.
+func (w Watch) Others() float64 {
+	now := NewWatch()
+	return Busy(w.times, now.times, now.ours-w.ours)
 }
 
 // CheckQuiet watches the machine for the given time and returns a *BusyError

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,10 +31,10 @@ func TestParseTimes(t *testing.T) {
 func TestBusyLeavesOursOut(t *testing.T) {
 	before := Times{Processes: 10, Total: 100}
 	after := Times{Processes: 14, Kernel: 3, Total: 110}
-	if got := Busy(before, after, 0); got != 0.4 {
-		t.Errorf("all of it: %v, want 0.4", got)
+	if got := Busy(before, after, 0); got != 0.7 {
+		t.Errorf("all of it, interrupts too: %v, want 0.7", got)
 	}
-	if got := Busy(before, after, 3.5); math.Abs(got-0.05) > 1e-9 {
+	if got := Busy(before, after, 6.5); math.Abs(got-0.05) > 1e-9 {
 		t.Errorf("without ours: %v, want 0.05", got)
 	}
 	if got := Busy(before, after, 9); got != 0 {
@@ -41,6 +42,35 @@ func TestBusyLeavesOursOut(t *testing.T) {
 	}
 	if got := Busy(before, before, 0); got != 0 {
 		t.Errorf("no time has passed: %v", got)
+	}
+}
+
+// A child that runs is ours, and stays so when it has ended.
+func TestWithChildren(t *testing.T) {
+	before := withChildren()
+	child := exec.Command("sh", "-c", "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; read line")
+	in, err := child.StdinPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := func() bool {
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if withChildren()-before > 0.05 {
+				return true
+			}
+		}
+		return false
+	}
+	if !used() {
+		t.Error("a child's work was not counted")
+	}
+	in.Close()
+	child.Wait()
+	if !used() {
+		t.Error("the work of a child that has ended was not counted")
 	}
 }
 
@@ -91,6 +121,13 @@ func TestOwnProcessIsMeasured(t *testing.T) {
 	}
 	if s := (Process{os.Getppid()}).CPUSeconds(); s < 0 {
 		t.Errorf("the parent used %v s", s)
+	}
+}
+
+func TestBuildNamesTheCommit(t *testing.T) {
+	got := Build()
+	if commit, _, _ := strings.Cut(got["Howdah's commit"], ","); len(commit) < 40 {
+		t.Errorf("the commit is %q", got["Howdah's commit"])
 	}
 }
 

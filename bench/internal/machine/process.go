@@ -82,6 +82,32 @@ func (p Process) family() []stat {
 	return out
 }
 
+// withChildren is what this process used, and all that it started and they
+// did in turn, whether they have ended or not.
+func withChildren() (sum float64) {
+	all := map[int][]stat{} // by parent
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		if s, err := parseStat(string(text)); err == nil {
+			all[s.parent] = append(all[s.parent], s)
+			if s.pid == os.Getpid() {
+				sum = s.seconds + s.childSeconds
+			}
+		}
+	}
+	for next := []int{os.Getpid()}; len(next) > 0; next = next[1:] {
+		for _, s := range all[next[0]] {
+			sum += s.seconds + s.childSeconds
+			next = append(next, s.pid)
+		}
+	}
+	return sum
+}
+
 // parseStat reads /proc/PID/stat. The name in parentheses may hold anything.
 func parseStat(text string) (stat, error) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')

@@ -47,6 +47,6 @@ func serve(ctx context.Context, program, databaseURL, on, off string, args []str
 	if err != nil {
 		return nil, err
 	}
-	version, _ := exec.Command(program, "version").Output()
+	version, _ := exec.Command(program, "version").CombinedOutput()
 	return &Server{Addr: addr, Version: strings.TrimSpace(string(version)), Process: machine.Process{PID: own.cmd.Process.Pid}, own: own}, nil
 }

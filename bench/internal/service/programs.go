@@ -57,13 +57,14 @@ func (p Program) Find() (string, error) {
 	return "", &MissingError{p}
 }
 
-// Version is the first line that the program prints about itself.
+// Version is the first line that the program prints about itself, be it as an
+// error, as pgpool-II does.
 func (p Program) Version() string {
 	path, err := p.Find()
 	if err != nil {
 		return ""
 	}
-	out, _ := exec.Command(path, "--version").Output()
+	out, _ := exec.Command(path, "--version").CombinedOutput()
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return line
 }
