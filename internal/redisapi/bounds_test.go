@@ -113,3 +113,19 @@ func TestCommandsWithoutDatabaseNeedNoTurn(t *testing.T) {
 		}
 	}
 }
+
+// A command line of many names does not make a reply without end.
+func TestRepeatedCommandNames(t *testing.T) {
+	c := dial(t, serve(t, Options{}).addr())
+	repeated := func(subcommand string, n int) []string {
+		return append([]string{"COMMAND", subcommand}, slices.Repeat([]string{"client"}, n)...)
+	}
+	c.want(c.do("COMMAND", "DOCS", "client", "get"), append(repeated("DOCS", 50_000), "GET", "nosuch")...)
+	if got := c.do(repeated("INFO", maxNames)...); !strings.HasPrefix(got, "*512\r\n*10\r\n") {
+		t.Errorf("INFO: %.40q", got)
+	}
+	c.want("-ERR too many names; ask for at most 512 at once\r\n", repeated("INFO", maxNames+1)...)
+	if n := len(newTable().byName); n > maxNames {
+		t.Errorf("of %d commands not all may be asked for", n)
+	}
+}

@@ -47,9 +47,16 @@ func commandAll(c *Conn, _ [][]byte, reply []byte) []byte {
 	return reply
 }
 
+// maxNames bounds the names of COMMAND INFO, each of which takes some kilobytes
+// of reply, made on the event loop. There are fewer commands.
+const maxNames = 512
+
 func commandInfo(c *Conn, args [][]byte, reply []byte) []byte {
-	if len(args) == 2 {
+	switch {
+	case len(args) == 2:
 		return commandAll(c, args, reply)
+	case len(args)-2 > maxNames:
+		return resp.AppendError(reply, "ERR too many names; ask for at most 512 at once")
 	}
 	reply = resp.AppendArray(reply, len(args)-2)
 	for _, name := range args[2:] {
@@ -170,8 +177,10 @@ func commandDocs(c *Conn, args [][]byte, reply []byte) []byte {
 	if len(args) == 2 {
 		found = c.engine.commands.list
 	}
+	named := make(map[*Command]bool)
 	for _, name := range args[2:] {
-		if cmd := c.engine.commands.named(name); cmd != nil {
+		if cmd := c.engine.commands.named(name); cmd != nil && !named[cmd] {
+			named[cmd] = true
 			found = append(found, cmd)
 		}
 	}

@@ -57,6 +57,7 @@ How commands run:
   command may be larger. Beyond that MULTI and WATCH refuse more.
 - Patterns are bounded, because matching takes the product of the lengths: 4096
   bytes for KEYS and SCAN, 1024 for COMMAND LIST and for all of CONFIG GET.
+  COMMAND INFO takes up to 512 names; COMMAND DOCS tells each command once.
 - Expiry goes by the clock of PostgreSQL.
 
 `)
