@@ -145,44 +145,6 @@ func TestDisconnectMidPipeline(t *testing.T) {
 	})
 }
 
-// A client that only writes is not read for ever: TCP stops it, memory stays
-// bounded, and others are served. When it reads at last, nothing is missing.
-func TestClientThatDoesNotRead(t *testing.T) {
-	drivers(t, func(t *testing.T, configure func(*Config)) {
-		s := start(t, func(c *Config) {
-			c.Timeout = 10 * time.Second
-			configure(c)
-		})
-		c := s.dial()
-		c.send("SET", "k", strings.Repeat("v", 100_000))
-		require.Equal(t, "OK", string(c.reply().Str))
-
-		get := resp.AppendCommand(nil, "GET", "k")
-		sent, stuck := 0, false
-		for batch := bytes.Repeat(get, 1000); sent < 64<<20; {
-			require.NoError(t, c.SetWriteDeadline(time.Now().Add(time.Second)))
-			n, err := c.Write(batch)
-			sent += n
-			if err != nil {
-				require.ErrorContains(t, err, "timeout")
-				stuck = true
-				break
-			}
-		}
-		require.True(t, stuck, "the server took %d bytes of requests whose replies nobody reads", sent)
-
-		other := s.dial()
-		other.send("PING")
-		require.Equal(t, "PONG", string(other.reply().Str))
-
-		require.NoError(t, c.SetDeadline(time.Now().Add(2*time.Minute)))
-		whole := sent / len(get)
-		for range min(whole, 2000) {
-			require.Len(t, c.reply().Str, 100_000)
-		}
-	})
-}
-
 func TestProtocolError(t *testing.T) {
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, configure)

@@ -111,6 +111,7 @@ func TestStalledClientIsNotIdle(t *testing.T) {
 		for range 2 { // the time of others is up meanwhile
 			s.dial().closed()
 		}
+		require.NoError(t, stalled.SetDeadline(time.Now().Add(2*time.Minute)))
 		for i := range 64 {
 			require.Len(t, stalled.reply().Str, 1<<20, fmt.Sprint("reply ", i))
 		}
