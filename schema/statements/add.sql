@@ -5,11 +5,9 @@
 INSERT INTO {table} AS t (hash, key, value, version, expires_at)
 SELECT u.h, u.k, u.v, {clock}, {expiry}
 FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) AS u (h, k, v, e)
-WHERE NOT EXISTS (
-    SELECT FROM {table} AS p
-    WHERE p.hash = u.h
-      AND p.key = u.k
-      AND p.expires_at > statement_timestamp())
+WHERE (SELECT p.key = u.k AND p.expires_at > statement_timestamp()
+       FROM {table} AS p
+       WHERE p.hash = u.h) IS NOT TRUE
 ON CONFLICT (hash) DO UPDATE
 SET key        = excluded.key,
     value      = excluded.value,

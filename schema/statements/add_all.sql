@@ -10,8 +10,9 @@ WITH u AS MATERIALIZED (
     FROM u
     WHERE NOT EXISTS (
         SELECT FROM u AS q
-        JOIN {table} AS p ON p.hash = q.h AND p.key = q.k
-        WHERE p.expires_at > statement_timestamp())
+        WHERE (SELECT p.key = q.k AND p.expires_at > statement_timestamp()
+               FROM {table} AS p
+               WHERE p.hash = q.h))
     ON CONFLICT (hash) DO UPDATE
     SET key        = excluded.key,
         value      = excluded.value,

@@ -1,13 +1,11 @@
--- Removes entries and answers what they held.
+-- As delete, and answers what the entries held.
 --   $1 hashes, $2 keys
 WITH locked AS MATERIALIZED (
-    SELECT t.hash
+    SELECT u.h
     FROM unnest($1::bigint[], $2::bytea[]) AS u (h, k)
-    JOIN {table} AS t ON t.hash = u.h AND t.key = u.k
-    ORDER BY t.hash
-    FOR UPDATE OF t
+    CROSS JOIN LATERAL (
+        SELECT FROM {table} AS t WHERE t.hash = u.h AND t.key = u.k FOR UPDATE) AS t
 )
 DELETE FROM {table} AS t
-USING locked
-WHERE t.hash = locked.hash
+WHERE t.hash = ANY (ARRAY(SELECT l.h FROM locked AS l))
 RETURNING t.hash, t.expires_at > statement_timestamp(), t.value
