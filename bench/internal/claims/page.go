@@ -68,11 +68,11 @@ func rowOf(c Claim, results []*result.Result) row {
 	out.verdict = fmt.Sprintf("**%s**: %s", v.Word, v.Sentence)
 	switch fewest, most := r.Rounds(); {
 	case fewest < most:
-		out.verdict += fmt.Sprintf(" (%d to %d rounds)", fewest, most)
+		out.verdict += fmt.Sprintf(" (From numbers of %d to %d rounds.)", fewest, most)
 	case most == 1:
-		out.verdict += " (1 round)"
+		out.verdict += " (From 1 round.)"
 	case most > 1:
-		out.verdict += fmt.Sprintf(" (%d rounds)", most)
+		out.verdict += fmt.Sprintf(" (From %d rounds.)", most)
 	}
 	switch {
 	case r.Forced:

@@ -86,6 +86,7 @@ func runAutovacuum(ctx context.Context, b *Bench, r *result.Result) error {
 		Claim: "Set autovacuum for the table: threshold 2000, scale factor 0.01, cost delay 2 ms", Source: "SQL, no figure",
 		Ours: fmt.Sprintf("stock/source/Howdah/off: at most %s dead rows, %s vacuums, %s MB afterwards, readers' p99 %s ms",
 			four(highestDead, "%.0f"), four("vacuums", "%.0f"), four("size", "%.1f"), four(p99, "%.2f")),
+		Bar:  "the source's settings: dead rows at most 0.8 times stock, size at most 1.05 times",
 		Word: result.All(result.AtMost(ratio(highestDead, 1, 0), 0.8), result.AtMost(ratio("size", 1, 0), 1.05)),
 		Sentence: "A fixed small threshold keeps the dead rows few at any size of the table, where the stock fifth grows with it; 2 ms is the stock delay, so that part changes nothing." +
 			" How soon a vacuum comes is also the naptime's: at the stock minute a batch of dead rows waits up to a minute for any settings.",

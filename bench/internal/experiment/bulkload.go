@@ -67,6 +67,7 @@ func runBulkLoad(ctx context.Context, b *Bench, r *result.Result) error {
 		Claim: "UNLOGGED saves a fifth of the time and nearly all of the log", Source: "5 M rows: 16 s against 20 s, 2 files against 35",
 		Ours: fmt.Sprintf("%d rows: %.2f s against %.2f s, %.1f files against %.1f",
 			rows, v("UNLOGGED", "time"), v("LOGGED", "time"), v("UNLOGGED", "WAL"), v("LOGGED", "WAL")),
+		Bar:      "UNLOGGED at most 0.1 times the log and 0.95 times the time",
 		Word:     result.Agree(result.AtMost(ratio("WAL"), 0.1), result.AtMost(ratio("time"), 0.95)),
 		Sentence: "The log that is not written is the lasting gain: it is neither archived nor sent to replicas.",
 	})

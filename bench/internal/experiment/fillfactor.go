@@ -60,6 +60,7 @@ func runFillfactor(ctx context.Context, b *Bench, r *result.Result) error {
 		Claim: "A fillfactor of 70 (50 at the extreme) makes updates heap-only", Source: "30 % more space",
 		Ours: fmt.Sprintf("HOT at 100/85/70/50: %.0f/%.0f/%.0f/%.0f %%; size afterwards %.0f/%.0f/%.0f/%.0f MB",
 			v(100, "HOT"), v(85, "HOT"), v(70, "HOT"), v(50, "HOT"), v(100, "size"), v(85, "size"), v(70, "size"), v(50, "size")),
+		Bar:      "at 70 HOT at least 1.2 times that at 100, and at least 1.1 times the speed of 85",
 		Word:     result.Agree(result.AtLeast(ratio("HOT", 70, 100), 1.2), result.AtLeast(ratio(throughput, 70, 85), 1.1)),
 		Sentence: "Pages that start full make room for themselves with the first updates; less of the page left free from the start is enough for a table that is rewritten again and again.",
 	})

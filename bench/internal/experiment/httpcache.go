@@ -174,7 +174,7 @@ func httpVerdicts(r *result.Result, others []*result.Result) []result.Verdict {
 			Bar:  "not judged: memory and disk are not the same, and neither figure alone answers",
 			Word: result.Depends,
 			Sentence: "PostgreSQL's memory is its shared_buffers (stock, 128 MB) and its processes, whatever the size of the table; the table is on disk and in the system's page cache, which is not counted here, as large as it is used." +
-				" Redis holds every entry in memory. For few entries PostgreSQL needs more memory, for many less, but never less disk.",
+				" Redis holds every entry in memory. So few entries need more memory in PostgreSQL, and many need less.",
 		},
 	}
 }

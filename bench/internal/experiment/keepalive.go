@@ -65,6 +65,7 @@ func runKeepalive(ctx context.Context, b *Bench, r *result.Result) error {
 			updates[keepEvery], updates[keepBatch], updates[keepSkip], updates[keepHowdah],
 			result.Median(ratio(throughput, keepSkip)), result.Median(ratio(throughput, keepHowdah)),
 			100*result.Median(ratio(walAll, keepSkip)), 100*result.Median(ratio(walAll, keepHowdah))),
+		Bar:  "batches that skip, against an UPDATE for every read: at least 1.2 times the reads, at most 0.9 times the WAL",
 		Word: result.All(result.AtLeast(ratio(throughput, keepSkip), 1.2), result.AtMost(ratio(walAll, keepSkip), 0.9)),
 		Sentence: "The batch removes a commit from every read; skipping removes the row versions of sessions that are used all the time." +
 			" A TEMP table does what a parameter does, and writes to the catalogs for it. Skipped as in the source, a session may end up to the window early; Howdah's writes cover the window in advance, so that none does.",

@@ -84,6 +84,7 @@ func runLockedRow(ctx context.Context, b *Bench, r *result.Result) error {
 		Claim: "A row that an open transaction holds delays only those who write that row", Source: "Howdah's own promise",
 		Ours: fmt.Sprintf("99th percentile of the others %.2f ms with the lock, %.2f ms without",
 			r.Value(lockedGroup, lockedCase, oneLocked, p99), r.Value(lockedGroup, lockedCase, noLock, p99)),
+		Bar:      "99th percentile of the others at most 2 times that without the lock",
 		Word:     result.AtMost(r.RatioOf(lockedGroup, lockedCase, p99, oneLocked, noLock), 2),
 		Sentence: "The first statement that meets the lock waits for at most 20 ms and goes again without that row; no later one meets it.",
 	})

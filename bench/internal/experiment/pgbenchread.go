@@ -84,6 +84,7 @@ SELECT 1 / 0;
 		Claim: "Reads of an UNLOGGED table are no faster than of a LOGGED one", Source: "UNLOGGED 0.679 ms, 14,724 TPS; LOGGED 0.627 ms, 15,946 TPS (10 clients)",
 		Ours: fmt.Sprintf("10 clients: UNLOGGED %.3f ms, %.0f TPS; LOGGED %.3f ms, %.0f TPS",
 			v(0, meanLatency), v(0, throughput), v(1, meanLatency), v(1, throughput)),
+		Bar:      "UNLOGGED 0.85 to 1.15 times LOGGED",
 		Word:     result.Within(ratio, 0.85, 1.15),
 		Sentence: "A read touches no log. What bounds these numbers is one round trip and one parsed statement a key, not PostgreSQL's tables: see the experiment library.",
 	})
@@ -129,6 +130,7 @@ func sourceEviction(ctx context.Context, d *db, r *result.Result) error {
 	r.Verdicts = append(r.Verdicts, result.Verdict{
 		Claim: "ORDER BY last_read_timestamp ASC evicts what was read least recently", Source: "SQL, no figure",
 		Ours:     fmt.Sprintf("of %d rows that it removed, %d had never been read and %d a second ago", evict, neverRead, read),
+		Bar:      "all rows that it removed had never been read; looked at once, for nothing varies",
 		Word:     map[bool]string{true: result.Confirmed, false: result.Refuted}[neverRead == evict],
 		Sentence: "NULL sorts last: what was never read is never evicted. And each read has to be written for the others.",
 	})

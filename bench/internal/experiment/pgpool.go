@@ -119,6 +119,7 @@ func runPgPool(ctx context.Context, b *Bench, r *result.Result) error {
 			result.Median(ratio(mixes[0].name, throughDirect)), result.Median(ratio(mixes[2].name, throughDirect)),
 			r.Value(dropGroup, writeSimple, throughCache, dropped), r.Value(staleGroup, writePast, throughCache, staleRead),
 			r.Value(staleGroup, writePrepared, throughCache, staleRead)),
+		Bar:      "the query cache at least 1.1 times the table without pgpool-II, in reads and in the mix",
 		Word:     result.Agree(result.AtLeast(ratio(mixes[0].name, throughDirect), 1.1), result.AtLeast(ratio(mixes[2].name, throughDirect), 1.1)),
 		Sentence: "A write that pgpool-II notices drops all cached results of the table, one that it does not notice none, and a statement that compares an expiry with now() is never cached.",
 	})

@@ -110,6 +110,7 @@ func runRAMTablespace(ctx context.Context, b *Bench, r *result.Result) error {
 		Claim: "A tablespace in RAM gains nothing", Source: "0.652 ms, 15,329 TPS in RAM; 0.679 ms, 14,724 TPS on the disk (reads, UNLOGGED, 10 clients)",
 		Ours: fmt.Sprintf("reads: %.3f ms, %.0f TPS in RAM; %.3f ms, %.0f TPS on the disk. Writes, RAM to disk: %.2f UNLOGGED, %.2f LOGGED",
 			v(ramReads, 2, meanLatency), v(ramReads, 2, throughput), v(ramReads, 0, meanLatency), v(ramReads, 0, throughput), result.Median(ratio(ramWrites, 0)), result.Median(ratio(ramWrites, 1))),
+		Bar:  "RAM at most 1.15 times the disk in reads and 1.3 times in writes",
 		Word: result.All(result.AtMost(ratio(ramReads, 0), 1.15), result.AtMost(ratio(ramWrites, 0), 1.3), result.AtMost(ratio(ramWrites, 1), 1.3)),
 		Sentence: "What is read is in memory already, in shared_buffers or the system's cache, and what a LOGGED write waits for is the log, which stays on the disk." +
 			" After a restart of the machine the tablespace is gone, and PostgreSQL does not forgive that: do not do it.",

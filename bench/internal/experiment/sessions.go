@@ -19,7 +19,8 @@ func sessions() Experiment {
 		Title: "Sessions: creating and reading them, beside Redis and the stores of scs",
 		Needs: []service.Program{service.Postgres, service.Redis},
 		Quick: 24 * time.Second, Full: 2 * time.Minute,
-		Run: runSessions,
+		Run:   runSessions,
+		Judge: sessionVerdicts,
 	}
 }
 
@@ -122,7 +123,6 @@ func runSessions(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	describeSessions(r, n, len(payload))
-	r.Verdicts = append(r.Verdicts, sessionVerdicts(r)...)
 	return nil
 }
 
@@ -185,7 +185,7 @@ func describeSessions(r *result.Result, n, payload int) {
 	}
 }
 
-func sessionVerdicts(r *result.Result) []result.Verdict {
+func sessionVerdicts(r *result.Result, _ []*result.Result) []result.Verdict {
 	most := callers(64)
 	rate := func(group, series string) float64 { return r.Value(group, most, series, throughput) }
 	ratio := func(group, of, to string) []float64 { return r.RatioOf(group, most, throughput, of, to) }
@@ -196,6 +196,7 @@ func sessionVerdicts(r *result.Result) []result.Verdict {
 			Ours: fmt.Sprintf("64 callers, Howdah to Redis: creating %.2f (log on disk before the answer), %.2f (every second), %.2f (no log); reading %.2f, %.2f, %.2f",
 				result.Median(ratio(sessionCreate, manager, redisAlways)), result.Median(ratio(sessionCreate, manager, redisEverysec)), result.Median(ratio(sessionCreate, manager, redisOff)),
 				result.Median(ratio(sessionUse, manager, redisAlways)), result.Median(ratio(sessionUse, manager, redisEverysec)), result.Median(ratio(sessionUse, manager, redisOff))),
+			Bar: "Howdah at most 0.9 times Redis, creating and reading, with the log on disk and without a log",
 			Word: result.Agree(result.AtMost(ratio(sessionCreate, manager, redisAlways), 0.9), result.AtMost(ratio(sessionUse, manager, redisAlways), 0.9),
 				result.AtMost(ratio(sessionCreate, manager, redisOff), 0.9), result.AtMost(ratio(sessionUse, manager, redisOff), 0.9)),
 			Sentence: "For speed it depends on the promise: a session that must survive a crash waits for a disk in either, and so does the expiry that Redis slides with every read; one that may be lost waits for nothing in Redis.",
@@ -204,6 +205,7 @@ func sessionVerdicts(r *result.Result) []result.Verdict {
 			Claim: "Sliding the expiry is what a session store in PostgreSQL pays for", Source: "SQL, no figure",
 			Ours: fmt.Sprintf("64 callers: scs on its PostgreSQL store %.0f reads/s that slide, %.0f that do not; on its Redis store %.0f and %.0f; Howdah %.0f that slide",
 				rate(sessionUse, scsPostgres), rate(sessionFind, scsPostgres), rate(sessionUse, scsRedis), rate(sessionFind, scsRedis), rate(sessionUse, manager)),
+			Bar:      "scs on PostgreSQL at most 0.7 times Howdah in reads that slide",
 			Word:     result.AtMost(ratio(sessionUse, scsPostgres, manager), 0.7),
 			Sentence: "It does where each read commits; batches that skip what is covered leave one asynchronous write for a session and window.",
 		},

@@ -24,7 +24,8 @@ func spill() Experiment {
 		Title: "A cache larger than its server's memory: shared_buffers, and Redis's maxmemory",
 		Needs: []service.Program{service.Postgres, service.Redis},
 		Quick: 25 * time.Second, Full: 100 * time.Second,
-		Run: runSpill,
+		Run:   runSpill,
+		Judge: spillVerdict,
 	}
 }
 
@@ -95,7 +96,6 @@ func runSpill(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Charts = append(r.Charts, result.Chart{Kind: result.Lines, Title: "64 callers: GETs/s, by size of the cache in shared_buffers", Group: spillMany, Metric: throughput},
 		result.Chart{Kind: result.Lines, Title: "One caller: milliseconds for a GET (median)", Group: spillLone, Metric: p50},
 		result.Chart{Kind: result.Lines, Title: "% of the GETs that are hits", Group: spillMany, Metric: hits})
-	r.Verdicts = append(r.Verdicts, spillVerdict(r))
 	return nil
 }
 
@@ -246,7 +246,7 @@ func (d *db) pages(ctx context.Context) (read, found int64, err error) {
 	return read, found, err
 }
 
-func spillVerdict(r *result.Result) result.Verdict {
+func spillVerdict(r *result.Result, _ []*result.Result) []result.Verdict {
 	sizes := r.Cases(spillMany)
 	first, last := sizes[0], sizes[len(sizes)-1]
 	v := func(group, which, series, metric string) float64 { return r.Value(group, which, series, metric) }
@@ -257,14 +257,15 @@ func spillVerdict(r *result.Result) result.Verdict {
 	for _, rate := range large.Rounds {
 		slower = append(slower, small/rate)
 	}
-	return result.Verdict{
+	return []result.Verdict{{
 		Claim: "A cache larger than shared_buffers slows down", Source: "a warning, no figure",
 		Ours: fmt.Sprintf("from %s to %s shared_buffers: %.0f to %.0f GETs/s with 64 callers, a lone GET %.3f to %.3f ms, %.0f %% to %.0f %% of the pages found there; Redis with that much memory answers %.0f %% of the GETs",
 			first, last, v(spillMany, first, rival.HowdahName, throughput), v(spillMany, last, rival.HowdahName, throughput),
 			v(spillLone, first, rival.HowdahName, p50), v(spillLone, last, rival.HowdahName, p50),
 			v(spillMany, first, rival.HowdahName, fromBuffers), v(spillMany, last, rival.HowdahName, fromBuffers), v(spillMany, last, boundedRedis, hits)),
+		Bar:  "64 callers: at least 1.2 times the rate at the smallest size as at the largest",
 		Word: result.AtLeast(slower, 1.2),
 		Sentence: "What it costs is a copy from the system's page cache, as long as that has room; the cache still answers for every key, where Redis without room forgets." +
 			" With unequally popular keys it costs less.",
-	}
+	}}
 }
