@@ -8,26 +8,39 @@ import (
 	"github.com/howdah/howdah/bench/internal/result"
 )
 
-// summaryRow is one line of the short table: the same load for three.
+// summaryRow is one line of the short table: the same load for all.
 type summaryRow struct {
 	label                string
 	experiment           string
 	group, which, metric string
-	howdah, redis, plain string // series; "" for none
+	series               [4]string // in the order of the columns; "" for none
 	unit                 string
 	lower                bool // the better is the lower
 }
 
+var (
+	summaryColumns = []string{"", "Howdah", "go-redis", "rueidis", "plain PostgreSQL"}
+	libraries      = [4]string{"Howdah", "go-redis", "rueidis", "pgx, one statement a call"}
+	servers        = [4]string{"howdah serve", "redis-server"}
+)
+
+// summary has reads and writes of each load, whoever wins.
 var summary = []summaryRow{
-	{"GET, 1 caller", "library", "GET", "1", "throughput", "Howdah", "go-redis", "pgx, one statement a call", "/s", false},
-	{"GET, 64 callers in one process", "library", "GET", "64", "throughput", "Howdah", "go-redis", "pgx, one statement a call", "/s", false},
-	{"GET, 1,024 callers in one process", "library", "GET", "1024", "throughput", "Howdah", "go-redis", "pgx, one statement a call", "/s", false},
-	{"SET, 64 callers in one process", "library", "SET", "64", "throughput", "Howdah", "go-redis", "pgx, one statement a call", "/s", false},
-	{"GET, 8 processes of 16 callers", "processes", "GET", "8 processes of 16", "throughput", "Howdah", "go-redis", "pgx, one statement a call", "/s", false},
-	{"GET by Redis protocol, 50 connections", "redis-benchmark", "GET", "plain", "throughput", "howdah serve", "redis-server", "", "/s", false},
-	{"GET by Redis protocol, pipelines of 16", "redis-benchmark", "GET", "-P 16", "throughput", "howdah serve", "redis-server", "", "/s", false},
-	{"SET by Redis protocol, pipelines of 16", "redis-benchmark", "SET", "-P 16", "throughput", "howdah serve", "redis-server", "", "/s", false},
-	{"99th percentile of a GET at 5,000/s", "library", "GET latency, open loop", "5000/s", "p99", "Howdah", "go-redis", "pgx, one statement a call", " ms", true},
+	{"GET, 1 caller", "library", "GET", "1", "throughput", libraries, "/s", false},
+	{"SET, 1 caller", "library", "SET", "1", "throughput", libraries, "/s", false},
+	{"GET, 64 callers in one process", "library", "GET", "64", "throughput", libraries, "/s", false},
+	{"SET, 64 callers in one process", "library", "SET", "64", "throughput", libraries, "/s", false},
+	{"GET, 1,024 callers in one process", "library", "GET", "1024", "throughput", libraries, "/s", false},
+	{"SET, 1,024 callers in one process", "library", "SET", "1024", "throughput", libraries, "/s", false},
+	{"GET, 8 processes of 16 callers", "processes", "GET", "8 processes of 16", "throughput", libraries, "/s", false},
+	{"SET, 8 processes of 16 callers", "processes", "SET", "8 processes of 16", "throughput", libraries, "/s", false},
+	{"80 % GET, 20 % SET, 8 processes of 16 callers", "processes", "80 % GET, 20 % SET", "8 processes of 16", "throughput", libraries, "/s", false},
+	{"GET, 1 caller, 0.1 ms of network each way: median", "network", "GET by one caller", "0.1 ms", "p50", libraries, " ms", true},
+	{"GET at 5,000/s: 99th percentile", "library", "GET latency, open loop", "5000/s", "p99", libraries, " ms", true},
+	{"GET by Redis protocol, 50 connections", "redis-benchmark", "GET", "plain", "throughput", servers, "/s", false},
+	{"SET by Redis protocol, 50 connections", "redis-benchmark", "SET", "plain", "throughput", servers, "/s", false},
+	{"GET by Redis protocol, pipelines of 16", "redis-benchmark", "GET", "-P 16", "throughput", servers, "/s", false},
+	{"SET by Redis protocol, pipelines of 16", "redis-benchmark", "SET", "-P 16", "throughput", servers, "/s", false},
 }
 
 // UpdateReadme puts the short table between the marks of a document.
@@ -39,7 +52,7 @@ func UpdateReadme(document string, results []*result.Result) error {
 // is bold. A line that was not measured is left out.
 func Summary(results []*result.Result) string {
 	var b strings.Builder
-	header(&b, []string{"", "Howdah", "Redis", "plain PostgreSQL"})
+	header(&b, summaryColumns)
 	for _, row := range summary {
 		for _, r := range results {
 			if r.Experiment == row.experiment {
@@ -51,10 +64,9 @@ func Summary(results []*result.Result) string {
 }
 
 func (row summaryRow) write(b *strings.Builder, r *result.Result) {
-	series := []string{row.howdah, row.redis, row.plain}
-	values := make([]float64, len(series))
+	values := make([]float64, len(row.series))
 	best := -1
-	for i, s := range series {
+	for i, s := range row.series {
 		values[i] = r.Value(row.group, row.which, s, row.metric)
 		if values[i] > 0 && (best < 0 || (values[i] < values[best]) == row.lower) {
 			best = i

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -101,6 +102,7 @@ func (r *Record) chapter(b *strings.Builder, images string) {
 	for _, doubt := range r.Doubts {
 		fmt.Fprintf(b, "> Not what it should be: %s.\n\n", doubt)
 	}
+	r.summary(b)
 	b.WriteString("| | Howdah | " + ControlName + " | Goal |\n|---|---|---|---|\n")
 	for _, l := range Judge(r) {
 		goal := l.Goal
@@ -145,6 +147,41 @@ func (r *Record) latencies(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
+// summary says in a paragraph how Howdah differs from the table, for better and
+// for worse.
+func (r *Record) summary(b *strings.Builder) {
+	h, t := r.run(HowdahName), r.run(ControlName)
+	if h == nil || t == nil {
+		return
+	}
+	var slower []string
+	for k := range kinds {
+		var ratios []float64
+		for i := range h.Windows {
+			if p := t.p99(i, k); p > 0 {
+				ratios = append(ratios, h.p99(i, k)/p)
+			}
+		}
+		if len(ratios) > 0 {
+			slower = append(slower, fmt.Sprintf("%s %.2f to %.2f times", kindNames[k], slices.Min(ratios), slices.Max(ratios)))
+		}
+	}
+	times := func(name string) float64 { return r.mean(h, name) / max(r.mean(t, name), 1e-9) }
+	fmt.Fprintf(b, "Howdah, beside the %s. 99th percentiles, by window: %s. Mean of the second half: it finds %.1f %% of what is asked for, the table %.1f %%;"+
+		" it uses %.0f %% of the budget, the table %.0f %%; table and index have %.0f MB and %.0f MB; Howdah uses %.1f times the CPU of the database and writes %.1f times the WAL.\n\n",
+		ControlName, strings.Join(slower, ", "), r.mean(h, hitShare), r.mean(t, hitShare), r.mean(h, budgetShare), r.mean(t, budgetShare),
+		r.mean(h, sizeMB), r.mean(t, sizeMB), times(databaseCPU), times(walRate))
+}
+
+// mean of a series over the second half of the run.
+func (r *Record) mean(run *Run, name string) (mean float64) {
+	half := run.between(name, r.Seconds/2, 2*r.Seconds)
+	for _, v := range half {
+		mean += v / float64(len(half))
+	}
+	return mean
+}
+
 // means is a table of what is not a latency: the mean over the second half of
 // the run, and the largest value.
 func (r *Record) means(b *strings.Builder) {
@@ -159,12 +196,7 @@ func (r *Record) means(b *strings.Builder) {
 	} {
 		fmt.Fprintf(b, "| %s |", name)
 		for _, run := range r.Runs {
-			var sum float64
-			half := run.between(name, r.Seconds/2, 2*r.Seconds)
-			for _, v := range half {
-				sum += v
-			}
-			fmt.Fprintf(b, " %s | %s |", chart.Number(sum/float64(max(1, len(half)))), chart.Number(run.most(name, 0, 2*r.Seconds)))
+			fmt.Fprintf(b, " %s | %s |", chart.Number(r.mean(run, name)), chart.Number(run.most(name, 0, 2*r.Seconds)))
 		}
 		b.WriteString("\n")
 	}

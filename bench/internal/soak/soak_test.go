@@ -175,6 +175,26 @@ func TestJudgeChurn(t *testing.T) {
 	}
 }
 
+// The page says where Howdah is behind, from the record.
+func TestSummary(t *testing.T) {
+	r := twoRuns()
+	r.Runs[0].Windows[1].Latency = map[string]Percentiles{"reads": {P99: 4}, "sets": {P99: 1}}
+	for i, run := range r.Runs {
+		for range run.At {
+			run.add(databaseCPU, float64(3-2*i))
+			run.add(walRate, 2)
+			run.add(hitShare, float64(70+i))
+		}
+	}
+	var b strings.Builder
+	r.summary(&b)
+	for _, want := range []string{"reads 1.00 to 2.00 times", "sets 0.50 to 1.00 times", "finds 70.0 %", "the table 71.0 %", "3.0 times the CPU", "1.0 times the WAL"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+}
+
 func TestDoubts(t *testing.T) {
 	r := twoRuns()
 	r.Runs[0].Made = 5
