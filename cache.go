@@ -63,7 +63,7 @@ func (c *Cache) querier() querier {
 }
 
 func (c *Cache) engine(ctx context.Context) (*engine, error) {
-	if e := c.known.Load(); e != nil && !c.db.closed.Load() {
+	if e := c.ready(); e != nil {
 		return e, nil
 	}
 	e, err := c.db.engine(ctx, c.name, c.querier())
@@ -71,6 +71,14 @@ func (c *Cache) engine(ctx context.Context) (*engine, error) {
 		c.known.Store(e)
 	}
 	return e, err
+}
+
+// ready returns the engine if nothing has to be asked for it.
+func (c *Cache) ready() *engine {
+	if e := c.known.Load(); e != nil && !c.db.closed.Load() {
+		return e
+	}
+	return nil
 }
 
 // Do runs calls and waits for all of them: in one transaction's order where
@@ -81,7 +89,16 @@ func (c *Cache) engine(ctx context.Context) (*engine, error) {
 // If the context, or the time of a call, ends before the answer, the calls must
 // not be used again: PostgreSQL may still be answering them.
 func (c *Cache) Do(ctx context.Context, calls ...*Call) error {
-	e, err := c.engine(ctx)
+	var err error
+	e := c.ready()
+	if e == nil {
+		if c.tx == nil { // where calls wait as long as their context allows
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, c.db.opts.Timeout)
+			defer cancel()
+		}
+		e, err = c.engine(ctx)
+	}
 	switch {
 	case err != nil:
 		for _, call := range calls {
@@ -126,11 +143,17 @@ func (c *Cache) Start(call *Call, done func(*Call)) {
 	if c.tx != nil {
 		panic("howdah: Start on a cache that is bound to a transaction")
 	}
-	e, err := c.engine(context.Background())
-	if err != nil {
-		call.Err = err
-		done(call)
-		return
+	e := c.ready()
+	if e == nil {
+		var err error
+		if e, err = c.db.unasked(c.name); err != nil {
+			call.Err = err
+			done(call)
+			return
+		}
+		if e.table.Load().known() {
+			c.known.Store(e)
+		}
 	}
 	e.start(call, done)
 }

@@ -169,11 +169,11 @@ func (db *DB) engine(ctx context.Context, name string, q querier) (*engine, erro
 	db.mu.RLock()
 	e := db.engines[name]
 	db.mu.RUnlock()
-	if e != nil {
+	if e != nil && e.table.Load().known() {
 		return e, nil
 	}
-	if !validName.MatchString(name) {
-		return nil, fmt.Errorf("%w: %q must be lower-case letters, digits and underscores, begin with a letter, and be at most 48 long", ErrInvalidName, name)
+	if err := checkName(name); err != nil {
+		return nil, err
 	}
 	ctx, cancel := db.bounded(ctx, connectTimeout)
 	defer cancel()
@@ -181,16 +181,33 @@ func (db *DB) engine(ctx context.Context, name string, q querier) (*engine, erro
 	if err != nil {
 		return nil, failure(err, false, false)
 	}
+	if e, err = db.engineOf(t); err == nil && !e.table.Load().known() {
+		e.table.Store(t)
+	}
+	return e, err
+}
+
+// unasked is engine without asking whether the cache exists: the first flight
+// does.
+func (db *DB) unasked(name string) (*engine, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	return db.engineOf(&table{name: name})
+}
+
+// engineOf returns the engine of a table, making it if there is none.
+func (db *DB) engineOf(t *table) (*engine, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.engines == nil {
 		return nil, ErrClosed
 	}
-	if e := db.engines[name]; e != nil {
-		return e, nil
+	e := db.engines[t.name]
+	if e == nil {
+		e = newEngine(db, t)
+		db.engines[t.name] = e
 	}
-	e = newEngine(db, t)
-	db.engines[name] = e
 	return e, nil
 }
 

@@ -185,7 +185,7 @@ func (e *engine) connect(ctx context.Context) (*pgxpool.Conn, error) {
 	switch {
 	case err == nil:
 		e.table.Store(fresh)
-	case lockedOut(err):
+	case lockedOut(err) && t.known():
 		// A migration, say. It is asked again in a second; callers do not wait.
 		e.table.CompareAndSwap(t, t.asOf(time.Now().Add(fullRefresh-lifetime)))
 	default:
@@ -198,6 +198,9 @@ func (e *engine) connect(ctx context.Context) (*pgxpool.Conn, error) {
 // refresh reads the cache's settings again. For a lock it waits no longer than
 // a shared statement does.
 func (e *engine) refresh(ctx context.Context, conn *pgxpool.Conn, old *table) (*table, error) {
+	if !old.known() {
+		old = nil
+	}
 	if e.db.ours {
 		return loadTable(ctx, conn, e.name, old)
 	}
@@ -210,6 +213,9 @@ func (e *engine) refresh(ctx context.Context, conn *pgxpool.Conn, old *table) (*
 	defer tx.Rollback(ctx)
 	return loadTable(ctx, tx, e.name, old)
 }
+
+// known tells whether the table's settings were ever read.
+func (t *table) known() bool { return t.durability != "" }
 
 // asOf is the table as if it had been loaded at another time.
 func (t *table) asOf(loaded time.Time) *table {
