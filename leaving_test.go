@@ -41,3 +41,18 @@ func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
 	eventually(t, "the connection is given back", func() bool { return pool.Stat().AcquiredConns() == 0 })
 	require.Less(t, time.Since(began), 30*time.Second, "half of Timeout")
 }
+
+// Who leaves in the midst of a long message gives its connection up at once:
+// PostgreSQL would wait for the rest of it, and others for the connection.
+func TestLeavingAmidALongMessage(t *testing.T) {
+	server := pgtest.Own(t)
+	db := open(t, server.NewURL(), nil)
+	cache := db.Cache("db0")
+	require.NoError(t, cache.Set(t.Context(), "k", nil, 0))
+	server.Freeze()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.Error(t, cache.Set(ctx, "k", make([]byte, 32<<20), 0))
+	server.Thaw()
+	require.Eventually(t, func() bool { return db.Pool().Stat().AcquiredConns() == 0 }, 10*time.Second, 5*time.Millisecond)
+}

@@ -1,6 +1,7 @@
 package howdah
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -53,8 +54,11 @@ func (t *trip) run() error {
 	if err = t.receive(pg); err != nil {
 		pg.Conn().SetDeadline(longAgo)
 	}
-	if writeErr := written(); err == nil {
-		err = writeErr
+	if writeErr := written(); writeErr != nil {
+		// PostgreSQL waits for the rest of a message; the farewell of pgx would be
+		// taken for it, and be waited over for 15 s.
+		pg.Conn().Close()
+		err = cmp.Or(err, writeErr)
 	}
 	if err != nil {
 		abandon(pg)
