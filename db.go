@@ -140,6 +140,8 @@ func (db *DB) Cache(name string) *Cache {
 
 // Close waits for calls in flight, at most Options.Timeout, and closes what
 // Open opened. Calls made after it fail with ErrClosed. It may be called twice.
+// Connections of Pool that are in use then, by a transaction that was not
+// ended, say, are closed when they are given back; the log counts them.
 func (db *DB) Close() error {
 	if db.closed.Swap(true) {
 		return nil
@@ -155,9 +157,24 @@ func (db *DB) Close() error {
 		errs = append(errs, e.coalescer.Close(ctx))
 	}
 	if db.ownPool {
-		db.pool.Close()
+		db.closePool(ctx)
 	}
 	return errors.Join(errs...)
+}
+
+// closePool closes the pool, which waits for each connection in use; this does
+// only until ctx ends.
+func (db *DB) closePool(ctx context.Context) {
+	closed := make(chan struct{})
+	go func() {
+		db.pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		db.opts.log().Warn("howdah: closed while connections of the pool were in use", "connections", db.pool.Stat().AcquiredConns())
+	}
 }
 
 // engine returns the engine of a cache, making it if the cache exists. q asks

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
@@ -40,6 +41,26 @@ func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
 	}
 	eventually(t, "the connection is given back", func() bool { return pool.Stat().AcquiredConns() == 0 })
 	require.Less(t, time.Since(began), 30*time.Second, "half of Timeout")
+}
+
+// A transaction that nobody ended does not keep Close from returning, and what
+// it holds is closed with it.
+func TestCloseDoesNotWaitForLeaks(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	db, err := howdah.Open(t.Context(), pgtest.New(t), &howdah.Options{Timeout: 100 * time.Millisecond})
+	require.NoError(t, err)
+	tx, err := db.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }()
+	select {
+	case err := <-closed:
+		require.NoError(t, err)
+	case <-time.After(30 * time.Second):
+		t.Error("Close waits")
+	}
+	require.NoError(t, tx.Rollback(t.Context()))
+	goleak.VerifyNone(t, before)
 }
 
 // Who leaves in the midst of a long message gives its connection up at once:
