@@ -59,12 +59,21 @@ func commandInfo(c *Conn, args [][]byte, reply []byte) []byte {
 		return resp.AppendError(reply, "ERR too many names; ask for at most 512 at once")
 	}
 	reply = resp.AppendArray(reply, len(args)-2)
+	type part struct{ from, to int }
+	told := make(map[*Command]part)
 	for _, name := range args[2:] {
-		if cmd := c.engine.commands.named(name); cmd != nil {
-			reply = cmd.appendInfo(reply, c.proto)
-		} else {
+		cmd := c.engine.commands.named(name)
+		if cmd == nil {
 			reply = resp.AppendNull(reply, c.proto)
+			continue
 		}
+		if p, again := told[cmd]; again {
+			reply = append(reply, reply[p.from:p.to]...)
+			continue
+		}
+		start := len(reply)
+		reply = cmd.appendInfo(reply, c.proto)
+		told[cmd] = part{start, len(reply)}
 	}
 	return reply
 }
