@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/howdah/howdah/bench/internal/alarm"
 )
 
 // Proxy passes bytes on, each after a delay. It holds back nothing else: what
@@ -144,15 +146,15 @@ func (p *Proxy) pass(to, from net.Conn) {
 // deliver writes chunks when they are due. When the receiver is gone it stops
 // the sender, and lets what is left go by.
 func (p *Proxy) deliver(to, from net.Conn, queue <-chan chunk) {
-	alarm, err := newAlarm()
+	clock, err := alarm.New()
 	if err == nil {
-		defer alarm.close()
+		defer clock.Close()
 	}
 	for c := range queue {
 		if err != nil {
 			continue
 		}
-		if err = alarm.until(c.due); err == nil {
+		if err = clock.Until(c.due); err == nil {
 			_, err = to.Write(c.bytes)
 		}
 		if err != nil {

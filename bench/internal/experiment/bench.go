@@ -266,7 +266,8 @@ const shortest = 500 * time.Millisecond
 // describeOthers notes what others used of the machine: in the whole
 // experiment, and in its turns.
 func (b *Bench) describeOthers(r *result.Result, whole float64) {
-	text := fmt.Sprintf("%.0f %% of the machine, servers' starts and loading included", 100*whole)
+	share := fmt.Sprintf("%.0f %% of the machine", 100*whole)
+	text, turns := share+", servers' starts and loading included", ""
 	disturbed := 0
 	for _, share := range b.others {
 		if share > machine.MaxBusy {
@@ -277,9 +278,11 @@ func (b *Bench) describeOthers(r *result.Result, whole float64) {
 		text += fmt.Sprintf("; in its %d turns %.0f %% (median), at most %.0f %%", len(b.others), 100*result.Median(b.others), 100*slices.Max(b.others))
 	}
 	r.Set("others' CPU", text)
+	if disturbed > 0 {
+		turns = fmt.Sprintf(", and more than %.0f %% in %d of %d turns", 100*machine.MaxBusy, disturbed, len(b.others))
+	}
 	if whole > machine.MaxBusy || disturbed > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("Other programs disturbed this run: they used %.0f %% of the machine, and more than %.0f %% in %d of %d turns.",
-			100*whole, 100*machine.MaxBusy, disturbed, len(b.others)))
+		r.Notes = append(r.Notes, "Other programs disturbed this run: they used "+share+turns+".")
 	}
 }
 

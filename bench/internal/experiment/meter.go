@@ -89,10 +89,15 @@ func addClosed(r *result.Result, group, which, series string, s measure.Sample) 
 	r.Add(group, which, series, p99, ms, s.Milliseconds(99))
 }
 
-// addOpen notes the latencies of an open loop.
+// addOpen notes the latencies of an open loop, and how much of them passed
+// before the requests were begun.
 func addOpen(r *result.Result, group, which, series string, s measure.Sample) {
 	r.Add(group, which, series, p99, ms, s.Milliseconds(99))
 	r.Add(group, which, series, p50, ms, s.Milliseconds(50))
 	r.Add(group, which, series, p999, ms, s.Milliseconds(99.9))
 	r.Add(group, which, series, highest, ms, float64(s.Latency.Max())/1e6)
+	if s.Late != nil { // not known of pgbench
+		r.Add(group, which, series, "begun late, p50", ms, float64(s.Late.ValueAtPercentile(50))/1e6)
+		r.Add(group, which, series, "begun late, p99", ms, float64(s.Late.ValueAtPercentile(99))/1e6)
+	}
 }

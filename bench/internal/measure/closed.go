@@ -29,6 +29,9 @@ type Sample struct {
 	Requests int64
 	Elapsed  time.Duration
 	Latency  *hdrhistogram.Histogram // nanoseconds
+	// Late is how long after they were due the requests of an open loop began:
+	// because the harness woke late, or no worker was free. It is part of Latency.
+	Late *hdrhistogram.Histogram
 }
 
 // Rate is requests per second.

@@ -9,22 +9,19 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-)
 
-// timerSlack is how late a sleeping goroutine may be woken: the runtime's
-// timers count milliseconds. Up to it the lateness is ours and not counted,
-// beyond it it is that of the system under test, which left us no core.
-const timerSlack = 2 * time.Millisecond
+	"github.com/howdah/howdah/bench/internal/alarm"
+)
 
 // maxLag ends a run that falls ever further behind.
 const maxLag = 10 * time.Second
 
 // Open makes requests at a fixed rate whatever the answers take, as users do.
-// Each latency is counted from when the request was due, not from when a
-// worker was free to make it, so a stall counts for every request that it
-// delayed (there is no coordinated omission). Workers bounds how many may be
-// waiting at once. If the system falls behind for good the error wraps
-// ErrBehind.
+// Each latency is counted from when the request was due, not from when it was
+// begun, so a stall counts for every request that it delayed (there is no
+// coordinated omission). That holds the harness's own lateness too, which
+// Sample.Late has apart. Workers bounds how many may be waiting at once. If the
+// system falls behind for good the error wraps ErrBehind.
 func Open(ctx context.Context, l Load, rate float64) (Sample, error) {
 	return OpenUntil(ctx, l, rate, nil)
 }
@@ -43,6 +40,16 @@ func OpenUntil(ctx context.Context, l Load, rate float64, stop error) (Sample, e
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	latencies := make([]*hdrhistogram.Histogram, l.Workers)
+	late := make([]*hdrhistogram.Histogram, l.Workers)
+	clocks := make([]*alarm.Alarm, l.Workers)
+	for w := range clocks {
+		var err error
+		if clocks[w], err = alarm.New(); err != nil {
+			return Sample{}, err
+		}
+		defer clocks[w].Close()
+		latencies[w], late[w] = NewLatency(), NewLatency()
+	}
 	start := time.Now()
 	begin := time.AfterFunc(l.Warmup, func() {
 		if l.Begin != nil {
@@ -51,8 +58,6 @@ func OpenUntil(ctx context.Context, l Load, rate float64, stop error) (Sample, e
 	})
 	defer begin.Stop()
 	for w := range l.Workers {
-		h := NewLatency()
-		latencies[w] = h
 		wg.Go(func() {
 			for {
 				i := next.Add(1) - 1
@@ -60,17 +65,24 @@ func OpenUntil(ctx context.Context, l Load, rate float64, stop error) (Sample, e
 					return
 				}
 				due := start.Add(time.Duration(i) * interval)
-				from := awaitDue(ctx, due)
+				// By a timer of the kernel: those of the runtime are late by up
+				// to a millisecond, and to spin would take a core from what is
+				// measured.
+				if err := clocks[w].Until(due); err != nil {
+					cancel(err)
+				}
 				if ctx.Err() != nil {
 					return
 				}
+				lateBy := time.Since(due)
 				if err := l.Do(ctx, w); err != nil {
 					cancel(err)
 					return
 				}
-				took := time.Since(from)
+				took := time.Since(due)
 				if i >= warm {
-					record(h, took)
+					record(latencies[w], took)
+					record(late[w], lateBy)
 				}
 				if took > maxLag {
 					cancel(fmt.Errorf("%w: a request waited %v", ErrBehind, took.Round(time.Millisecond)))
@@ -86,27 +98,14 @@ func OpenUntil(ctx context.Context, l Load, rate float64, stop error) (Sample, e
 	if err := context.Cause(ctx); err != nil && (stop == nil || !errors.Is(err, stop)) {
 		return Sample{}, err
 	}
-	s := Sample{Elapsed: elapsed, Latency: NewLatency()}
-	for _, h := range latencies {
-		s.Latency.Merge(h)
+	s := Sample{Elapsed: elapsed, Latency: NewLatency(), Late: NewLatency()}
+	for w := range latencies {
+		s.Latency.Merge(latencies[w])
+		s.Late.Merge(late[w])
 	}
 	s.Requests = s.Latency.TotalCount()
 	if s.Requests == 0 {
 		return s, errors.New("nothing was measured: the run was too short")
 	}
 	return s, nil
-}
-
-// awaitDue sleeps until a request is due and returns the instant from which
-// its latency counts.
-func awaitDue(ctx context.Context, due time.Time) time.Time {
-	ahead := time.Until(due)
-	if ahead <= 0 {
-		return due
-	}
-	wait(ctx, ahead)
-	if woken := time.Now(); woken.Sub(due) < timerSlack {
-		return woken
-	}
-	return due
 }

@@ -1,4 +1,6 @@
-package delay
+// Package alarm wakes a goroutine at an instant, more exactly than the timers
+// of the runtime do.
+package alarm
 
 import (
 	"os"
@@ -7,25 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm wakes one goroutine at an instant. The timers of the runtime are late
+// Alarm wakes one goroutine at an instant. The timers of the runtime are late
 // by up to a millisecond when a process idles, which is ten times the delay of
 // a rack; a timer of the kernel, waited for as a file, is exact to some
 // microseconds.
-type alarm struct {
+type Alarm struct {
 	file   *os.File
 	buffer [8]byte
 }
 
-func newAlarm() (*alarm, error) {
+// New makes an alarm for one goroutine.
+func New() (*Alarm, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
-	return &alarm{file: os.NewFile(uintptr(fd), "timerfd")}, nil
+	return &Alarm{file: os.NewFile(uintptr(fd), "timerfd")}, nil
 }
 
-// until waits for an instant that may be past.
-func (a *alarm) until(due time.Time) error {
+// Until waits for an instant that may be past.
+func (a *Alarm) Until(due time.Time) error {
 	left := time.Until(due)
 	if left <= 0 {
 		return nil
@@ -46,4 +49,5 @@ func (a *alarm) until(due time.Time) error {
 	return err
 }
 
-func (a *alarm) close() { a.file.Close() }
+// Close ends it.
+func (a *Alarm) Close() error { return a.file.Close() }
