@@ -159,33 +159,40 @@ func (db *DB) flushReads(ctx context.Context) error {
 const (
 	noteRecency = `
 		WITH noted AS MATERIALIZED (
-			SELECT t.hash, t.frequency
+			SELECT u.h, t.frequency
 			FROM unnest($1::bigint[], $2::integer[]) AS u (h, n)
-			JOIN {table} AS t ON t.hash = u.h
-			WHERE t.accessed < ` + thisMinute + `
-			ORDER BY t.hash
-			FOR NO KEY UPDATE OF t SKIP LOCKED
+			CROSS JOIN LATERAL (
+				SELECT t.frequency
+				FROM {table} AS t
+				WHERE t.hash = u.h AND t.accessed < ` + thisMinute + `
+				FOR NO KEY UPDATE SKIP LOCKED) AS t
 		)`
 	noteFrequency = `
 		WITH counted AS MATERIALIZED (
 			SELECT u.h, u.n, greatest(0, t.frequency - greatest(0,
 			           ` + thisMinute + ` - greatest(t.accessed, t.version / 60000000))) AS f
 			FROM unnest($1::bigint[], $2::integer[]) AS u (h, n)
-			JOIN {table} AS t ON t.hash = u.h
+			CROSS JOIN LATERAL (
+				SELECT t.frequency, t.accessed, t.version FROM {table} AS t WHERE t.hash = u.h OFFSET 0) AS t
 		), noted AS MATERIALIZED (
-			SELECT t.hash, c.frequency
+			SELECT c.h, c.frequency
 			FROM (SELECT h, least(255, greatest(f, floor(
 			                 (4 + sqrt(16 + 20 * (greatest(0, 5 * f * f - 4 * f) + n))) / 10 + random())))::smallint AS frequency
 			      FROM counted) AS c
-			JOIN {table} AS t ON t.hash = c.h
-			WHERE t.accessed < ` + thisMinute + ` OR t.frequency < c.frequency
-			ORDER BY t.hash
-			FOR NO KEY UPDATE OF t SKIP LOCKED
+			CROSS JOIN LATERAL (
+				SELECT
+				FROM {table} AS t
+				WHERE t.hash = c.h AND (t.accessed < ` + thisMinute + ` OR t.frequency < c.frequency)
+				FOR NO KEY UPDATE SKIP LOCKED) AS t
 		)`
+	// The rows are there and locked: none is inserted. It goes by the unique
+	// index, where a join might read the whole table (see expire.sql).
 	writeNotes = `
-		UPDATE {table} AS t SET accessed = ` + thisMinute + `, frequency = noted.frequency
-		FROM noted
-		WHERE t.hash = noted.hash`
+		INSERT INTO {table} AS t (hash, key, value, version, expires_at, accessed, frequency)
+		SELECT n.h, '', '', 0, '-infinity', ` + thisMinute + `, n.frequency
+		FROM noted AS n
+		ON CONFLICT (hash) DO UPDATE
+		SET accessed = excluded.accessed, frequency = excluded.frequency`
 	thisMinute = `(ceil(extract(epoch FROM statement_timestamp()) / 60))::integer`
 )
 

@@ -26,7 +26,7 @@ BEGIN
     WITH doomed AS MATERIALIZED (
         SELECT s.id FROM howdah.session AS s WHERE s.id = ANY (others[1:surplus]) ORDER BY s.id FOR UPDATE
     )
-    DELETE FROM howdah.session AS s USING doomed AS d WHERE s.id = d.id;
+    DELETE FROM howdah.session AS s WHERE s.id = ANY (ARRAY(SELECT d.id FROM doomed AS d));
 END
 $$;
 

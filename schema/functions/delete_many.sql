@@ -15,7 +15,7 @@ BEGIN
             ORDER BY c.hash
             FOR UPDATE
         )
-        DELETE FROM howdah.%1$I AS c USING doomed AS d WHERE c.hash = d.hash
+        DELETE FROM howdah.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
         $sql$, 'cache_' || settings.name)
     USING howdah._key_hashes(keys), keys;
     GET DIAGNOSTICS deleted = ROW_COUNT;

@@ -31,7 +31,7 @@ BEGIN
             LIMIT $4
             FOR UPDATE
         )
-        DELETE FROM howdah.%1$I AS c USING doomed AS d WHERE c.hash = d.hash
+        DELETE FROM howdah.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
         $sql$, 'cache_' || settings.name, range)
     USING prefix, indexed, howdah._prefix_end(indexed), max_rows;
     GET DIAGNOSTICS deleted = ROW_COUNT;

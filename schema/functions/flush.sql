@@ -24,7 +24,7 @@ BEGIN
         WITH doomed AS MATERIALIZED (
             SELECT c.hash FROM %1$s AS c ORDER BY c.hash FOR UPDATE
         )
-        DELETE FROM %1$s AS c USING doomed AS d WHERE c.hash = d.hash
+        DELETE FROM %1$s AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
         $sql$, tbl);
     RETURN 'delete';
 END

@@ -12,8 +12,7 @@ AS $$
         FOR UPDATE
     ), ended AS (
         DELETE FROM howdah.session AS s
-        USING doomed AS d
-        WHERE s.id = d.id
+        WHERE s.id = ANY (ARRAY(SELECT d.id FROM doomed AS d))
         RETURNING s.idle_expires_at
     )
     SELECT count(*) FROM ended AS e WHERE e.idle_expires_at > statement_timestamp()

@@ -5,35 +5,42 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+    -- By lookups of ids, whatever the planner thinks of the table: once VACUUM
+    -- has seen it empty, to read all of it seems to cost as little.
     WITH used AS MATERIALIZED (
         SELECT i.id, statement_timestamp() - greatest(min(coalesce(i.age, interval '0')), interval '0') AS at
         FROM unnest(ids, ages) AS i (id, age)
         GROUP BY i.id
     ), held AS MATERIALIZED (
-        -- Locks first, by id: the order of every statement on many sessions. A
-        -- row that another transaction holds is not waited for.
-        SELECT s.id, u.at
+        -- A row that another transaction holds is not waited for.
+        SELECT s.*
         FROM used AS u
-        JOIN howdah.session AS s ON s.id = u.id
-        WHERE s.idle_expires_at > statement_timestamp()
-          AND howdah._session_due(s, u.at)
-        ORDER BY s.id
-        FOR NO KEY UPDATE OF s SKIP LOCKED
+        CROSS JOIN LATERAL (
+            SELECT s.id, s.secret_hash, s.absolute_expires_at,
+                   greatest(s.last_seen_at, u.at) AS last_seen_at,
+                   howdah._session_expiry(s, u.at) AS idle_expires_at
+            FROM howdah.session AS s
+            WHERE s.id = u.id
+              AND s.idle_expires_at > statement_timestamp()
+              AND howdah._session_due(s, u.at)
+            FOR NO KEY UPDATE SKIP LOCKED) AS s
     ), done AS (
-        UPDATE howdah.session AS s
-        SET last_seen_at    = greatest(s.last_seen_at, h.at),
-            idle_expires_at = howdah._session_expiry(s, h.at)
+        -- They are there and locked: none is inserted.
+        INSERT INTO howdah.session AS s (id, secret_hash, last_seen_at, idle_expires_at, absolute_expires_at)
+        SELECT h.id, h.secret_hash, h.last_seen_at, h.idle_expires_at, h.absolute_expires_at
         FROM held AS h
-        WHERE s.id = h.id
+        ON CONFLICT ON CONSTRAINT session_pkey DO UPDATE
+        SET last_seen_at    = excluded.last_seen_at,
+            idle_expires_at = excluded.idle_expires_at
         RETURNING s.id
     )
     SELECT (SELECT count(*) FROM done),
-           ARRAY(SELECT s.id
+           ARRAY(SELECT u.id
                  FROM used AS u
-                 JOIN howdah.session AS s ON s.id = u.id
-                 WHERE NOT EXISTS (SELECT FROM done AS d WHERE d.id = u.id)
-                   AND s.idle_expires_at > statement_timestamp()
-                   AND howdah._session_due(s, u.at))
+                 WHERE u.id NOT IN (SELECT d.id FROM done AS d)
+                   AND (SELECT s.idle_expires_at > statement_timestamp() AND howdah._session_due(s, u.at)
+                        FROM howdah.session AS s
+                        WHERE s.id = u.id))
     INTO touched, locked;
 END
 $$;
