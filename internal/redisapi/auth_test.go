@@ -49,7 +49,8 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// The time without the password counts from the beginning, and again from RESET.
+// The time without the password counts from the beginning, and again from
+// RESET of a client that had given it.
 func TestUnauthenticated(t *testing.T) {
 	s := serve(t, Options{Password: "secret"})
 	begun := time.Now()
@@ -62,6 +63,11 @@ func TestUnauthenticated(t *testing.T) {
 		}
 	}
 	owes(begun)
+	owed := c.Unauthenticated()
+	c.Feed([]byte("RESET\r\n"))
+	if got := c.Unauthenticated(); got < owed {
+		t.Errorf("after RESET without the password: %v, before it %v", got, owed)
+	}
 	c.Feed([]byte("AUTH secret\r\n"))
 	if got := c.Unauthenticated(); got != 0 {
 		t.Errorf("with the password: %v", got)

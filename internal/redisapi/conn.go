@@ -58,6 +58,7 @@ func newConn(e *Engine, info Info, wake func()) *Conn {
 		parser: resp.NewParser(e.limits),
 	}
 	c.ctx, c.cancel = context.WithCancel(e.ctx)
+	c.begun = c.since
 	c.session.reset(e)
 	c.parser.SetAuthenticated(c.authenticated)
 	return c

@@ -6,7 +6,7 @@ import "github.com/howdah/howdah/internal/resp"
 type session struct {
 	proto         resp.Proto
 	authenticated bool
-	begun         int64 // engine clock
+	begun         int64 // engine clock, when it last became unauthenticated
 	database      int
 	name          string
 	library       string // CLIENT SETINFO
@@ -27,10 +27,14 @@ type session struct {
 
 // reset is a new connection's session, or that after RESET.
 func (s *session) reset(e *Engine) {
+	begun := s.begun
+	if s.authenticated { // else RESET would put off the time for the password
+		begun = e.clock()
+	}
 	*s = session{
 		proto:         resp.RESP2,
 		authenticated: e.options.Password == "",
-		begun:         e.clock(),
+		begun:         begun,
 	}
 }
 
