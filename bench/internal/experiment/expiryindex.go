@@ -15,6 +15,7 @@ func expiryIndex() Experiment {
 		Title: "An index on expires_at, and what every extension pays for it",
 		Needs: []service.Program{service.Postgres},
 		Run:   runExpiryIndex,
+		Judge: expiryVerdict,
 	}
 }
 
@@ -27,8 +28,8 @@ func runExpiryIndex(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	variants := []struct{ name, index string }{
-		{"no index on expires_at", ""},
-		{"index on expires_at", `CREATE INDEX ON expiry (expires_at)`},
+		{noExpiryIndex, ""},
+		{withExpiryIndex, `CREATE INDEX ON expiry (expires_at)`},
 	}
 	err = b.turns(len(variants), func(i int) error {
 		err := d.run(ctx, `DROP TABLE IF EXISTS expiry`,
@@ -54,17 +55,24 @@ func runExpiryIndex(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Set("table", fmt.Sprintf("%d rows, logged, batches of 250", rows))
 	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Extensions/s", Group: expiryGroup, Metric: throughput},
 		result.Chart{Kind: result.Bars, Title: "% of the updates that are heap-only (HOT)", Group: expiryGroup, Metric: "HOT"})
-	v := func(i int, metric string) float64 { return r.Value(expiryGroup, expiryCase, variants[i].name, metric) }
-	ratio := func(metric string) []float64 {
-		return r.RatioOf(expiryGroup, expiryCase, metric, variants[1].name, variants[0].name)
+	return nil
+}
+
+const noExpiryIndex, withExpiryIndex = "no index on expires_at", "index on expires_at"
+
+func expiryVerdict(r *result.Result, _ []*result.Result) []result.Verdict {
+	v := func(i int, metric string) float64 {
+		return r.Value(expiryGroup, expiryCase, []string{noExpiryIndex, withExpiryIndex}[i], metric)
 	}
-	r.Verdicts = append(r.Verdicts, result.Verdict{
+	ratio := func(metric string) []float64 {
+		return r.RatioOf(expiryGroup, expiryCase, metric, withExpiryIndex, noExpiryIndex)
+	}
+	return []result.Verdict{{
 		Claim: "Put no index on expires_at", Source: "no figure",
 		Ours: fmt.Sprintf("with the index %.0f %% of the speed, HOT %.0f %% instead of %.0f %%, %.1f times the WAL",
 			100*v(1, throughput)/v(0, throughput), v(1, "HOT"), v(0, "HOT"), v(1, "WAL")/v(0, "WAL")),
 		Bar:      "with the index at most 0.9 times the share of HOT updates and at least 1.2 times the WAL",
 		Word:     result.All(result.AtMost(ratio("HOT"), 0.9), result.AtLeast(ratio("WAL"), 1.2)),
 		Sentence: "An index on what every extension changes forbids heap-only updates: each then writes to every index of the table.",
-	})
-	return nil
+	}}
 }

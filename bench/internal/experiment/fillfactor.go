@@ -15,6 +15,7 @@ func fillfactor() Experiment {
 		Title: "Room on each page for the next version of its rows",
 		Needs: []service.Program{service.Postgres},
 		Run:   runFillfactor,
+		Judge: fillfactorVerdict,
 	}
 }
 
@@ -50,19 +51,22 @@ func runFillfactor(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Set("table", fmt.Sprintf("%d rows, UNLOGGED, batches of 250 spread over all pages, autovacuum as in stock", rows))
 	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "% of the updates that are heap-only (HOT)", Group: fillfactorGroup, Metric: "HOT"},
 		result.Chart{Kind: result.Bars, Title: "Rows/s", Group: fillfactorGroup, Metric: throughput})
+	return nil
+}
+
+func fillfactorVerdict(r *result.Result, _ []*result.Result) []result.Verdict {
 	v := func(factor int, metric string) float64 {
 		return r.Value(fillfactorGroup, fillfactorCase, fmt.Sprintf("fillfactor %d", factor), metric)
 	}
 	ratio := func(metric string, of, to int) []float64 {
 		return r.RatioOf(fillfactorGroup, fillfactorCase, metric, fmt.Sprintf("fillfactor %d", of), fmt.Sprintf("fillfactor %d", to))
 	}
-	r.Verdicts = append(r.Verdicts, result.Verdict{
+	return []result.Verdict{{
 		Claim: "A fillfactor of 70 (50 at the extreme) makes updates heap-only", Source: "30 % more space",
 		Ours: fmt.Sprintf("HOT at 100/85/70/50: %.0f/%.0f/%.0f/%.0f %%; size afterwards %.0f/%.0f/%.0f/%.0f MB",
 			v(100, "HOT"), v(85, "HOT"), v(70, "HOT"), v(50, "HOT"), v(100, "size"), v(85, "size"), v(70, "size"), v(50, "size")),
 		Bar:      "at 70 HOT at least 1.2 times that at 100, and at least 1.1 times the speed of 85",
 		Word:     result.Agree(result.AtLeast(ratio("HOT", 70, 100), 1.2), result.AtLeast(ratio(throughput, 70, 85), 1.1)),
 		Sentence: "Pages that start full make room for themselves with the first updates; less of the page left free from the start is enough for a table that is rewritten again and again.",
-	})
-	return nil
+	}}
 }

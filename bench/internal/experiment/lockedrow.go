@@ -22,7 +22,8 @@ func lockedRow() Experiment {
 		Title: "One cached row is locked by an open transaction: what the others notice",
 		Needs: []service.Program{service.Postgres},
 		Quick: 20 * time.Second, Full: 60 * time.Second,
-		Run: runLockedRow,
+		Run:   runLockedRow,
+		Judge: lockedVerdict,
 	}
 }
 
@@ -80,15 +81,18 @@ func runLockedRow(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Notes = append(r.Notes, fmt.Sprintf("The caller of the locked key was refused %d times: %s.", x.refused, x.kind))
 	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "SETs of other keys: 99th percentile, ms", Group: lockedGroup, Metric: p99})
 	r.Compare(lockedGroup, lockedCase, p99, oneLocked, noLock, 0, true)
-	r.Verdicts = append(r.Verdicts, result.Verdict{
+	return nil
+}
+
+func lockedVerdict(r *result.Result, _ []*result.Result) []result.Verdict {
+	return []result.Verdict{{
 		Claim: "A row that an open transaction holds delays only those who write that row", Source: "Howdah's own promise",
 		Ours: fmt.Sprintf("99th percentile of the others %.2f ms with the lock, %.2f ms without",
 			r.Value(lockedGroup, lockedCase, oneLocked, p99), r.Value(lockedGroup, lockedCase, noLock, p99)),
 		Bar:      "99th percentile of the others at most 2 times that without the lock",
 		Word:     result.AtMost(r.RatioOf(lockedGroup, lockedCase, p99, oneLocked, noLock), 2),
 		Sentence: "The first statement that meets the lock waits for at most 20 ms and goes again without that row; no later one meets it.",
-	})
-	return nil
+	}}
 }
 
 // locked measures the others while a transaction holds the row and one caller

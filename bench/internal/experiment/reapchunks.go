@@ -104,7 +104,7 @@ func runReapChunks(ctx context.Context, b *Bench, r *result.Result) error {
 	b.later(func() error { pool.Close(); return nil })
 	all := reapers()
 	err = b.turns(len(all), func(i int) error {
-		readers := measure.Sample{Latency: measure.NewLatency()}
+		readers := measure.Sample{Latency: measure.NewLatency(), Late: measure.NewLatency()}
 		var sum reaped
 		for range reapPasses {
 			x, s, err := b.reap(ctx, d, pool, all[i], rows)
@@ -113,6 +113,7 @@ func runReapChunks(ctx context.Context, b *Bench, r *result.Result) error {
 			}
 			sum = reaped{sum.took + x.took/reapPasses, max(sum.longest, x.longest), max(sum.closing, x.closing)}
 			readers.Latency.Merge(s.Latency)
+			readers.Late.Merge(s.Late)
 		}
 		r.Add(reapDeletes, reapCase, all[i].name, "time", "s", sum.took.Seconds())
 		r.Add(reapDeletes, reapCase, all[i].name, reapLongest, ms, sum.longest.Seconds()*1000)
