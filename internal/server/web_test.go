@@ -76,10 +76,10 @@ func TestLongKeys(t *testing.T) {
 	for _, b := range []string{"k", "\xff"} {
 		longest := strings.Repeat(b, howdah.MaxKeyBytes)
 		for _, path := range []string{"/v1/caches/db0/entries/", "/v1/caches/db0/entries/?key=", "/get?key="} {
-			status, kind, body := s.ask("GET", path+url.QueryEscape(longest), "")
+			status, _, body := s.ask("GET", path+url.QueryEscape(longest), "")
 			require.Equal(t, 404, status, body)
 			require.Contains(t, body, `"key-not-found"`)
-			status, kind, body = s.ask("GET", path+url.QueryEscape(longest+b), "")
+			status, kind, body := s.ask("GET", path+url.QueryEscape(longest+b), "")
 			require.Equal(t, 400, status, body)
 			require.Equal(t, "application/problem+json", kind)
 			require.Contains(t, body, `"key-too-long"`)
