@@ -30,7 +30,8 @@ type Sample struct {
 	Elapsed  time.Duration
 	Latency  *hdrhistogram.Histogram // nanoseconds
 	// Late is how long after they were due the requests of an open loop began:
-	// because the harness woke late, or no worker was free. It is part of Latency.
+	// because the harness woke late, or no worker was free. Latency holds it, but for
+	// wakings that were less than 2 ms late.
 	Late *hdrhistogram.Histogram
 }
 
