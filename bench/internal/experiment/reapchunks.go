@@ -215,7 +215,7 @@ func reapVerdict(r *result.Result, _ []*result.Result) []result.Verdict {
 			r.Value(reapDeletes, reapCase, reapThousand, reapClosing), r.Value(reapDeletes, reapCase, reapFive, reapClosing)),
 		Bar:  "longest statement at most 0.5 times that of one DELETE; time at most 1.25 times that of block ranges; readers' p99 at most that beside one DELETE, and beside block ranges",
 		Word: result.Agree(words...),
-		Sentence: "Chunks make short statements, but each LIMIT scans again over what earlier ones deleted, and only a scan of the whole table finds that nothing is left." +
+		Sentence: "Chunks make short statements, and take longer in all than one DELETE or ranges of blocks: in part for their closing statement, which scans the whole table to find that nothing is left." +
 			" Block ranges do the work once; how long one takes, and how readers feel it, is set by the number of its blocks.",
 	}}
 }
