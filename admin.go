@@ -194,8 +194,8 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
 	rows, err := db.pool.Query(ctx, `
 		SELECT name, durability,
-		       least(coalesce(extract(epoch FROM CASE WHEN default_ttl < interval '1000 years' THEN default_ttl END) * 1000000::numeric, 0), $1::bigint)::bigint,
-		       least(coalesce(extract(epoch FROM CASE WHEN max_ttl < interval '1000 years' THEN max_ttl END) * 1000000::numeric, 0), $1::bigint)::bigint,
+		       least(`+microseconds("default_ttl")+`, $1::bigint)::bigint,
+		       least(`+microseconds("max_ttl")+`, $1::bigint)::bigint,
 		       coalesce(max_bytes, 0), coalesce(max_entries, 0), eviction, fillfactor, prefix_index, ttl_jitter
 		FROM howdah.cache
 		ORDER BY name`, math.MaxInt64/time.Microsecond.Nanoseconds())

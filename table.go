@@ -90,8 +90,8 @@ func loadTable(ctx context.Context, q querier, name string, old *table) (*table,
 	t := &table{name: name}
 	err := q.QueryRow(ctx, `
 		SELECT durability,
-		       coalesce(extract(epoch FROM CASE WHEN default_ttl < interval '1000 years' THEN default_ttl END) * 1000000::numeric, 0)::bigint,
-		       coalesce(extract(epoch FROM CASE WHEN max_ttl < interval '1000 years' THEN max_ttl END) * 1000000::numeric, 0)::bigint,
+		       `+microseconds("default_ttl")+`::bigint,
+		       `+microseconds("max_ttl")+`::bigint,
 		       ttl_jitter, full_since IS NOT NULL
 		FROM howdah.cache
 		WHERE name = $1::text`, name).Scan(&t.durability, &t.defaultTTL, &t.maxTTL, &t.jitter, &t.full)
@@ -114,6 +114,12 @@ func loadTable(ctx context.Context, q querier, name string, old *table) (*table,
 		t.statements[id] = statement{name: fmt.Sprintf("howdah_%s_%x", file, h.Sum64()), sql: sql}
 	}
 	return t, nil
+}
+
+// microseconds is an interval of howdah.cache in SQL: 0 if it is NULL, or so
+// long that it means none.
+func microseconds(column string) string {
+	return "coalesce(extract(epoch FROM CASE WHEN " + column + " < interval '1000 years' THEN " + column + " END) * 1000000::numeric, 0)"
 }
 
 // tableName is the quoted name of a cache's table.

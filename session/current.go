@@ -85,8 +85,8 @@ func (c *Current) Get(field string, value any) (bool, error) {
 }
 
 // Set sets a field to anything that json.Marshal takes and CheckJSON does not
-// refuse. It starts a session if there is none. It is saved before the response begins; if it has begun, at
-// the end of the request.
+// refuse. It starts a session if there is none. It is saved before the response
+// begins; if it has begun, at the end of the request.
 //
 // Errors: ErrNotJSON, ErrResponseBegun if a session would have to be started,
 // those of the database.

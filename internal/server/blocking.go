@@ -102,15 +102,7 @@ func (c *blockingConn) read() {
 		n, err := c.nc.Read(buf)
 		c.mu.Lock()
 		c.client.active = time.Now()
-		if c.client.in.len() == 0 {
-			c.client.receive(buf[:n])
-		} else {
-			// Offered at once, for the writer may be held up by a client that
-			// does not read: a backlog that the protocol has not seen would
-			// pass for the beginning of a large request, and grow for ever.
-			c.client.in.append(buf[:n])
-			c.client.feed()
-		}
+		c.client.receive(buf[:n]) // the writer, which feeds too, may be held up
 		if err != nil {
 			c.client.eof = true
 		}

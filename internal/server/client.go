@@ -36,9 +36,16 @@ type client struct {
 	stalled time.Time // since when out waits for the client
 }
 
-// receive takes input while there is no backlog: data is not kept, only what
-// the protocol leaves of it is copied.
+// receive takes input. Where there is no backlog data is not kept, only what
+// the protocol leaves of it is copied. A backlog is offered at once: one that
+// the protocol has not seen would pass for the beginning of a large request,
+// and grow for ever.
 func (c *client) receive(data []byte) {
+	if c.in.len() > 0 {
+		c.in.append(data)
+		c.feed()
+		return
+	}
 	if c.mayFeed() {
 		data = data[c.conn.Feed(data):]
 	}

@@ -158,7 +158,7 @@ func (s *server) serveHTTP() error {
 		Logger:        c.Logger,
 	})
 	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, resp: s.resp, version: c.Version, sessions: manager})
-	s.http = newHTTPServer(api, s.health, registry, c.Token, c.Logger)
+	s.http = newHTTPServer(api, s.health, registry, c.Logger)
 	s.work.Go(func() {
 		if err := s.http.Serve(s.httpListener); !errors.Is(err, http.ErrServerClosed) {
 			s.fail(fmt.Errorf("the HTTP listener failed: %w", err))

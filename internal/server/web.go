@@ -26,7 +26,7 @@ const (
 // names are in the metrics, so they are guarded like the caches. The probes are
 // for everybody: a load balancer asks by an address of its own choice, and
 // learns nothing worth guarding.
-func newHTTPServer(api httpapi.Handler, h *health, registry *prometheus.Registry, _ string, log *slog.Logger) *http.Server {
+func newHTTPServer(api httpapi.Handler, h *health, registry *prometheus.Registry, log *slog.Logger) *http.Server {
 	metrics := api.Guard(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	// Not a ServeMux, which would clean the paths, and with them the keys,
 	// before api sees them.

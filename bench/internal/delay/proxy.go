@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/howdah/howdah/bench/internal/alarm"
 )
 
 // Proxy passes bytes on, each after a delay. It holds back nothing else: what
@@ -146,15 +144,15 @@ func (p *Proxy) pass(to, from net.Conn) {
 // deliver writes chunks when they are due. When the receiver is gone it stops
 // the sender, and lets what is left go by.
 func (p *Proxy) deliver(to, from net.Conn, queue <-chan chunk) {
-	clock, err := alarm.New()
+	alarm, err := newAlarm()
 	if err == nil {
-		defer clock.Close()
+		defer alarm.close()
 	}
 	for c := range queue {
 		if err != nil {
 			continue
 		}
-		if err = clock.Until(c.due); err == nil {
+		if err = alarm.until(c.due); err == nil {
 			_, err = to.Write(c.bytes)
 		}
 		if err != nil {

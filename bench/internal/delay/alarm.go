@@ -1,6 +1,4 @@
-// Package alarm wakes a goroutine at an instant, more exactly than the timers
-// of the runtime do.
-package alarm
+package delay
 
 import (
 	"os"
@@ -9,26 +7,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Alarm wakes one goroutine at an instant. The timers of the runtime are late
+// alarm wakes one goroutine at an instant. The timers of the runtime are late
 // by up to a millisecond when a process idles, which is ten times the delay of
 // a rack; a timer of the kernel, waited for as a file, is exact to some
 // microseconds.
-type Alarm struct {
+type alarm struct {
 	file   *os.File
 	buffer [8]byte
 }
 
-// New makes an alarm for one goroutine.
-func New() (*Alarm, error) {
+func newAlarm() (*alarm, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
-	return &Alarm{file: os.NewFile(uintptr(fd), "timerfd")}, nil
+	return &alarm{file: os.NewFile(uintptr(fd), "timerfd")}, nil
 }
 
-// Until waits for an instant that may be past.
-func (a *Alarm) Until(due time.Time) error {
+// until waits for an instant that may be past.
+func (a *alarm) until(due time.Time) error {
 	left := time.Until(due)
 	if left <= 0 {
 		return nil
@@ -49,5 +46,4 @@ func (a *Alarm) Until(due time.Time) error {
 	return err
 }
 
-// Close ends it.
-func (a *Alarm) Close() error { return a.file.Close() }
+func (a *alarm) close() { a.file.Close() }
