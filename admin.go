@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/howdah/howdah/schema"
 )
 
 // CacheConfig are the settings of a cache, as howdah.create_cache takes them.
@@ -48,18 +50,7 @@ func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 	if err := checkName(config.Name); err != nil {
 		return err
 	}
-	_, err := db.pool.Exec(ctx, `
-		SELECT howdah.create_cache(
-			name         => $1::text,
-			durability   => coalesce(nullif($2::text, ''), 'unlogged'),
-			default_ttl  => $3::interval,
-			max_ttl      => $4::interval,
-			max_bytes    => nullif($5::bigint, 0),
-			max_entries  => nullif($6::bigint, 0),
-			eviction     => coalesce(nullif($7::text, ''), 'allkeys-lru'),
-			prefix_index => $8::boolean,
-			ttl_jitter   => $9::integer,
-			fillfactor   => coalesce(nullif($10::integer, 0), 85))`,
+	_, err := db.pool.Exec(ctx, schema.Query("create_cache"),
 		config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL), config.MaxBytes, config.MaxEntries,
 		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor))
 	return schemaFailure(err)
@@ -130,20 +121,7 @@ func (db *DB) alterCache(ctx context.Context, config CacheConfig, only []string,
 			return fmt.Errorf("%w: there is no setting %q", ErrInvalidSetting, name)
 		}
 	}
-	_, err := db.pool.Exec(ctx, `
-		SELECT howdah.alter_cache(
-			name         => $1::text,
-			durability   => $2::text,
-			default_ttl  => $3::interval,
-			max_ttl      => $4::interval,
-			max_bytes    => $5::bigint,
-			max_entries  => $6::bigint,
-			eviction     => $7::text,
-			prefix_index => $8::boolean,
-			ttl_jitter   => $9::integer,
-			fillfactor   => $10::integer,
-			reset        => $11::text[],
-			empty        => $12::boolean)`, append(args, reset, empty)...)
+	_, err := db.pool.Exec(ctx, schema.Query("alter_cache"), append(args, reset, empty)...)
 	if err == nil {
 		db.mu.RLock()
 		e := db.engines[config.Name]
@@ -184,7 +162,7 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	_, err := db.pool.Exec(ctx, `SELECT howdah.drop_cache($1::text)`, name)
+	_, err := db.pool.Exec(ctx, schema.Query("drop_cache"), name)
 	return schemaFailure(err)
 }
 
@@ -192,13 +170,7 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 // and is longer than a time.Duration can say is given as 292 years, and one of
 // 1000 years or more as none, which it is.
 func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
-	rows, err := db.pool.Query(ctx, `
-		SELECT name, durability,
-		       least(`+microseconds("default_ttl")+`, $1::bigint)::bigint,
-		       least(`+microseconds("max_ttl")+`, $1::bigint)::bigint,
-		       coalesce(max_bytes, 0), coalesce(max_entries, 0), eviction, fillfactor, prefix_index, ttl_jitter
-		FROM howdah.cache
-		ORDER BY name`, math.MaxInt64/time.Microsecond.Nanoseconds())
+	rows, err := db.pool.Query(ctx, schema.Query("caches"), math.MaxInt64/time.Microsecond.Nanoseconds())
 	if err != nil {
 		return nil, failure(err, false, false)
 	}

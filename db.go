@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/howdah/howdah/migrate"
+	"github.com/howdah/howdah/schema"
 )
 
 // DB is a database that holds the Howdah schema. It is safe for concurrent use.
@@ -86,7 +87,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options) (*DB, error) {
 	if err := db.Ping(ctx); err != nil {
 		return nil, err
 	}
-	if err := pool.QueryRow(ctx, `SELECT seed FROM howdah.meta`).Scan(&db.seed); err != nil {
+	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&db.seed); err != nil {
 		return nil, failure(err, false, false)
 	}
 	return db, nil

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/schema"
 )
 
 // Rename gives an entry another key, with its TTL, replacing what was there;
@@ -80,17 +82,7 @@ func (c *Cache) transferIn(ctx context.Context, tx pgx.Tx, source *engine, from 
 	if source == goal && from == to {
 		return nil
 	}
-	tag, err := tx.Exec(ctx, `
-		INSERT INTO `+tableName(goal.name)+` AS t (hash, key, value, version, expires_at)
-		SELECT $3::bigint, $4::bytea, s.value, (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint, s.expires_at
-		FROM `+tableName(source.name)+` AS s
-		WHERE s.hash = $1::bigint AND s.key = $2::bytea
-		ON CONFLICT (hash) DO UPDATE
-		SET key        = excluded.key,
-		    value      = excluded.value,
-		    version    = greatest(t.version + 1, excluded.version),
-		    expires_at = excluded.expires_at
-		WHERE NOT $5::boolean OR t.key = excluded.key OR t.expires_at <= statement_timestamp()`,
+	tag, err := tx.Exec(ctx, schema.Statement("transfer", schema.Table{Name: schema.TableName(goal.name), Source: schema.TableName(source.name)}),
 		fromHash, []byte(from), toHash, []byte(to), goal.table.Load().sync())
 	if err != nil {
 		return txFailure(err)
@@ -99,7 +91,7 @@ func (c *Cache) transferIn(ctx context.Context, tx pgx.Tx, source *engine, from 
 		return ErrCollision
 	}
 	if remove {
-		_, err = tx.Exec(ctx, `DELETE FROM `+tableName(source.name)+` WHERE hash = $1::bigint AND key = $2::bytea`, fromHash, []byte(from))
+		_, err = tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: schema.TableName(source.name)}), fromHash, []byte(from))
 	}
 	return txFailure(err)
 }

@@ -88,13 +88,7 @@ type querier interface {
 // where they are still the same.
 func loadTable(ctx context.Context, q querier, name string, old *table) (*table, error) {
 	t := &table{name: name}
-	err := q.QueryRow(ctx, `
-		SELECT durability,
-		       `+microseconds("default_ttl")+`::bigint,
-		       `+microseconds("max_ttl")+`::bigint,
-		       ttl_jitter, full_since IS NOT NULL
-		FROM howdah.cache
-		WHERE name = $1::text`, name).Scan(&t.durability, &t.defaultTTL, &t.maxTTL, &t.jitter, &t.full)
+	err := q.QueryRow(ctx, schema.Query("settings"), name).Scan(&t.durability, &t.defaultTTL, &t.maxTTL, &t.jitter, &t.full)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", ErrCacheNotFound, name, name)
 	}
@@ -106,7 +100,7 @@ func loadTable(ctx context.Context, q querier, name string, old *table) (*table,
 		t.statements = old.statements
 		return t, nil
 	}
-	shape := schema.Table{Name: tableName(name), MaxTTL: t.maxTTL, Jitter: t.jitter, RefuseCollision: t.sync()}
+	shape := schema.Table{Name: schema.TableName(name), MaxTTL: t.maxTTL, Jitter: t.jitter, RefuseCollision: t.sync()}
 	for id, file := range statementFiles {
 		sql := schema.Statement(file, shape)
 		h := fnv.New64a()
@@ -114,17 +108,6 @@ func loadTable(ctx context.Context, q querier, name string, old *table) (*table,
 		t.statements[id] = statement{name: fmt.Sprintf("howdah_%s_%x", file, h.Sum64()), sql: sql}
 	}
 	return t, nil
-}
-
-// microseconds is an interval of howdah.cache in SQL: 0 if it is NULL, or so
-// long that it means none.
-func microseconds(column string) string {
-	return "coalesce(extract(epoch FROM CASE WHEN " + column + " < interval '1000 years' THEN " + column + " END) * 1000000::numeric, 0)"
-}
-
-// tableName is the quoted name of a cache's table.
-func tableName(cache string) string {
-	return pgx.Identifier{"howdah", "cache_" + cache}.Sanitize()
 }
 
 // expiry is an Expiry as the statements take it: microseconds from now, or

@@ -253,7 +253,7 @@ func checkWatchedIn(ctx context.Context, tx pgx.Tx, cache string, watch []watche
 		}
 	}
 	if len(absent) > 0 {
-		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: tableName(cache)}), absent, absentKeys); err != nil {
+		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: schema.TableName(cache)}), absent, absentKeys); err != nil {
 			return err
 		}
 	}
@@ -272,7 +272,7 @@ func checkWatchedIn(ctx context.Context, tx pgx.Tx, cache string, watch []watche
 // lockEntries locks the rows of these hashes, in their order, until the
 // transaction ends, and returns the versions of the live entries, by key.
 func lockEntries(ctx context.Context, tx pgx.Tx, cache string, hashes []int64) (map[string]int64, error) {
-	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: tableName(cache)}), hashes)
+	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: schema.TableName(cache)}), hashes)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/schema"
 )
 
 const (
@@ -85,12 +87,7 @@ func (db *DB) Maintain(ctx context.Context, opts MaintainOptions) ([]Upkeep, err
 	lag := cmp.Or(opts.MaxReplicationLag, db.opts.MaxReplicationLag)
 	var rounds []Upkeep
 	err := db.unsynced(ctx, func(tx pgx.Tx) error {
-		// What is left out is NULL here, and the default of howdah.maintain.
-		rows, err := tx.Query(ctx, `
-			SELECT name, expired, evicted, bytes, blocks, milliseconds, coalesce(entries, 0), coalesce(size, 0), more, held_back
-			FROM howdah.maintain(nullif($1::text, ''), coalesce(nullif($2::integer, 0), 20000),
-			                     coalesce(nullif($3::integer, 0), 8192), coalesce($4::interval, '50 milliseconds'),
-			                     CASE WHEN $5::bigint > 0 THEN $5::bigint END)`,
+		rows, err := tx.Query(ctx, schema.Query("maintain"),
 			opts.Cache, opts.MaxRows, opts.MaxBlocks, interval(opts.MaxTime), lag)
 		if err != nil {
 			return err
@@ -110,8 +107,7 @@ func (db *DB) Maintain(ctx context.Context, opts MaintainOptions) ([]Upkeep, err
 // upkeep does is not lost with it, only done again.
 func (db *DB) unsynced(ctx context.Context, fn func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `
-			SELECT set_config('synchronous_commit', 'off', true), set_config('search_path', 'pg_catalog, pg_temp', true)`); err != nil {
+		if _, err := tx.Exec(ctx, schema.Query("unsynced")); err != nil {
 			return err
 		}
 		return fn(tx)
@@ -247,24 +243,16 @@ func (u *upkeep) watch(ctx context.Context) error {
 	used := make(map[string]Upkeep)
 	err := u.db.unsynced(ctx, func(tx pgx.Tx) error {
 		// The statement's snapshot still shows the epoch as it was.
-		err := tx.QueryRow(ctx, `SELECT (SELECT epoch FROM howdah.epoch), howdah._detect_reset()`).Scan(&before, &epoch)
+		err := tx.QueryRow(ctx, schema.Query("epoch")).Scan(&before, &epoch)
 		if err != nil {
 			return err
 		}
-		tag, err := tx.Exec(ctx, `
-			UPDATE howdah.leader SET holder = $1::text, until = statement_timestamp() + $2::interval
-			WHERE singleton = (SELECT singleton FROM howdah.leader
-			                   WHERE holder = $1::text OR until < statement_timestamp()
-			                   FOR UPDATE SKIP LOCKED)`, u.holder, lease)
+		tag, err := tx.Exec(ctx, schema.Query("lead"), u.holder, lease)
 		if err != nil {
 			return err
 		}
 		u.leads = tag.RowsAffected() == 1
-		rows, err := tx.Query(ctx, `
-			SELECT c.name, c.eviction, coalesce(c.max_entries, 0), coalesce(c.max_bytes, 0), c.full_since IS NOT NULL,
-			       coalesce(u.entries, 0), coalesce(u.bytes, 0)
-			FROM howdah.cache AS c
-			LEFT JOIN howdah.upkeep AS u ON u.cache = c.name`)
+		rows, err := tx.Query(ctx, schema.Query("budgets"))
 		if err != nil {
 			return err
 		}
@@ -353,11 +341,7 @@ func (u *upkeep) round(ctx context.Context) ([]Upkeep, error) {
 func (u *upkeep) peek(ctx context.Context, written map[string]int64) error {
 	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
 	defer cancel()
-	rows, err := u.db.pool.Query(ctx, `
-		SELECT cache, entries, coalesce(bytes, 0), evicted, last_round
-		FROM howdah.upkeep
-		WHERE entries IS NOT NULL AND last_round > $1::timestamptz
-		ORDER BY last_round`, u.peeked)
+	rows, err := u.db.pool.Query(ctx, schema.Query("rounds"), u.peeked)
 	if err != nil {
 		return failure(err, false, false)
 	}
@@ -455,7 +439,7 @@ func (u *upkeep) end(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_, err := u.db.pool.Exec(ctx, `UPDATE howdah.leader SET until = '-infinity' WHERE holder = $1::text`, u.holder)
+	_, err := u.db.pool.Exec(ctx, schema.Query("resign"), u.holder)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		u.db.opts.log().Debug("howdah: the leader could not hand over", "error", oneLine{err})
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/schema"
 )
 
 const (
@@ -80,15 +82,7 @@ func (u *upkeep) clean(ctx context.Context) error {
 func (u *upkeep) due(ctx context.Context) (*waste, error) {
 	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
 	defer cancel()
-	rows, err := u.db.pool.Query(ctx, `
-		SELECT c.name, s.n_dead_tup, coalesce(s.last_vacuum, '1970-01-01'), pg_has_role(t.relowner, 'USAGE')
-		FROM howdah.cache AS c
-		JOIN pg_class AS t ON t.relname = 'cache_' || c.name AND t.relnamespace = 'howdah'::regnamespace
-		JOIN pg_stat_all_tables AS s ON s.relid = t.oid
-		WHERE s.n_dead_tup > 10000 + 0.2 * s.n_live_tup
-		  AND coalesce(greatest(s.last_vacuum, s.last_autovacuum), '-infinity') < statement_timestamp() - $1::interval
-		  AND NOT EXISTS (SELECT FROM pg_stat_progress_vacuum AS p WHERE p.relid = t.oid)
-		ORDER BY s.n_dead_tup DESC`, minPause)
+	rows, err := u.db.pool.Query(ctx, schema.Query("waste"), minPause)
 	if err != nil {
 		return nil, failure(err, false, false)
 	}
@@ -128,8 +122,7 @@ func (db *DB) vacuum(ctx context.Context, t *waste) (left int64, err error) {
 		"SET search_path = pg_catalog, pg_temp",
 		"SET vacuum_cost_delay = '1ms'",
 		"SET vacuum_cost_limit = 1000",
-		// TRUNCATE would need a lock that stops everybody.
-		"VACUUM (SKIP_LOCKED, TRUNCATE FALSE) " + tableName(t.Cache),
+		schema.Statement("vacuum", schema.Table{Name: schema.TableName(t.Cache)}),
 	} {
 		if _, err := own.Exec(ctx, sql); err != nil {
 			return 0, err
@@ -138,10 +131,7 @@ func (db *DB) vacuum(ctx context.Context, t *waste) (left int64, err error) {
 	// On PostgreSQL 14 the statistics arrive a little later.
 	for range 20 {
 		var told bool
-		err := own.QueryRow(ctx, `
-			SELECT s.n_dead_tup, coalesce(s.last_vacuum > $2, false)
-			FROM pg_stat_all_tables AS s
-			WHERE s.relid = $1::text::regclass`, tableName(t.Cache), t.LastVacuum).Scan(&left, &told)
+		err := own.QueryRow(ctx, schema.Query("dead_rows"), schema.TableName(t.Cache), t.LastVacuum).Scan(&left, &told)
 		if err != nil || told {
 			return left, err
 		}
