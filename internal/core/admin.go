@@ -12,6 +12,7 @@ import (
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/schema"
 )
 
 // CacheConfig are the settings of a cache, as howdah.create_cache takes them.
@@ -35,18 +36,7 @@ func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 	if err := statement.CheckName(config.Name); err != nil {
 		return err
 	}
-	_, err := db.engines.Pool.Exec(ctx, `
-		SELECT howdah.create_cache(
-			name         => $1::text,
-			durability   => coalesce(nullif($2::text, ''), 'unlogged'),
-			default_ttl  => $3::interval,
-			max_ttl      => $4::interval,
-			max_bytes    => nullif($5::bigint, 0),
-			max_entries  => nullif($6::bigint, 0),
-			eviction     => coalesce(nullif($7::text, ''), 'allkeys-lru'),
-			prefix_index => $8::boolean,
-			ttl_jitter   => $9::integer,
-			fillfactor   => coalesce(nullif($10::integer, 0), 85))`,
+	_, err := db.engines.Pool.Exec(ctx, schema.Query("create_cache"),
 		config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL), config.MaxBytes, config.MaxEntries,
 		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor))
 	return fault.FromFunction(err)
@@ -60,7 +50,7 @@ func (db *DB) EnsureCache(ctx context.Context, config CacheConfig) error {
 	}
 	// Asked first: a role that may not make caches may use those that exist.
 	var exists bool
-	err := db.engines.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM howdah.cache WHERE name = $1::text)`, config.Name).Scan(&exists)
+	err := db.engines.Pool.QueryRow(ctx, schema.Query("cache_exists"), config.Name).Scan(&exists)
 	if err != nil || exists {
 		return fault.From(err, false, false)
 	}
@@ -111,20 +101,7 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 			return fmt.Errorf("%w: there is no setting %q", fault.ErrInvalidSetting, name)
 		}
 	}
-	_, err := db.engines.Pool.Exec(ctx, `
-		SELECT howdah.alter_cache(
-			name         => $1::text,
-			durability   => $2::text,
-			default_ttl  => $3::interval,
-			max_ttl      => $4::interval,
-			max_bytes    => $5::bigint,
-			max_entries  => $6::bigint,
-			eviction     => $7::text,
-			prefix_index => $8::boolean,
-			ttl_jitter   => $9::integer,
-			fillfactor   => $10::integer,
-			reset        => $11::text[],
-			empty        => $12::boolean)`, append(args, reset, opts.Empty)...)
+	_, err := db.engines.Pool.Exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
 	if err == nil {
 		if e := db.engines.Known(config.Name); e != nil {
 			e.Forget()
@@ -162,7 +139,7 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 	if err := statement.CheckName(name); err != nil {
 		return err
 	}
-	_, err := db.engines.Pool.Exec(ctx, `SELECT howdah.drop_cache($1::text)`, name)
+	_, err := db.engines.Pool.Exec(ctx, schema.Query("drop_cache"), name)
 	return fault.FromFunction(err)
 }
 
@@ -170,13 +147,7 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 // and is longer than a time.Duration can say is given as 292 years, and one of
 // 1000 years or more as none, which it is.
 func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
-	rows, err := db.engines.Pool.Query(ctx, `
-		SELECT name, durability,
-		       least(`+statement.Microseconds("default_ttl")+`, $1::bigint)::bigint,
-		       least(`+statement.Microseconds("max_ttl")+`, $1::bigint)::bigint,
-		       coalesce(max_bytes, 0), coalesce(max_entries, 0), eviction, fillfactor, prefix_index, ttl_jitter
-		FROM howdah.cache
-		ORDER BY name`, math.MaxInt64/time.Microsecond.Nanoseconds())
+	rows, err := db.engines.Pool.Query(ctx, schema.Query("caches"), math.MaxInt64/time.Microsecond.Nanoseconds())
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}

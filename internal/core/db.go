@@ -16,6 +16,7 @@ import (
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/upkeep"
 	"github.com/howdah/howdah/migrate"
+	"github.com/howdah/howdah/schema"
 )
 
 // DB is a database that holds the Howdah schema.
@@ -61,7 +62,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		return nil, err
 	}
 	var seed []byte
-	if err := pool.QueryRow(ctx, `SELECT seed FROM howdah.meta`).Scan(&seed); err != nil {
+	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&seed); err != nil {
 		return nil, fault.From(err, false, false)
 	}
 	called := make(chan struct{}, 1)

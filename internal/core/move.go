@@ -8,8 +8,8 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
+	"github.com/howdah/howdah/schema"
 )
 
 // Rename gives an entry another key. See howdah.Cache.Rename.
@@ -78,17 +78,7 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 	if source == goal && from == to {
 		return nil
 	}
-	tag, err := tx.Exec(ctx, `
-		INSERT INTO `+statement.TableName(goal.Name())+` AS t (hash, key, value, version, expires_at)
-		SELECT $3::bigint, $4::bytea, s.value, (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint, s.expires_at
-		FROM `+statement.TableName(source.Name())+` AS s
-		WHERE s.hash = $1::bigint AND s.key = $2::bytea
-		ON CONFLICT (hash) DO UPDATE
-		SET key        = excluded.key,
-		    value      = excluded.value,
-		    version    = greatest(t.version + 1, excluded.version),
-		    expires_at = excluded.expires_at
-		WHERE NOT $5::boolean OR t.key = excluded.key OR t.expires_at <= statement_timestamp()`,
+	tag, err := tx.Exec(ctx, schema.Statement("transfer", schema.Table{Name: goal.Table().Name(), Source: source.Table().Name()}),
 		fromHash, []byte(from), toHash, []byte(to), goal.Table().Sync())
 	if err != nil {
 		return txFailure(err)
@@ -97,7 +87,7 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 		return fault.ErrCollision
 	}
 	if remove {
-		_, err = tx.Exec(ctx, `DELETE FROM `+statement.TableName(source.Name())+` WHERE hash = $1::bigint AND key = $2::bytea`, fromHash, []byte(from))
+		_, err = tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: source.Table().Name()}), fromHash, []byte(from))
 	}
 	return txFailure(err)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/howdah/howdah/internal/pgwire"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
+	"github.com/howdah/howdah/schema"
 )
 
 // wholeCacheTimeout bounds a call that reads or changes all of a cache, where
@@ -60,18 +60,7 @@ func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page
 	}
 	count = min(count, 10_000)
 	// The page ends with its last slot, so that no entry of it is skipped.
-	rows, err := c.query(ctx, fmt.Sprintf(`
-		WITH page AS (
-			SELECT max(hash) | %[2]d AS last, count(*) AS n
-			FROM (SELECT hash FROM %[1]s WHERE hash >= $1::bigint ORDER BY hash LIMIT $2::integer) AS p
-		)
-		SELECT page.last, page.n, t.key, octet_length(t.value), t.version, t.expires_at, statement_timestamp()
-		FROM page
-		LEFT JOIN %[1]s AS t
-		  ON t.hash BETWEEN $1 AND page.last
-		 AND t.expires_at > statement_timestamp()
-		 AND substring(t.key FROM 1 FOR octet_length($3::bytea)) = $3
-		ORDER BY t.hash`, statement.TableName(e.Name()), 1<<slotBits-1),
+	rows, err := c.query(ctx, schema.Statement("scan_page", schema.Table{Name: e.Table().Name()}),
 		int64(cursor<<slotBits), count, notNil(opts.Prefix))
 	if err != nil {
 		return nil, 0, fault.From(err, false, false)
@@ -143,7 +132,7 @@ func (c *Cache) All(ctx context.Context, prefix []byte) iter.Seq2[verb.Entry, er
 func (c *Cache) Keys(ctx context.Context, prefix []byte) ([][]byte, error) {
 	var keys [][]byte
 	err := c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-		rows, err := tx.Query(ctx, `SELECT key FROM `+table+` WHERE expires_at > statement_timestamp() AND `+prefixed, prefixArgs(prefix)...)
+		rows, err := tx.Query(ctx, schema.Statement("keys", schema.Table{Name: table}), prefixArgs(prefix)...)
 		if err != nil {
 			return err
 		}
@@ -153,11 +142,6 @@ func (c *Cache) Keys(ctx context.Context, prefix []byte) ([][]byte, error) {
 	return keys, err
 }
 
-// prefixed selects keys by prefix; the comparisons let a prefix index serve.
-const prefixed = `($2::bytea IS NULL OR substring(key FROM 1 FOR 1024) < $2)
-	AND substring(key FROM 1 FOR 1024) >= substring($1::bytea FROM 1 FOR 1024)
-	AND substring(key FROM 1 FOR octet_length($1)) = $1`
-
 func prefixArgs(prefix []byte) []any {
 	return []any{notNil(prefix), after(prefix[:min(len(prefix), indexedBytes)])}
 }
@@ -166,7 +150,7 @@ func prefixArgs(prefix []byte) []any {
 // table. Caches gives a cheap estimate.
 func (c *Cache) Count(ctx context.Context) (n int64, err error) {
 	err = c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-		return tx.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE expires_at > statement_timestamp()`).Scan(&n)
+		return tx.QueryRow(ctx, schema.Statement("count", schema.Table{Name: table})).Scan(&n)
 	})
 	return n, err
 }
@@ -182,11 +166,7 @@ type TTLCount struct {
 func (c *Cache) CountTTLs(ctx context.Context) (n TTLCount, err error) {
 	var mean float64
 	err = c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-		return tx.QueryRow(ctx, `
-			SELECT count(*), count(*) FILTER (WHERE expires_at < 'infinity'),
-			       coalesce(avg(date_part('epoch', expires_at - statement_timestamp())) FILTER (WHERE expires_at < 'infinity'), 0)
-			FROM `+table+`
-			WHERE expires_at > statement_timestamp()`).Scan(&n.Entries, &n.WithTTL, &mean)
+		return tx.QueryRow(ctx, schema.Statement("count_ttls", schema.Table{Name: table})).Scan(&n.Entries, &n.WithTTL, &mean)
 	})
 	n.MeanTTL = time.Duration(min(mean*float64(time.Second), math.MaxInt64/2)) // a date far away does not fit
 	return n, err
@@ -200,11 +180,7 @@ func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	rows, err := c.query(ctx, fmt.Sprintf(`
-		(SELECT key FROM %[1]s WHERE hash >= $1::bigint AND expires_at > statement_timestamp() ORDER BY hash LIMIT 1)
-		UNION ALL
-		(SELECT key FROM %[1]s WHERE hash < $1 AND expires_at > statement_timestamp() ORDER BY hash LIMIT 1)
-		LIMIT 1`, statement.TableName(e.Name())), rand.Int64())
+	rows, err := c.query(ctx, schema.Statement("random_key", schema.Table{Name: e.Table().Name()}), rand.Int64())
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}
@@ -230,15 +206,15 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, e
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	var indexed bool
-	err = c.querier().QueryRow(ctx, `SELECT prefix_index FROM howdah.cache WHERE name = $1::text`, e.Name()).Scan(&indexed)
+	err = c.querier().QueryRow(ctx, schema.Query("prefix_index"), e.Name()).Scan(&indexed)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return 0, fault.From(err, false, false)
 	}
-	walk, start, end := walkHashes, any(int64(0)), any(int64(math.MaxInt64))
+	page, start, end := "delete_page_by_hash", any(int64(0)), any(int64(math.MaxInt64))
 	if indexed {
-		walk, start, end = walkKeys, notNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
+		page, start, end = "delete_page_by_key", notNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
 	}
-	for sql := walk.deletePage(statement.TableName(e.Name())); start != nil; {
+	for sql := schema.Statement(page, schema.Table{Name: e.Table().Name()}); start != nil; {
 		var next any
 		var deleted int64
 		rows, err := c.query(ctx, sql, start, end, notNil(prefix))
@@ -269,50 +245,6 @@ func afterIndexed(prefix []byte) []byte {
 	return bytes.Repeat([]byte{0xff}, indexedBytes)
 }
 
-// walk is an order in which to go through a table: an index of it.
-type walk struct {
-	place string // what is indexed, of a row t
-	kind  string // its type
-	next  string // the place after "last"
-}
-
-var (
-	walkHashes = walk{"t.hash", "bigint", "last + 1"}
-	walkKeys   = walk{"substring(t.key FROM 1 FOR 1024)", "bytea", `last || '\x00'::bytea`}
-)
-
-// deletePage is a statement that deletes what has a prefix, $3, from the next
-// 5,000 places from $1 to $2, and answers where to go on, NULL at the end. A
-// page ends with all rows of its last place, so that none of them is skipped.
-// It joins nothing and finds before it sorts: a plan that was made while the
-// cache was empty must not go through all of it for each row.
-func (w walk) deletePage(table string) string {
-	return fmt.Sprintf(`
-		WITH page AS MATERIALIZED (
-			SELECT (
-				SELECT %[2]s FROM %[1]s AS t
-				WHERE %[2]s BETWEEN $1::%[3]s AND $2::%[3]s
-				ORDER BY %[2]s OFFSET 4999 LIMIT 1
-			) AS last
-		), found AS MATERIALIZED (
-			SELECT t.hash FROM %[1]s AS t
-			WHERE %[2]s BETWEEN $1 AND (SELECT coalesce(last, $2) FROM page)
-			  AND substring(t.key FROM 1 FOR octet_length($3::bytea)) = $3
-		), locked AS MATERIALIZED (
-			SELECT t.hash FROM %[1]s AS t
-			WHERE t.hash = ANY (ARRAY(SELECT hash FROM found))
-			  AND substring(t.key FROM 1 FOR octet_length($3)) = $3
-			ORDER BY t.hash
-			FOR UPDATE
-		), gone AS (
-			DELETE FROM %[1]s AS t
-			WHERE t.hash = ANY (ARRAY(SELECT hash FROM locked))
-			RETURNING t.expires_at > statement_timestamp() AS live
-		)
-		SELECT (SELECT %[4]s FROM page WHERE last < $2), count(*) FILTER (WHERE live) FROM gone`,
-		table, w.place, w.kind, w.next)
-}
-
 // Flush empties the cache: at once by TRUNCATE if no other transaction is
 // using it, else by deleting every entry. If one holds an entry, that is done
 // in pieces, as DeletePrefix does, until ctx ends (without a deadline, for 30 s).
@@ -323,7 +255,7 @@ func (c *Cache) Flush(ctx context.Context) error {
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	var how string
-	err := c.querier().QueryRow(ctx, `SELECT howdah.flush($1::text)::text`, c.name).Scan(&how)
+	err := c.querier().QueryRow(ctx, schema.Query("flush"), c.name).Scan(&how)
 	if fault.IsLocked(err) && c.tx == nil && ctx.Err() == nil {
 		// Not once more: everybody would wait behind each TRUNCATE.
 		_, err := c.DeletePrefix(ctx, nil)
@@ -347,14 +279,14 @@ func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx Tx, t
 	if err != nil {
 		return err
 	}
-	table := statement.TableName(e.Name())
+	table := e.Table().Name()
 	if c.tx != nil {
 		return fault.From(fn(ctx, c.tx, table), false, false)
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	return fault.From(pgx.BeginTxFunc(ctx, c.db.engines.Pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)`); err != nil {
+		if _, err := tx.Exec(ctx, schema.Query("allow_seqscan")); err != nil {
 			return err
 		}
 		return fn(ctx, tx, table)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
-	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/schema"
 )
 
 // The plans that our connections keep, made while a cache is empty, find the
@@ -28,9 +28,9 @@ func TestDeletePagePlans(t *testing.T) {
 	for i, when := range []string{"SELECT 'new'", "VACUUM howdah.cache_c"} {
 		_, err := conn.Exec(ctx, when)
 		require.NoError(t, err)
-		for index, walk := range map[string]walk{"cache_c_prefix": walkKeys, "cache_c_pkey": walkHashes} {
+		for index, walk := range map[string]string{"cache_c_prefix": "delete_page_by_key", "cache_c_pkey": "delete_page_by_hash"} {
 			name := fmt.Sprint(index, i)
-			_, err := conn.Exec(ctx, "PREPARE "+name+" AS "+walk.deletePage(statement.TableName("c")))
+			_, err := conn.Exec(ctx, "PREPARE "+name+" AS "+schema.Statement(walk, schema.Table{Name: schema.TableName("c")}))
 			require.NoError(t, err)
 			rows, err := conn.Query(ctx, "EXPLAIN EXECUTE "+name+" (NULL, NULL, NULL)", pgx.QueryExecModeSimpleProtocol)
 			require.NoError(t, err)

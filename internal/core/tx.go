@@ -14,7 +14,6 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -146,7 +145,7 @@ func checkWatchedIn(ctx context.Context, tx Tx, cache string, watch []watched) e
 		}
 	}
 	if len(absent) > 0 {
-		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: statement.TableName(cache)}), absent, absentKeys); err != nil {
+		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: schema.TableName(cache)}), absent, absentKeys); err != nil {
 			return err
 		}
 	}
@@ -165,7 +164,7 @@ func checkWatchedIn(ctx context.Context, tx Tx, cache string, watch []watched) e
 // lockEntries locks the rows of these hashes, in their order, until the
 // transaction ends, and returns the versions of the live entries, by key.
 func lockEntries(ctx context.Context, tx Tx, cache string, hashes []int64) (map[string]int64, error) {
-	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: statement.TableName(cache)}), hashes)
+	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: schema.TableName(cache)}), hashes)
 	if err != nil {
 		return nil, err
 	}

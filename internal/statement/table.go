@@ -66,12 +66,7 @@ func (t *Table) AsOf(loaded time.Time) *Table {
 func (t *Table) Sync() bool { return t.Durability == "sync" }
 
 // Name is the quoted name of the table in PostgreSQL.
-func (t *Table) Name() string { return TableName(t.Cache) }
-
-// TableName is the quoted name of a cache's table in PostgreSQL.
-func TableName(cache string) string {
-	return pgx.Identifier{"howdah", "cache_" + cache}.Sanitize()
-}
+func (t *Table) Name() string { return schema.TableName(t.Cache) }
 
 // Querier is a connection, a pool or a transaction.
 type Querier interface {
@@ -82,13 +77,7 @@ type Querier interface {
 // they are still the same. Errors: ErrCacheNotFound, or one of PostgreSQL.
 func Load(ctx context.Context, q Querier, cache string, old *Table) (*Table, error) {
 	t := &Table{Cache: cache}
-	err := q.QueryRow(ctx, `
-		SELECT durability,
-		       `+Microseconds("default_ttl")+`::bigint,
-		       `+Microseconds("max_ttl")+`::bigint,
-		       ttl_jitter, full_since IS NOT NULL
-		FROM howdah.cache
-		WHERE name = $1::text`, cache).Scan(&t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full)
+	err := q.QueryRow(ctx, schema.Query("settings"), cache).Scan(&t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", fault.ErrCacheNotFound, cache, cache)
 	}
@@ -103,12 +92,6 @@ func Load(ctx context.Context, q Querier, cache string, old *Table) (*Table, err
 		t.texts = &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
 	}
 	return t, nil
-}
-
-// Microseconds is an interval of howdah.cache in SQL: 0 if it is NULL, or so
-// long that it means none.
-func Microseconds(column string) string {
-	return "coalesce(extract(epoch FROM CASE WHEN " + column + " < interval '1000 years' THEN " + column + " END) * 1000000::numeric, 0)"
 }
 
 // statement returns the text of a form for this table.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/schema"
 )
 
 // timeout bounds one exchange with the database.
@@ -101,12 +102,7 @@ func (u *Upkeep) Maintain(ctx context.Context, opts Options) ([]Round, error) {
 	}
 	var rounds []Round
 	err := u.relaxed(ctx, func(tx pgx.Tx) error {
-		// What is left out is NULL here, and the default of howdah.maintain.
-		rows, err := tx.Query(ctx, `
-			SELECT name, expired, evicted, bytes, blocks, milliseconds, coalesce(entries, 0), coalesce(size, 0), more, held_back
-			FROM howdah.maintain(nullif($1::text, ''), coalesce(nullif($2::integer, 0), 20000),
-			                     coalesce(nullif($3::integer, 0), 8192), coalesce($4::interval, '50 milliseconds'),
-			                     CASE WHEN $5::bigint > 0 THEN $5::bigint END)`,
+		rows, err := tx.Query(ctx, schema.Query("maintain"),
 			opts.Cache, opts.MaxRows, opts.MaxBlocks, maxTime, lag)
 		if err != nil {
 			return err
@@ -126,8 +122,7 @@ func (u *Upkeep) Maintain(ctx context.Context, opts Options) ([]Round, error) {
 // does is not lost with it, only done again.
 func (u *Upkeep) relaxed(ctx context.Context, fn func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, u.set.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `
-			SELECT set_config('synchronous_commit', 'off', true), set_config('search_path', 'pg_catalog, pg_temp', true)`); err != nil {
+		if _, err := tx.Exec(ctx, schema.Query("unsynced")); err != nil {
 			return err
 		}
 		return fn(tx)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/schema"
 )
 
 // lease is how long a leader that does not renew stays the leader.
@@ -113,14 +114,10 @@ func (r *run) watch(ctx context.Context) error {
 	var caches []watched
 	err := r.relaxed(ctx, func(tx pgx.Tx) (err error) {
 		// The statement's snapshot still shows the epoch as it was.
-		if err = tx.QueryRow(ctx, `SELECT (SELECT epoch FROM howdah.epoch), howdah._detect_reset()`).Scan(&before, &epoch); err != nil {
+		if err = tx.QueryRow(ctx, schema.Query("epoch")).Scan(&before, &epoch); err != nil {
 			return err
 		}
-		tag, err := tx.Exec(ctx, `
-			UPDATE howdah.leader SET holder = $1::text, until = statement_timestamp() + $2::interval
-			WHERE singleton = (SELECT singleton FROM howdah.leader
-			                   WHERE holder = $1::text OR until < statement_timestamp()
-			                   FOR UPDATE SKIP LOCKED)`, r.holder, lease)
+		tag, err := tx.Exec(ctx, schema.Query("lead"), r.holder, lease)
 		if err != nil {
 			return err
 		}
@@ -138,11 +135,7 @@ func (r *run) watch(ctx context.Context) error {
 }
 
 func watchCaches(ctx context.Context, tx pgx.Tx) ([]watched, error) {
-	rows, err := tx.Query(ctx, `
-		SELECT c.name, c.eviction, coalesce(c.max_entries, 0), coalesce(c.max_bytes, 0), c.full_since IS NOT NULL,
-		       coalesce(u.entries, 0), coalesce(u.bytes, 0)
-		FROM howdah.cache AS c
-		LEFT JOIN howdah.upkeep AS u ON u.cache = c.name`)
+	rows, err := tx.Query(ctx, schema.Query("budgets"))
 	if err != nil {
 		return nil, err
 	}
@@ -238,11 +231,7 @@ func (r *run) observe(round Round, written int64) {
 func (r *run) learn(ctx context.Context, written map[string]int64) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	rows, err := r.set.Pool.Query(ctx, `
-		SELECT cache, entries, coalesce(bytes, 0), evicted, last_round
-		FROM howdah.upkeep
-		WHERE entries IS NOT NULL AND last_round > $1::timestamptz
-		ORDER BY last_round`, r.learnt)
+	rows, err := r.set.Pool.Query(ctx, schema.Query("rounds"), r.learnt)
 	if err != nil {
 		return fault.From(err, false, false)
 	}
@@ -301,7 +290,7 @@ func (r *run) end(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_, err := r.set.Pool.Exec(ctx, `UPDATE howdah.leader SET until = '-infinity' WHERE holder = $1::text`, r.holder)
+	_, err := r.set.Pool.Exec(ctx, schema.Query("resign"), r.holder)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		r.set.Logger.Debug("howdah: the leader could not hand over", "error", fault.OneLine(err))
 	}

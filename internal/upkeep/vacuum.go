@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/schema"
 )
 
 const (
@@ -84,15 +84,7 @@ func (r *run) clean(ctx context.Context) error {
 func (r *run) due(ctx context.Context) (*waste, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	rows, err := r.set.Pool.Query(ctx, `
-		SELECT c.name, s.n_dead_tup, coalesce(s.last_vacuum, '1970-01-01'), pg_has_role(t.relowner, 'USAGE')
-		FROM howdah.cache AS c
-		JOIN pg_class AS t ON t.relname = 'cache_' || c.name AND t.relnamespace = 'howdah'::regnamespace
-		JOIN pg_stat_all_tables AS s ON s.relid = t.oid
-		WHERE s.n_dead_tup > 10000 + 0.2 * s.n_live_tup
-		  AND coalesce(greatest(s.last_vacuum, s.last_autovacuum), '-infinity') < statement_timestamp() - $1::interval
-		  AND NOT EXISTS (SELECT FROM pg_stat_progress_vacuum AS p WHERE p.relid = t.oid)
-		ORDER BY s.n_dead_tup DESC`, minPause)
+	rows, err := r.set.Pool.Query(ctx, schema.Query("waste"), minPause)
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}
@@ -133,7 +125,7 @@ func vacuum(ctx context.Context, pool *pgxpool.Pool, t *waste) (left int64, err 
 		"SET vacuum_cost_delay = '1ms'",
 		"SET vacuum_cost_limit = 1000",
 		// TRUNCATE would need a lock that stops everybody.
-		"VACUUM (SKIP_LOCKED, TRUNCATE FALSE) " + statement.TableName(t.Cache),
+		schema.Statement("vacuum", schema.Table{Name: schema.TableName(t.Cache)}),
 	} {
 		if _, err := own.Exec(ctx, sql); err != nil {
 			return 0, err
@@ -142,10 +134,7 @@ func vacuum(ctx context.Context, pool *pgxpool.Pool, t *waste) (left int64, err 
 	// On PostgreSQL 14 the statistics arrive a little later.
 	for range 20 {
 		var told bool
-		err := own.QueryRow(ctx, `
-			SELECT s.n_dead_tup, coalesce(s.last_vacuum > $2, false)
-			FROM pg_stat_all_tables AS s
-			WHERE s.relid = $1::text::regclass`, statement.TableName(t.Cache), t.LastVacuum).Scan(&left, &told)
+		err := own.QueryRow(ctx, schema.Query("dead_rows"), schema.TableName(t.Cache), t.LastVacuum).Scan(&left, &told)
 		if err != nil || told {
 			return left, err
 		}
