@@ -45,6 +45,12 @@ func (c *Coalescer) suspectKeys(op *Op, now int64) {
 	c.suspectsKept = len(c.suspects)
 }
 
+// heldUp says whether a foreign lock is what op waits for: it met one, or an
+// op that it waits for did.
+func (c *Coalescer) heldUp(op *Op) bool {
+	return op.blocked || len(c.suspects) > 0 && c.suspect(op)
+}
+
 // clear ends the suspicion of the keys of an op that succeeded. A read proves
 // nothing about writes.
 func (c *Coalescer) clear(op *Op) {

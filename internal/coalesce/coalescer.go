@@ -20,6 +20,10 @@ type Options struct {
 	// ReadFlights, WriteFlights and AloneFlights are how many calls of Run
 	// each lane may have at once. 0 means 2.
 	ReadFlights, WriteFlights, AloneFlights int
+	// Grace is how long after its deadline a caller still waits for the answer
+	// of a flight of Kind Alone, which probably says that the op is blocked and
+	// had no effect. Run should end such a flight earlier. 0 means 200 ms.
+	Grace time.Duration
 	// Run executes one flight; see Flight for what it must do. ctx is the
 	// caller's for a flight on the goroutine of a lone caller of Do, and
 	// context.Background() for all others.
@@ -67,6 +71,9 @@ func New(opt Options) *Coalescer {
 	defaultTo(&opt.ReadFlights, 2)
 	defaultTo(&opt.WriteFlights, 2)
 	defaultTo(&opt.AloneFlights, 2)
+	if opt.Grace <= 0 {
+		opt.Grace = 200 * time.Millisecond
+	}
 	return &Coalescer{
 		opt:      opt,
 		keys:     make(map[uint64]*keyQueue),
@@ -160,7 +167,7 @@ func (op *Op) prepare(done func(*Op, error)) {
 		panic("coalesce: the Op is in use")
 	}
 	op.w, op.done = nil, done
-	op.leaving, op.blocked, op.tries = false, false, 0
+	op.leaving, op.blocked, op.tries = staying, false, 0
 	op.newer, op.follower = nil, nil
 }
 

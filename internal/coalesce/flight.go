@@ -148,7 +148,7 @@ func (f *Flight) Sent() {
 		f.leavers = 0
 		for op := f.open.head; op != nil; op = op.next {
 			for o := op; o != nil; o = o.follower {
-				if o.leaving {
+				if o.leaving == leavingWhenSent {
 					o.letGo()
 				}
 			}
@@ -194,19 +194,21 @@ func (f *Flight) remain(leader *Op, now int64, fin *finished) *Op {
 	c := f.c
 	for o := leader; o != nil; {
 		older := o.follower
-		if o.abandoned() || o.leaving || o.expired(now) {
+		if o.abandoned() || o.leaving != staying || o.expired(now) {
 			heir := c.leave(o)
 			if o == leader {
 				leader = heir
 			}
 			switch {
-			case o.leaving:
+			case o.abandoned():
+			case o.expired(now):
+				c.stats.Expired++
+			default:
+				o.blocked = c.heldUp(o)
 				o.w.left = leftUnsent
 				c.stats.Cancelled++
-			case !o.abandoned():
-				c.stats.Expired++
 			}
-			fin.push(o, o.expiryError())
+			fin.push(o, c.expiryError(o))
 		}
 		o = older
 	}

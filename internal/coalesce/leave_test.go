@@ -484,10 +484,14 @@ func TestBlockedUntilDeadline(t *testing.T) {
 		alone := r.flight()
 		r.batch(alone.takeAndSend(), "a ")
 		time.Sleep(20 * time.Millisecond)
-		r.ended(ErrSent, a) // its outcome is not known yet
+		r.pending(a) // the flight is about to learn that nothing was changed
 		r.ended(ErrNotSent, b)
+		r.ended(ErrBlocked, b)
 		alone.block(alone.ops[0])
 		alone.end()
+		r.ended(ErrNotSent, a)
+		r.ended(ErrBlocked, a)
+		r.ended(context.DeadlineExceeded, a)
 		alone = r.flight()
 		r.batch(alone.take(), "c ")
 		cancel()
@@ -538,6 +542,138 @@ func TestBlockedUntilDeadline(t *testing.T) {
 		}
 		f.finish(nil)
 		r.ended(nil, e, g, k)
+	})
+}
+
+// TestLateCallersLearnThatTheyWereBlocked checks how a caller leaves a flight
+// that waits for a foreign lock.
+func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
+	const timeout, grace = 10 * time.Millisecond, 50 * time.Millisecond
+	withTimeout := func() (context.Context, *Op) {
+		ctx, cancel := context.WithTimeout(background, timeout)
+		t.Cleanup(cancel)
+		return ctx, newOp("a", Set, 1)
+	}
+	withDeadline := func() (context.Context, *Op) {
+		op := newOp("a", Set, 1)
+		op.Deadline = in(timeout)
+		return background, op
+	}
+	for name, caller := range map[string]func() (context.Context, *Op){"context": withTimeout, "deadline": withDeadline} {
+		for outcome, end := range map[string]func(r *rig, a *answer, alone *held){
+			"blocked": func(r *rig, a *answer, alone *held) {
+				alone.block(alone.ops[0])
+				alone.end()
+				for _, want := range []error{ErrNotSent, ErrBlocked, context.DeadlineExceeded} {
+					r.ended(want, a)
+				}
+				if s := r.Stats(); s.Expired+s.Cancelled != 1 {
+					t.Errorf("%+v", s)
+				}
+			},
+			"given up before it is sent again": func(r *rig, a *answer, alone *held) {
+				alone.do(func(f *Flight) { f.ops(t, f.Retake(f.batch), "") })
+				alone.end()
+				r.ended(ErrBlocked, a)
+			},
+			"done": func(r *rig, a *answer, alone *held) {
+				alone.finish(nil)
+				r.ended(nil, a)
+			},
+			"no answer": func(r *rig, a *answer, alone *held) {
+				time.Sleep(grace - timeout/2)
+				r.ended(ErrSent, a)
+				r.ended(context.DeadlineExceeded, a)
+				alone.finish(nil)
+			},
+		} {
+			t.Run(name+" "+outcome, func(t *testing.T) {
+				bubble(t, Options{Grace: grace}, func(r *rig) {
+					r.suspect(1)
+					ctx, op := caller()
+					a := r.goDo(ctx, op)
+					alone := r.flight()
+					alone.takeAndSend()
+					time.Sleep(timeout + timeout/2)
+					r.pending(a)
+					end(r, a, alone)
+				})
+			})
+		}
+	}
+	t.Run("no answer and its bytes being read", func(t *testing.T) {
+		bubble(t, Options{Grace: grace}, func(r *rig) {
+			r.suspect(1)
+			a := r.goDo(withDeadline())
+			alone := r.flight()
+			alone.take()
+			time.Sleep(timeout + grace)
+			r.pending(a)
+			alone.do((*Flight).Sent)
+			r.ended(ErrSent, a)
+			alone.finish(nil)
+		})
+	})
+	t.Run("cancelled while late", func(t *testing.T) {
+		bubble(t, Options{Grace: grace}, func(r *rig) {
+			r.suspect(1)
+			ctx, cancel := leaver()
+			_, op := withDeadline()
+			a := r.goDo(ctx, op)
+			alone := r.flight()
+			alone.takeAndSend()
+			time.Sleep(2 * timeout)
+			r.pending(a)
+			cancel()
+			r.ended(ErrSent, a)
+			r.ended(errStatement, a)
+			alone.finish(nil)
+		})
+	})
+}
+
+// suspect makes a key one that is locked by somebody else.
+func (r *rig) suspect(key uint64) {
+	a := r.start(newOp("suspect", Write, key))
+	f := r.flight()
+	f.takeAndSend()
+	f.block(f.ops[0])
+	f.end()
+	r.flight().finish(errStatement)
+	r.ended(errStatement, a)
+}
+
+// TestWritersBehindAHeldRow has many writers of one key that stays locked:
+// whatever they wait for, each hears that a lock is the cause and that it has
+// changed nothing.
+func TestWritersBehindAHeldRow(t *testing.T) {
+	bubble(t, Options{}, func(r *rig) {
+		var answers []*answer
+		for i := range 40 {
+			op := newOp("a", []Kind{Set, Write}[i%2], 1)
+			op.Deadline = in(100 * time.Millisecond)
+			ctx, cancel := context.WithTimeout(background, 110*time.Millisecond)
+			defer cancel()
+			if i%3 == 0 {
+				op.Deadline = 0
+			}
+			answers = append(answers, r.goDo(ctx, op))
+		}
+		for range 8 {
+			f := r.flight()
+			f.takeAndSend()
+			time.Sleep(20 * time.Millisecond)
+			for _, op := range f.ops {
+				f.block(op)
+			}
+			f.end()
+			if answered, _ := answers[len(answers)-1].get(); answered > 0 {
+				break
+			}
+		}
+		r.ended(ErrBlocked, answers...)
+		r.ended(ErrNotSent, answers...)
+		r.ended(context.DeadlineExceeded, answers...)
 	})
 }
 

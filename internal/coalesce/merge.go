@@ -88,16 +88,14 @@ func (c *Coalescer) dropExpired(leader *Op, now int64, fin *finished) *Op {
 			}
 			c.uncount(o)
 			c.stats.Expired++
-			fin.push(o, o.expiryError())
+			fin.push(o, c.expiryError(o))
 		}
 		o = older
 	}
 	return leader
 }
 
-func (op *Op) expiryError() error {
-	if op.blocked {
-		return errExpiredBlocked
-	}
-	return errExpired
+// expiryError is the error of an op that had no effect before its deadline.
+func (c *Coalescer) expiryError(op *Op) error {
+	return leftError(nil, false, c.heldUp(op))
 }

@@ -50,10 +50,10 @@ type Op struct {
 	// except w and done: whoever finishes the op reads them (see finish).
 
 	state   opState
-	leaving bool // the caller waits only for Sent
-	blocked bool // Flight.Blocked was called for it
-	tries   int8 // flights of its own that met a lock, up to Patient
-	waiting int  // keys that are not granted yet
+	leaving leaving // how the caller of Do wants to leave its flight
+	blocked bool    // Flight.Blocked was called for it
+	tries   int8    // flights of its own that met a lock, up to Patient
+	waiting int     // keys that are not granted yet
 	nodes   []node
 	node0   [1]node // backs nodes for a single key
 	many    []node  // backs nodes for several; kept for reuse
@@ -71,6 +71,15 @@ type Op struct {
 	done func(*Op, error) // Start: whom to call
 	err  error
 }
+
+// leaving says how the caller of a taken op wants to stop waiting.
+type leaving uint8
+
+const (
+	staying           leaving = iota
+	leavingWhenSent           // as soon as Run has read its bytes
+	leavingUnanswered         // as soon as the flight learns that the op is blocked
+)
 
 type opState uint8
 
