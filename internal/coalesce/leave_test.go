@@ -37,7 +37,7 @@ func TestCancelWhileQueued(t *testing.T) {
 		r.batch(f.take(), "d ")
 		f.finish(nil)
 		r.ended(nil, d)
-		if s := r.Stats(); s.Cancelled != 3 || s.Queued != 0 {
+		if s := r.table.Stats(); s.Cancelled != 3 || s.Queued != 0 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -127,7 +127,7 @@ func TestCancelBetweenTakeAndSent(t *testing.T) {
 		r.pending(a, b, c, d) // Run is reading their bytes
 		f.complete(f.ops[1], nil)
 		r.ended(nil, c) // the outcome is known: better than "unknown"
-		f.do((*Flight).Sent)
+		f.do(Flight.Sent)
 		r.ended(ErrSent, a, b)
 		r.ended(errStatement, a, b)
 		r.pending(d)
@@ -198,7 +198,7 @@ func TestDeadlines(t *testing.T) {
 		f.finish(nil)
 		r.flight().finish(nil)
 		r.ended(nil, h)
-		if s := r.Stats(); s.Expired != 7 {
+		if s := r.table.Stats(); s.Expired != 7 {
 			t.Errorf("%d expired", s.Expired)
 		}
 	})
@@ -264,7 +264,7 @@ func TestDeadlineAfterTake(t *testing.T) {
 		}
 		time.Sleep(15 * time.Millisecond)
 		r.pending(ra)
-		f.do((*Flight).Sent)
+		f.do(Flight.Sent)
 		r.ended(ErrSent, ra)
 		r.ended(context.DeadlineExceeded, ra)
 		time.Sleep(time.Minute)
@@ -293,11 +293,11 @@ func TestRetake(t *testing.T) {
 		r.ended(ErrSent, a, d)
 		time.Sleep(time.Second)
 		r.pending(rc)
-		f.do(func(f *Flight) { f.ops(t, f.Retake(f.batch), "b e ") })
+		f.retake(t, "b e ")
 		r.ended(ErrNotSent, rc)
 		r.pending(b, e, w)
 		f.ops = f.ops[:0]
-		f.do((*Flight).Sent)
+		f.do(Flight.Sent)
 		f.end()
 		r.ended(ErrIncomplete, b, e)
 		r.flight().finish(nil)
@@ -305,10 +305,12 @@ func TestRetake(t *testing.T) {
 	})
 }
 
-func (f *Flight) ops(t *testing.T, got []*Op, want string) {
+// retake makes the flight retake what it took and checks what remains.
+func (h *held) retake(t *testing.T, want string) {
 	t.Helper()
-	if names(got) != want {
-		t.Errorf("got %q, want %q", names(got), want)
+	h.do(func(f Flight) { h.ops = f.Retake(h.ops) })
+	if names(h.ops) != want {
+		t.Errorf("got %q, want %q", names(h.ops), want)
 	}
 }
 
@@ -318,6 +320,9 @@ func TestLeavingTogether(t *testing.T) {
 		ctx, cancel := leaver()
 		ops := []*Op{newOp("a", Set, 1), newOp("b", Set, 2), newOp("c", Set, 2), newOp("d", Set, 3)}
 		ops[3].Bytes = 2000
+		for _, op := range ops {
+			r.inTable(op)
+		}
 		left := make(chan []error, 1)
 		go func() { left <- r.DoAll(ctx, ops) }()
 		f := r.flight()
@@ -329,7 +334,7 @@ func TestLeavingTogether(t *testing.T) {
 			t.Fatal("left while its bytes were being read")
 		default:
 		}
-		f.do((*Flight).Sent)
+		f.do(Flight.Sent)
 		want := []error{ErrSent, ErrNotSent, ErrNotSent, ErrOverloaded}
 		for i, err := range <-left {
 			if !errors.Is(err, want[i]) {
@@ -388,7 +393,7 @@ func TestBlocked(t *testing.T) {
 		}
 		f.finish(nil)
 		r.ended(nil, m)
-		if s := r.Stats(); s.Blocked != 2 || s.Alone != 3 || s.Merged != 2 {
+		if s := r.table.Stats(); s.Blocked != 2 || s.Alone != 3 || s.Merged != 2 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -567,12 +572,12 @@ func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
 				for _, want := range []error{ErrNotSent, ErrBlocked, context.DeadlineExceeded} {
 					r.ended(want, a)
 				}
-				if s := r.Stats(); s.Expired+s.Cancelled != 1 {
+				if s := r.table.Stats(); s.Expired+s.Cancelled != 1 {
 					t.Errorf("%+v", s)
 				}
 			},
 			"given up before it is sent again": func(r *rig, a *answer, alone *held) {
-				alone.do(func(f *Flight) { f.ops(t, f.Retake(f.batch), "") })
+				alone.retake(t, "")
 				alone.end()
 				r.ended(ErrBlocked, a)
 			},
@@ -609,7 +614,7 @@ func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
 			alone.take()
 			time.Sleep(timeout + grace)
 			r.pending(a)
-			alone.do((*Flight).Sent)
+			alone.do(Flight.Sent)
 			r.ended(ErrSent, a)
 			alone.finish(nil)
 		})

@@ -132,7 +132,7 @@ func (s *store) apply(e *entry) {
 }
 
 // run is Options.Run.
-func (s *store) run(_ context.Context, f *Flight) {
+func (s *store) run(_ context.Context, f Flight) {
 	kind := f.Kind()
 	if n := s.flights[kind].Add(1); n > 2 {
 		s.t.Errorf("%d flights of kind %d at once", n, kind)
@@ -254,13 +254,14 @@ func TestModel(t *testing.T) {
 		MaxKeys: modelMaxKeys, MaxBytes: modelBytes, MaxQueueBytes: 30000,
 		Run: s.run,
 	})
+	table := c.NewTable(TableOptions{})
 	stop := make(chan struct{})
 	var foreign, workers sync.WaitGroup
 	foreign.Go(func() { s.lockKeys(rand.New(rand.NewPCG(seed, 1000)), stop) })
 	logs := make([][]*entry, modelWorkers)
 	for w := range modelWorkers {
 		workers.Go(func() {
-			m := &modelWorker{c: c, s: s, id: w, rng: rand.New(rand.NewPCG(seed, uint64(w)))}
+			m := &modelWorker{c: c, table: table, s: s, id: w, rng: rand.New(rand.NewPCG(seed, uint64(w)))}
 			logs[w] = m.work(calls)
 		})
 	}
@@ -270,7 +271,7 @@ func TestModel(t *testing.T) {
 	if err := c.Close(background); err != nil {
 		t.Error(err)
 	}
-	checkEmpty(t, c)
+	checkEmpty(t, c, table)
 	outcomes := map[string]int{}
 	for _, log := range logs {
 		for _, e := range log {
@@ -278,7 +279,7 @@ func TestModel(t *testing.T) {
 		}
 		checkWorker(t, log)
 	}
-	stats := c.Stats()
+	stats := table.Stats()
 	t.Logf("%v, %+v", outcomes, stats)
 	for _, outcome := range []string{"ok", "failed", "not sent", "sent"} {
 		if outcomes[outcome] == 0 && !testing.Short() {
@@ -311,10 +312,11 @@ func (s *store) lockKeys(rng *rand.Rand, stop chan struct{}) {
 }
 
 type modelWorker struct {
-	c   *Coalescer
-	s   *store
-	id  int
-	rng *rand.Rand
+	c     *Coalescer
+	table *Table
+	s     *store
+	id    int
+	rng   *rand.Rand
 }
 
 // work submits calls one after the other: mostly without waiting for the
@@ -328,7 +330,7 @@ func (m *modelWorker) work(calls int) []*entry {
 		e := m.entry(i + 1)
 		if m.rng.IntN(40) == 0 {
 			ctx, cancel := m.context()
-			_ = m.c.Exclusive(ctx, e.keys, func(context.Context) error {
+			_ = m.table.Exclusive(ctx, e.keys, func(context.Context) error {
 				m.s.enter(e.keys, false)
 				pause()
 				m.s.exit(e.keys, false)
@@ -391,7 +393,7 @@ func (m *modelWorker) entry(number int) *entry {
 }
 
 func (m *modelWorker) fill(op *Op, e *entry) {
-	op.Kind, op.Call = e.kind, e
+	op.Table, op.Kind, op.Call = m.table, e.kind, e
 	if len(e.keys) == 1 {
 		op.SetKey(e.keys[0])
 	} else {

@@ -3,6 +3,7 @@ package coalesce
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,7 +17,7 @@ type waiter struct {
 	left  departure
 
 	// Guarded by the Coalescer's mutex.
-	op    *Op   // whom a wake-up is owed; nil once it has been decided
+	op    *Op   // that is waited for; nil once its wake-up has been decided
 	armed int64 // when timer fires; 0 if it is not armed
 	until int64 // when its caller's grace ends; 0 while it has not begun
 }
@@ -149,11 +150,12 @@ func (c *Coalescer) departs(op *Op, cause error, late bool) (err error, decided 
 		return c.withdraw(op, cause), true
 	case op.Kind == exclusive:
 		return nil, false // granted in this very moment
-	case late && op.flight.lane.kind == Alone && c.inGrace(op.w):
+	case late && op.flight.lane.kind >= Alone && c.inGrace(op.w):
 		op.leaving = leavingUnanswered
 	case op.flight.sent:
-		op.w.op, op.w = nil, nil
-		c.stats.Cancelled++
+		op.w.op = nil
+		op.abandon()
+		op.Table.stats.Cancelled++
 		return leftError(cause, true, false), true
 	case op.leaving != leavingWhenSent:
 		op.leaving = leavingWhenSent
@@ -177,26 +179,33 @@ func (c *Coalescer) inGrace(w *waiter) bool {
 
 // withdraw removes a queued op: it had no effect.
 func (c *Coalescer) withdraw(op *Op, cause error) error {
-	blocked := c.heldUp(op)
+	blocked := op.Table.heldUp(op)
 	c.leave(op)
 	c.uncount(op)
 	op.state = idle
 	op.w.op, op.w = nil, nil
 	if cause == nil {
-		c.stats.Expired++
+		op.Table.stats.Expired++
 	} else {
-		c.stats.Cancelled++
+		op.Table.stats.Cancelled++
 	}
 	c.checkIdle()
 	return leftError(cause, false, blocked)
 }
 
-// letGo lets the caller of a sent op return. The op stays with its flight.
-func (op *Op) letGo() {
+// release wakes the caller of a sent op, which then leaves.
+func (op *Op) release() {
 	w := op.w
-	op.w, op.leaving = nil, staying
+	op.leaving = staying
+	op.abandon()
 	w.op, w.left = nil, leftSent
 	w.wake(nil)
+}
+
+// abandon leaves a sent op to its flight.
+func (op *Op) abandon() {
+	op.w = nil
+	atomic.StoreUint32(&op.left, 1)
 }
 
 func leftError(cause error, sent, blocked bool) error {
