@@ -93,14 +93,20 @@ func (l *lane) rings() [2]*ring { return [2]*ring{&l.ring, &l.held} }
 // statement.
 func (c *Coalescer) worthStarting(l *lane, more int) bool {
 	n := l.backlog() + more
-	if n == 0 {
+	switch {
+	case n == 0:
 		return false
-	}
-	if !c.slotFree(l) || l.landsSoon(n) && !c.sweeping {
+	case len(l.slots)-l.late >= l.limit, l.landsSoon(n) && !c.sweeping:
 		c.watch(l)
 		return false
+	case n <= l.boarding*l.perFlight && Now()-l.boardingSince <= boardingGrace:
+		return false
+	case len(l.slots) > 0 && !c.roomBeside(l):
+		c.watch(l)
+		c.crowded = true
+		return false
 	}
-	return n > l.boarding*l.perFlight || Now()-l.boardingSince > boardingGrace
+	return true
 }
 
 // landsSoon says whether n ops are better off waiting for a landing.
@@ -108,30 +114,20 @@ func (l *lane) landsSoon(n int) bool {
 	return 2*n < l.airborne && l.airborne <= smallFlight && l.typical < shortFlight && l.kind <= Write
 }
 
-// slotFree says whether a flight may start. Late flights are replaced only as
-// long as that leaves a flight for each lane: trouble in one lane does not take
-// the connections of the others.
-func (c *Coalescer) slotFree(l *lane) bool {
-	n := len(l.slots)
-	switch {
-	case n == 0:
-		return true
-	case n-l.late >= l.limit:
-		return false
-	}
+// roomBeside says whether MaxFlights allow one more flight beside those of l.
+// Late flights are replaced only as long as that leaves a flight for each lane:
+// trouble in one lane does not take the connections of the others.
+func (c *Coalescer) roomBeside(l *lane) bool {
+	replaces := len(l.slots) >= l.limit
 	flights := 0
 	for i := range c.lanes {
-		k := len(c.lanes[i].slots)
-		if n >= l.limit {
-			k = max(k, 1)
+		n := len(c.lanes[i].slots)
+		if replaces {
+			n = max(n, 1)
 		}
-		flights += k
+		flights += n
 	}
-	if flights >= c.opt.MaxFlights {
-		c.crowded = true
-		return false
-	}
-	return true
+	return flights < c.opt.MaxFlights
 }
 
 // ready puts a queued op whose keys are all granted where it will be taken.
