@@ -49,7 +49,7 @@ func (c *Coalescer) watch(l *lane) {
 	l.watched = true
 	now := Now()
 	for _, s := range l.slots {
-		if s.since == 0 && !s.boarding {
+		if s.since == 0 && s.ops > 0 {
 			s.since = now
 		}
 	}
@@ -93,6 +93,7 @@ func (c *Coalescer) look(l *lane, now int64) {
 		if s.since != 0 && !s.late && now-s.since >= l.patience() {
 			s.late = true
 			l.late++
+			l.airborne -= s.ops
 			c.stats.LateFlights++
 		}
 	}

@@ -22,7 +22,7 @@ type lane struct {
 	slots    []*slot // of the flights, lone ones included
 	late     int     // slots that are late
 	watched  bool    // a sweep is due to look at the slots
-	airborne int     // ops that flights have taken and not landed with
+	airborne int     // ops that flights have taken and not landed with, but for late ones
 	typical  int64   // nanoseconds from take-off to landing, an average
 	// boarding counts the flights that have not taken yet: what is ready now
 	// goes with them. Lone flights are never among them.
@@ -41,9 +41,9 @@ const (
 
 // slot is what a flight occupies in its lane.
 type slot struct {
-	boarding bool  // the flight has not taken yet
-	since    int64 // when the flight was first seen in the air; 0 if it was not
-	late     bool  // the flight has been in the air for too long to count
+	ops   int   // that the flight has taken
+	since int64 // when the flight was first seen in the air; 0 if it was not
+	late  bool  // the flight has been in the air for too long to count
 }
 
 // boardingGrace is how long a flight may take to get its connection before
@@ -174,7 +174,6 @@ func (c *Coalescer) board(l *lane) *shared {
 	l.boarding++
 	l.boardingSince = Now()
 	f := c.newShared(l)
-	f.boarding = true
 	l.slots = append(l.slots, &f.slot)
 	return f
 }
@@ -214,8 +213,7 @@ func (c *Coalescer) runLane(l *lane, f *shared) {
 // landed takes f out of its lane.
 func (c *Coalescer) landed(f *shared) {
 	l := f.lane
-	if n := len(f.batch); n > 0 {
-		l.airborne -= n
+	if f.ops > 0 {
 		// One flight that takes long does not make that typical.
 		l.typical += (min(Now()-f.tookOff, l.patience()) - l.typical) / 8
 	}
@@ -240,6 +238,8 @@ func (c *Coalescer) vacate(l *lane, s *slot) {
 	}
 	if s.late {
 		l.late--
+	} else {
+		l.airborne -= s.ops
 	}
 	if c.crowded {
 		c.crowded = false

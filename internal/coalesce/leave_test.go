@@ -314,6 +314,49 @@ func (h *held) retake(t *testing.T, want string) {
 	}
 }
 
+// Run is told who has left, so that it keeps no results for them.
+func TestLeft(t *testing.T) {
+	bubble(t, Options{}, func(r *rig) {
+		ctx, cancel := leaver()
+		x := r.start(newOp("x", Read, 9))
+		f := r.flight()
+		f.take()
+		r.goDo(ctx, newOp("a", Read, 1))
+		r.start(newOp("b", Read, 1))
+		r.goDo(background, newOp("c", Read, 1))
+		r.goDo(ctx, newOp("d", Read, 2))
+		left := func(f *held, want string) {
+			t.Helper()
+			got := ""
+			for _, op := range f.ops {
+				for o := op; o != nil; o = o.Follower() {
+					if o.Left() {
+						got += o.Call.(string)
+					}
+				}
+			}
+			if got != want {
+				t.Errorf("%q have left, want %q", got, want)
+			}
+		}
+		f.finish(nil)
+		r.ended(nil, x)
+		f = r.flight()
+		r.batch(f.take(), "a+c+b d ")
+		cancel()
+		left(f, "")
+		f.do(Flight.Sent)
+		left(f, "ad")
+		f.finish(nil)
+		e := r.goDo(background, newOp("e", Read, 1))
+		f = r.flight()
+		f.takeAndSend()
+		left(f, "")
+		f.finish(nil)
+		r.ended(nil, e)
+	})
+}
+
 // Of ops that were handed over together each leaves as it would alone.
 func TestLeavingTogether(t *testing.T) {
 	bubble(t, Options{MaxKeys: 1, MaxQueueBytes: 1000}, func(r *rig) {

@@ -37,6 +37,7 @@ func (c *Coalescer) newLone(op *Op, l *lane) *lone {
 	f.lane, f.op = l, op
 	op.state = taken
 	l.slots = append(l.slots, &f.slot)
+	f.ops = 1
 	l.airborne++
 	c.active++
 	return f
@@ -82,7 +83,6 @@ func (f *lone) land(ctx context.Context) (again *waiter, err error) {
 		c.dequeue(op)
 		op.state = idle
 	}
-	l.airborne--
 	c.vacate(l, &f.slot)
 	*f = lone{c: c}
 	c.freeLone = append(c.freeLone, f)

@@ -71,8 +71,8 @@ func (f *shared) Take() []*Op {
 	for l.ring.head != nil && f.takeTurn(l.ring.head, turn, now, &fin) {
 	}
 	l.boarding--
-	f.boarding = false
-	l.airborne += len(f.batch)
+	f.ops = len(f.batch)
+	l.airborne += f.ops
 	f.tookOff = now
 	f.countTables()
 	c.kick(l)
