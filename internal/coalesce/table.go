@@ -6,6 +6,8 @@ type TableOptions struct {
 	// refused with ErrOverloaded. Each op counts its Bytes and a few hundred
 	// more. 0 means 64 MiB.
 	MaxQueueBytes int
+	// Owner is the caller's own; see Table.Owner.
+	Owner any
 }
 
 // Table is a space of keys: equal keys of one Table are the same key, equal
@@ -37,6 +39,9 @@ func (c *Coalescer) NewTable(opt TableOptions) *Table {
 	}
 	return t
 }
+
+// Owner returns TableOptions.Owner.
+func (t *Table) Owner() any { return t.opt.Owner }
 
 // lane chooses the lane of an op whose keys are granted.
 func (t *Table) lane(op *Op) *lane {
