@@ -88,7 +88,7 @@ func (e *Engine) finishIn(requests []*statement.Request, x *pgwire.Exchange, err
 		case refusal != nil:
 			c.Err = fault.From(refusal, true, false)
 		case i >= x.Answered:
-			c.Err = fault.From(err, x.IsSent, c.Verb.Writes)
+			c.Err = fault.From(err, x.IsSent, false) // the transaction ended with its connection
 		default:
 			c.Err = nil
 		}
