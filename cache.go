@@ -73,6 +73,16 @@ func (c *Cache) engine(ctx context.Context) (*engine, error) {
 	return e, err
 }
 
+// current is engine with settings that are read now, for statements that are
+// not shared: a table that was dropped and made again has another name.
+func (c *Cache) current(ctx context.Context) (*engine, error) {
+	e, err := c.engine(ctx)
+	if err == nil {
+		err = e.reload(ctx, c.querier())
+	}
+	return e, err
+}
+
 // ready returns the engine if nothing has to be asked for it.
 func (c *Cache) ready() *engine {
 	if e := c.known.Load(); e != nil && !c.db.closed.Load() {
@@ -98,6 +108,9 @@ func (c *Cache) Do(ctx context.Context, calls ...*Call) error {
 			defer cancel()
 		}
 		e, err = c.engine(ctx)
+	}
+	if err == nil && c.tx != nil && e.table.Load().loaded.IsZero() {
+		err = e.reload(ctx, c.tx) // a transaction before has met a table that is gone
 	}
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/schema"
 )
 
 // engine runs the shared calls of one cache: the coalescer decides what goes
@@ -212,6 +213,25 @@ func (e *engine) refresh(ctx context.Context, conn *pgxpool.Conn, old *table) (*
 	}
 	defer tx.Rollback(ctx)
 	return loadTable(ctx, tx, e.name, old)
+}
+
+// tableName is the name of the cache's table, as far as is known.
+func (e *engine) tableName() string { return schema.TableName(e.table.Load().id) }
+
+// reload reads the cache's settings now.
+func (e *engine) reload(ctx context.Context, q querier) error {
+	ctx, cancel := e.db.bounded(ctx, connectTimeout)
+	defer cancel()
+	old := e.table.Load()
+	if !old.known() {
+		old = nil
+	}
+	t, err := loadTable(ctx, q, e.name, old)
+	if err != nil {
+		return failure(err, false, false)
+	}
+	e.table.Store(t)
+	return nil
 }
 
 // known tells whether the table's settings were ever read.

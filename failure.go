@@ -68,7 +68,7 @@ func failure(err error, sent, write bool) error {
 	switch code := sqlState(err); {
 	case errors.As(err, &connecting):
 		return fmt.Errorf("%w: %w", ErrUnavailable, Unreachable(err))
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrCacheNotFound), errors.Is(err, ErrUnavailable):
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrCacheNotFound), errors.Is(err, ErrUnavailable), errors.Is(err, ErrSchemaTooNew):
 		return err
 	case code == "":
 		return connectionFailure(err, sent, write)

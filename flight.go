@@ -228,14 +228,27 @@ func (fl *flight) refused(r *request, err error, step int) {
 				fl.engine.db.pool.Reset()
 			}
 		}
-		if sqlState(err) == "42P01" {
-			fl.engine.forget()
+		if sqlState(err) == "42P01" && fl.reread(r, step) {
+			return
 		}
 		err = failure(err, true, r.writes())
 		for _, c := range r.calls {
 			fl.complete(c, err)
 		}
 	}
+}
+
+// reread reads the cache's settings again, because its table is gone, and sends
+// the calls to the table that the cache has now, if it has another.
+func (fl *flight) reread(r *request, step int) bool {
+	fl.engine.forget()
+	fresh, err := fl.engine.refresh(fl.bound, fl.conn, r.table)
+	if err != nil || fresh.id == r.table.id {
+		return false
+	}
+	fl.engine.table.Store(fresh)
+	fl.again(r.calls, step)
+	return true
 }
 
 // aboutData tells errors that one row can cause: data exceptions, constraints

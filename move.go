@@ -35,11 +35,11 @@ func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to str
 	if len(from) > MaxKeyBytes || len(to) > MaxKeyBytes {
 		return fmt.Errorf("%w: at most %d bytes", ErrKeyTooLong, MaxKeyBytes)
 	}
-	source, err := c.engine(ctx)
+	source, err := c.current(ctx)
 	if err != nil {
 		return err
 	}
-	goal, err := target.engine(ctx)
+	goal, err := target.current(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,12 @@ func (c *Cache) transferIn(ctx context.Context, tx pgx.Tx, source *engine, from 
 	places[goal.name] = append(places[goal.name], toHash)
 	live := map[string]map[string]int64{}
 	for _, name := range slices.Sorted(maps.Keys(places)) {
+		e := source
+		if name == goal.name {
+			e = goal
+		}
 		var err error
-		if live[name], err = lockEntries(ctx, tx, name, places[name]); err != nil {
+		if live[name], err = lockEntries(ctx, tx, e.tableName(), places[name]); err != nil {
 			return txFailure(err)
 		}
 	}
@@ -82,7 +86,7 @@ func (c *Cache) transferIn(ctx context.Context, tx pgx.Tx, source *engine, from 
 	if source == goal && from == to {
 		return nil
 	}
-	tag, err := tx.Exec(ctx, schema.Statement("transfer", schema.Table{Name: schema.TableName(goal.name), Source: schema.TableName(source.name)}),
+	tag, err := tx.Exec(ctx, schema.Statement("transfer", schema.Table{Name: goal.tableName(), Source: source.tableName()}),
 		fromHash, []byte(from), toHash, []byte(to), goal.table.Load().sync())
 	if err != nil {
 		return txFailure(err)
@@ -91,7 +95,7 @@ func (c *Cache) transferIn(ctx context.Context, tx pgx.Tx, source *engine, from 
 		return ErrCollision
 	}
 	if remove {
-		_, err = tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: schema.TableName(source.name)}), fromHash, []byte(from))
+		_, err = tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: source.tableName()}), fromHash, []byte(from))
 	}
 	return txFailure(err)
 }

@@ -159,7 +159,7 @@ func (e *engine) flushReads(ctx context.Context, policy string, hashes []int64, 
 	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
 	defer cancel()
 	err := e.db.unsynced(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, schema.Statement(note, schema.Table{Name: schema.TableName(e.name)}), hashes, counts)
+		_, err := tx.Exec(ctx, schema.Statement(note, schema.Table{Name: e.tableName()}), hashes, counts)
 		return err
 	})
 	switch sqlState(err) {

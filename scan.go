@@ -40,7 +40,7 @@ const (
 // entries go by the hash of their keys, so whatever exists during the whole
 // scan is returned, once.
 func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page []Entry, next uint64, err error) {
-	e, err := c.engine(ctx)
+	e, err := c.current(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -55,7 +55,7 @@ func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page
 	}
 	count = min(count, 10_000)
 	// The page ends with its last slot, so that no entry of it is skipped.
-	rows, err := c.query(ctx, schema.Statement("scan_page", schema.Table{Name: schema.TableName(e.name)}),
+	rows, err := c.query(ctx, schema.Statement("scan_page", schema.Table{Name: e.tableName()}),
 		int64(cursor<<slotBits), count, nonNil(opts.Prefix))
 	if err != nil {
 		return nil, 0, failure(err, false, false)
@@ -169,13 +169,13 @@ func (c *Cache) CountTTLs(ctx context.Context) (n TTLCount, err error) {
 
 // RandomKey returns the key of some live entry, or ErrMiss if there is none.
 func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
-	e, err := c.engine(ctx)
+	e, err := c.current(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := c.db.bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	rows, err := c.query(ctx, schema.Statement("random_key", schema.Table{Name: schema.TableName(e.name)}), rand.Int64())
+	rows, err := c.query(ctx, schema.Statement("random_key", schema.Table{Name: e.tableName()}), rand.Int64())
 	if err != nil {
 		return nil, failure(err, false, false)
 	}
@@ -194,7 +194,7 @@ func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
 // not atomic: what is stored meanwhile may stay. With CacheConfig.PrefixIndex
 // it goes through the keys with the prefix only.
 func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, err error) {
-	e, err := c.engine(ctx)
+	e, err := c.current(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -209,7 +209,7 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, e
 	if indexed {
 		walk, start, end = "delete_page_by_key", nonNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
 	}
-	for sql := schema.Statement(walk, schema.Table{Name: schema.TableName(e.name)}); start != nil; {
+	for sql := schema.Statement(walk, schema.Table{Name: e.tableName()}); start != nil; {
 		var next any
 		var deleted int64
 		rows, err := c.query(ctx, sql, start, end, nonNil(prefix))
@@ -270,11 +270,11 @@ func (c *Cache) query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 // whole runs fn in a read-only transaction that may scan the table from end
 // to end, which our connections otherwise avoid.
 func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx, table string) error) error {
-	e, err := c.engine(ctx)
+	e, err := c.current(ctx)
 	if err != nil {
 		return err
 	}
-	table := schema.TableName(e.name)
+	table := e.tableName()
 	if c.tx != nil {
 		return failureOrNil(fn(ctx, c.tx, table))
 	}

@@ -26,6 +26,7 @@ var validName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 // row in howdah.cache.
 type table struct {
 	name       string
+	id         int32 // in the name of the physical table
 	durability string
 	defaultTTL int64 // microseconds, 0: none
 	maxTTL     int64 // microseconds, 0: none
@@ -88,19 +89,23 @@ type querier interface {
 // where they are still the same.
 func loadTable(ctx context.Context, q querier, name string, old *table) (*table, error) {
 	t := &table{name: name}
-	err := q.QueryRow(ctx, schema.Query("settings"), name).Scan(&t.durability, &t.defaultTTL, &t.maxTTL, &t.jitter, &t.full)
+	var features []string
+	err := q.QueryRow(ctx, schema.Query("settings"), name).Scan(&t.id, &features, &t.durability, &t.defaultTTL, &t.maxTTL, &t.jitter, &t.full)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", ErrCacheNotFound, name, name)
 	}
 	if err != nil {
 		return nil, err
 	}
+	if feature := schema.Unknown(features); feature != "" {
+		return nil, fmt.Errorf("%w: cache %q uses %q, which this program does not know: upgrade the program", ErrSchemaTooNew, name, feature)
+	}
 	t.loaded = time.Now()
-	if old != nil && old.sync() == t.sync() && old.maxTTL == t.maxTTL && old.jitter == t.jitter {
+	if old != nil && old.id == t.id && old.sync() == t.sync() && old.maxTTL == t.maxTTL && old.jitter == t.jitter {
 		t.statements = old.statements
 		return t, nil
 	}
-	shape := schema.Table{Name: schema.TableName(name), MaxTTL: t.maxTTL, Jitter: t.jitter, RefuseCollision: t.sync()}
+	shape := schema.Table{Name: schema.TableName(t.id), MaxTTL: t.maxTTL, Jitter: t.jitter, RefuseCollision: t.sync()}
 	for id, file := range statementFiles {
 		sql := schema.Statement(file, shape)
 		h := fnv.New64a()

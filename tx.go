@@ -68,6 +68,9 @@ func (e *engine) doIn(ctx context.Context, tx pgx.Tx, calls []*Call) error {
 		first = cmp.Or(first, c.Err)
 	}
 	if first != nil {
+		if errors.Is(first, ErrCacheNotFound) {
+			e.forget()
+		}
 		return first
 	}
 	return e.repeatLost(ctx, tx, calls)
@@ -234,14 +237,21 @@ func (db *DB) checkWatched(ctx context.Context, tx pgx.Tx, watch []Watch) error 
 		byCache[w.Cache] = append(byCache[w.Cache], watched{w, db.keyHash(w.Key)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCache)) {
-		if err := checkWatchedIn(ctx, tx, name, byCache[name]); err != nil {
+		e, err := db.engine(ctx, name, tx)
+		if err != nil {
+			return err
+		}
+		if err := e.reload(ctx, tx); err != nil {
+			return err
+		}
+		if err := checkWatchedIn(ctx, tx, e.tableName(), byCache[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkWatchedIn(ctx context.Context, tx pgx.Tx, cache string, watch []watched) error {
+func checkWatchedIn(ctx context.Context, tx pgx.Tx, table string, watch []watched) error {
 	slices.SortFunc(watch, func(a, b watched) int { return cmp.Compare(a.hash, b.hash) })
 	hashes := make([]int64, len(watch))
 	var absent []int64
@@ -253,11 +263,11 @@ func checkWatchedIn(ctx context.Context, tx pgx.Tx, cache string, watch []watche
 		}
 	}
 	if len(absent) > 0 {
-		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: schema.TableName(cache)}), absent, absentKeys); err != nil {
+		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: table}), absent, absentKeys); err != nil {
 			return err
 		}
 	}
-	versions, err := lockEntries(ctx, tx, cache, hashes)
+	versions, err := lockEntries(ctx, tx, table, hashes)
 	if err != nil {
 		return err
 	}
@@ -271,8 +281,8 @@ func checkWatchedIn(ctx context.Context, tx pgx.Tx, cache string, watch []watche
 
 // lockEntries locks the rows of these hashes, in their order, until the
 // transaction ends, and returns the versions of the live entries, by key.
-func lockEntries(ctx context.Context, tx pgx.Tx, cache string, hashes []int64) (map[string]int64, error) {
-	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: schema.TableName(cache)}), hashes)
+func lockEntries(ctx context.Context, tx pgx.Tx, table string, hashes []int64) (map[string]int64, error) {
+	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: table}), hashes)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,7 @@ func (c cleaning) again(useful bool, now time.Time) cleaning {
 // waste is a table that waits for VACUUM.
 type waste struct {
 	Cache      string
+	ID         int32 // of its table
 	Dead       int64
 	LastVacuum time.Time
 	Own        bool // VACUUM is for the owner
@@ -122,7 +123,7 @@ func (db *DB) vacuum(ctx context.Context, t *waste) (left int64, err error) {
 		"SET search_path = pg_catalog, pg_temp",
 		"SET vacuum_cost_delay = '1ms'",
 		"SET vacuum_cost_limit = 1000",
-		schema.Statement("vacuum", schema.Table{Name: schema.TableName(t.Cache)}),
+		schema.Statement("vacuum", schema.Table{Name: schema.TableName(t.ID)}),
 	} {
 		if _, err := own.Exec(ctx, sql); err != nil {
 			return 0, err
@@ -131,7 +132,7 @@ func (db *DB) vacuum(ctx context.Context, t *waste) (left int64, err error) {
 	// On PostgreSQL 14 the statistics arrive a little later.
 	for range 20 {
 		var told bool
-		err := own.QueryRow(ctx, schema.Query("dead_rows"), schema.TableName(t.Cache), t.LastVacuum).Scan(&left, &told)
+		err := own.QueryRow(ctx, schema.Query("dead_rows"), schema.TableName(t.ID), t.LastVacuum).Scan(&left, &told)
 		if err != nil || told {
 			return left, err
 		}
