@@ -37,6 +37,9 @@ func replacer(own map[string]string) *strings.Replacer {
 		"{live}", "t.key = excluded.key AND t.expires_at > statement_timestamp()",
 		// A scalar subquery is evaluated once a statement, not once a row.
 		"{clock}", "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint)",
+		// What belonged to the value that is replaced: excluded has what the
+		// INSERT gives to these columns, and their defaults if it names none.
+		"{fresh}", "kind = excluded.kind, stale_seconds = excluded.stale_seconds, leased_until = excluded.leased_until",
 		// When reads are noted: the end of the minute, in minutes since 1970.
 		"{this_minute}", "(ceil(extract(epoch FROM statement_timestamp()) / 60))::integer",
 	}
@@ -96,9 +99,19 @@ func Statement(name string, t Table) string {
 // cache. It panics if there is no such file.
 func Query(name string) string { return text("queries/" + name) }
 
-// TableName returns the quoted name of a cache's table.
-func TableName(cache string) string {
-	return `howdah."cache_` + strings.ReplaceAll(cache, `"`, `""`) + `"`
+// TableName returns the name of the table of the cache with this id, the one
+// that the query "settings" answers. A cache that was dropped and made again has
+// another: statements for the former table fail with 42P01.
+func TableName(id int32) string { return fmt.Sprintf("howdah_internal.cache_%d", id) }
+
+// Unknown returns the first of a cache's features that this program does not
+// know, "" if it knows them all. A program must refuse a cache with a feature
+// that it does not know: its statements would pass over what the feature needs.
+func Unknown(features []string) string {
+	for _, feature := range features {
+		return feature // there is none yet
+	}
+	return ""
 }
 
 func text(file string) string {

@@ -227,7 +227,7 @@ func cacheChecks() []check {
 			judge: func(db *database) (found []trouble) {
 				for _, name := range db.missing {
 					found = append(found, trouble{
-						object: "cache " + name, evidence: fmt.Sprintf("howdah.cache lists it, but there is no table howdah.%s", quote("cache_"+name)),
+						object: "cache " + name, evidence: "howdah_internal.cache lists it, but its table is not there",
 						repair: []string{fmt.Sprintf("SELECT howdah.drop_cache(%s)", literal(name))},
 						note:   "Then make it again with howdah.create_cache, if it is still wanted.",
 					})
@@ -236,16 +236,16 @@ func cacheChecks() []check {
 			},
 		},
 		{
-			id: "cache-unregistered", severity: Warning, finds: "a table howdah.cache_... belongs to no cache",
+			id: "cache-unregistered", severity: Warning, finds: "a table howdah_internal.cache_... belongs to no cache",
 			why:     "Nobody can reach it through Howdah, and nobody looks after it: it only occupies space.",
-			repairs: "`DROP TABLE`",
+			repairs: "`DROP TABLE ... CASCADE`",
 			judge: over(func(t *table) bool { return t.ours() && !t.known() }, func(db *database, t *table) *trouble {
 				if !db.installed {
 					return nil
 				}
 				return &trouble{
-					evidence: fmt.Sprintf("howdah.cache has no row for it; it occupies %s", size(t.bytes())),
-					repair:   []string{"DROP TABLE " + t.quoted}, note: "Look at what it holds first.",
+					evidence: fmt.Sprintf("howdah_internal.cache has no row for it; it occupies %s", size(t.bytes())),
+					repair:   []string{"DROP TABLE " + t.quoted + " CASCADE"}, note: "Look at what it holds first. CASCADE takes its view along.",
 				}
 			}),
 		},
@@ -308,9 +308,9 @@ func cacheChecks() []check {
 				}
 				name := quote(t.Name + "_prefix")
 				return &trouble{
-					evidence: fmt.Sprintf("howdah.cache says prefix_index, and there is no valid index howdah.%s", name),
+					evidence: fmt.Sprintf("its settings say prefix_index, and there is no valid index howdah_internal.%s", name),
 					repair: []string{
-						"DROP INDEX IF EXISTS howdah." + name,
+						"DROP INDEX IF EXISTS howdah_internal." + name,
 						fmt.Sprintf("CREATE INDEX CONCURRENTLY %s ON %s (substring(key FROM 1 FOR 1024))", name, t.quoted),
 					},
 				}
@@ -330,7 +330,7 @@ func cacheChecks() []check {
 					return nil
 				}
 				tr := &trouble{
-					evidence: fmt.Sprintf("howdah.cache says %s, the table is %s", t.cache.Durability, is[t.Persistence]),
+					evidence: fmt.Sprintf("its settings say %s, the table is %s", t.cache.Durability, is[t.Persistence]),
 					repair:   []string{fmt.Sprintf("ALTER TABLE %s SET %s", t.quoted, is[want])},
 					note:     fmt.Sprintf("It rewrites the table under an exclusive lock: %s. If the class is wrong and not the table, use howdah.alter_cache.", size(t.bytes())),
 				}

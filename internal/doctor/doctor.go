@@ -157,7 +157,7 @@ func Examine(ctx context.Context, conn *pgx.Conn, opts Options) (*Report, error)
 	}
 	for _, t := range db.tables {
 		if t.ours() {
-			r.Caches = append(r.Caches, t.quoted)
+			r.Caches = append(r.Caches, t.shown())
 		} else {
 			r.HandMade = append(r.HandMade, t.quoted)
 		}

@@ -88,10 +88,10 @@ func upkeepChecks() []check {
 				for _, t := range db.tables {
 					if t.known() && t.sample != nil && t.sample.Late > 0 {
 						work = append(work, fmt.Sprintf("about %s of %s expired more than %s ago",
-							count(t.sample.Late, "row", "rows"), t.quoted, db.opts.UpkeepSilence))
+							count(t.sample.Late, "row", "rows"), t.shown(), db.opts.UpkeepSilence))
 					}
 					if over := t.exceeds(); over != "" {
-						work = append(work, fmt.Sprintf("%s is over its budget: %s", t.quoted, over))
+						work = append(work, fmt.Sprintf("%s is over its budget: %s", t.shown(), over))
 					}
 				}
 				if len(work) == 0 {

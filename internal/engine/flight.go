@@ -327,14 +327,29 @@ func (fl *flight) refused(r *statement.Request, err error, step int) {
 			fl.conn.Conn().Close(context.Background())
 			fl.set.Drop()
 		}
-		if fault.State(err) == "42P01" {
-			engineOf(r.Calls[0]).Forget()
+		if fault.State(err) == "42P01" && fl.reread(r, step) {
+			return
 		}
 		err = fault.From(err, true, r.Writes())
 		for _, c := range r.Calls {
 			fl.complete(c, err)
 		}
 	}
+}
+
+// reread reads the cache's settings again, because its table is gone, and sends
+// the calls to the table that the cache has now, if it has another.
+func (fl *flight) reread(r *statement.Request, step int) bool {
+	e := engineOf(r.Calls[0])
+	e.Forget()
+	tables, err := fl.set.load(fl.bound, fl.conn, []string{e.name})
+	fresh := tables[e.name]
+	if err != nil || fresh == nil || fresh.ID == r.Table.ID {
+		return false
+	}
+	e.table.Store(fresh)
+	fl.again(r.Calls, step)
+	return true
 }
 
 // complete ends a call and those that merged with it. They share its values.
