@@ -17,8 +17,8 @@ type Options struct {
 	// hundred more. 0 means 256 MiB.
 	MaxQueueBytes int
 	// ReadFlights, WriteFlights, AloneFlights and IsolatedFlights are how many
-	// calls of Run each lane may have at once, flights that are late not
-	// counted. 0 means 2.
+	// calls of Run each lane may have at once. Reads and writes that are late
+	// are not counted. 0 means 2.
 	ReadFlights, WriteFlights, AloneFlights, IsolatedFlights int
 	// MaxFlights bounds the calls of Run of all lanes, late ones included: the
 	// number of connections, for instance. Only the first flight of a lane
@@ -203,7 +203,7 @@ func (c *Coalescer) admit(op *Op, pilot bool) (*lone, error) {
 		return nil, nil
 	}
 	l := op.Table.lane(op)
-	if pilot && l.kind <= Write && l.ready == 0 && c.worthStarting(l, 1) {
+	if pilot && l.shared() && l.ready == 0 && c.worthStarting(l, 1) {
 		return c.newLone(op, l), nil
 	}
 	c.count(op)

@@ -69,6 +69,11 @@ const (
 	lateTimes  = 4
 )
 
+// shared says whether ops of many tables fly together. The other lanes wait for
+// locks: their flights take long by nature, and are never late, lest they take
+// connections from those that can do something.
+func (l *lane) shared() bool { return l.kind <= Write }
+
 // patience is from what duration on a flight is late.
 func (l *lane) patience() int64 { return max(lateFlight, lateTimes*l.typical) }
 
@@ -111,7 +116,7 @@ func (c *Coalescer) worthStarting(l *lane, more int) bool {
 
 // landsSoon says whether n ops are better off waiting for a landing.
 func (l *lane) landsSoon(n int) bool {
-	return 2*n < l.airborne && l.airborne <= smallFlight && l.typical < shortFlight && l.kind <= Write
+	return 2*n < l.airborne && l.airborne <= smallFlight && l.typical < shortFlight && l.shared()
 }
 
 // roomBeside says whether MaxFlights allow one more flight beside those of l.

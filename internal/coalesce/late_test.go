@@ -114,6 +114,43 @@ func TestWhatIsTypicalIsNotLate(t *testing.T) {
 	})
 }
 
+func TestOneLongFlightIsNotTypical(t *testing.T) {
+	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+		for range 20 {
+			f := r.stuck(newOp("w", Write, 1))
+			time.Sleep(time.Millisecond)
+			f.finish(nil)
+		}
+		f := r.stuck(newOp("w", Write, 1))
+		time.Sleep(time.Minute)
+		f.finish(nil)
+		f = r.stuck(newOp("w", Write, 1))
+		r.start(newOp("v", Write, 2))
+		time.Sleep(3 * time.Duration(lateFlight))
+		r.flight().finish(nil)
+		f.finish(nil)
+	})
+}
+
+// Flights that wait for locks take no more connections than their lane has.
+func TestWaitingForLocksIsNotLate(t *testing.T) {
+	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+		r.suspect(1)
+		r.suspect(2)
+		a, b := r.stuck(newOp("a", Write, 1)), r.start(newOp("b", Write, 2))
+		c := r.lock(r.NewTable(TableOptions{}), 1)
+		f := r.isolated("a ")
+		d := r.lock(r.NewTable(TableOptions{}), 1)
+		time.Sleep(time.Second / 2)
+		r.noFlight()
+		a.finish(nil)
+		r.flight().finish(nil)
+		f.finish(nil)
+		r.isolated("a ").finish(nil)
+		r.ended(nil, b, c, d)
+	})
+}
+
 func TestMaxFlights(t *testing.T) {
 	bubble(t, Options{ReadFlights: 4, WriteFlights: 4, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 3}, func(r *rig) {
 		flights := []*held{r.stuck(newOp("r", Read, 1)), r.stuck(newOp("r", Read, 2)), r.stuck(newOp("r", Read, 3))}

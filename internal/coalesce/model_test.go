@@ -119,7 +119,7 @@ type entry struct {
 
 	applied  atomic.Bool
 	left     atomic.Bool // Op.Left was seen
-	observed []int // by a read: the worker's own number in each register
+	observed []int       // by a read: the worker's own number in each register
 	answers  atomic.Int32
 	err      error
 }
