@@ -35,8 +35,9 @@
 // others wait, a flight of reads or writes that is in the air for more than a
 // few milliseconds, and for much longer than is typical of its lane, loses its
 // slot, and another may start beside it; a timer sees to it if no op does.
-// Options.MaxFlights bounds all of them, and flights that replace late ones
-// leave room for one in each other lane.
+// Options.MaxFlights bounds all of them. So that trouble stays where it is,
+// flights that replace late ones leave room for one in each other lane, and no
+// table is in more flights of a lane than one beyond the number of its slots.
 //
 // # Order
 //

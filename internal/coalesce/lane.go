@@ -13,11 +13,12 @@ type lane struct {
 	index     int  // in Coalescer.lanes and Table.feeds
 	limit     int  // flights at once, without the late ones
 	perFlight int  // how much of its backlog one flight takes
+	perTable  int  // flights at once that take from the same table
 
-	// The feeds with something ready take turns. Those of tables that have a
-	// flight of Kind Isolated in the air are apart.
+	// The feeds with something ready take turns. Those of tables that have
+	// perTable flights in the air are apart.
 	ring, held ring
-	ready      int // ops in all feeds
+	ready      int // ops in the feeds of ring
 
 	slots    []*slot // of the flights, lone ones included
 	late     int     // slots that are late
@@ -222,8 +223,8 @@ func (c *Coalescer) landed(f *shared) {
 		// One flight that takes long does not make that typical.
 		l.typical += (min(Now()-f.tookOff, l.patience()) - l.typical) / 8
 	}
-	if f.feed != nil {
-		f.feed.hold(false)
+	for _, from := range f.feeds {
+		from.landed()
 	}
 	c.vacate(l, &f.slot)
 	c.freeSharedFlight(f)

@@ -22,7 +22,7 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 			flights = append(flights, r.stuck(newOp("w", Write, i)))
 		}
 		// Beside these two there is room for three, so that each of the other
-		// lanes keeps one.
+		// lanes keeps one; for one of the same table.
 		w := r.start(newOp("w", Write, 10))
 		r.noFlight()
 		time.Sleep(time.Duration(lateFlight) - time.Microsecond)
@@ -31,14 +31,18 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 		third := r.flight()
 		third.takeAndSend()
 		r.pending(w)
-		flights = append(flights, third, r.stuck(newOp("w", Write, 20))) // both slots were late
-		r.start(newOp("w", Write, 11))
+		same := r.start(newOp("same", Write, 20))
+		r.noFlight()
+		a, b := r.NewTable(TableOptions{}), r.NewTable(TableOptions{})
+		flights = append(flights, third, r.stuck(newOp("a", Write, 20).in(a))) // both slots were late
+		r.start(newOp("b", Write, 20).in(b))
 		r.noFlight()
 		time.Sleep(time.Duration(lateFlight))
 		fifth := r.flight()
-		fifth.takeAndSend()
+		r.batch(fifth.takeAndSend(), "b ")
 		flights = append(flights, fifth)
-		r.start(newOp("w", Write, 30))
+		r.pending(same)
+		r.start(newOp("c", Write, 30).in(b))
 		time.Sleep(time.Second)
 		r.noFlight()
 		if s := r.Stats(); s.LateFlights != 5 {
@@ -49,11 +53,12 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 		// The first to land makes room again.
 		flights[0].finish(nil)
 		f := r.flight()
-		r.batch(f.take(), "w ")
+		r.batch(f.take(), "c same ")
 		f.finish(nil)
 		for _, f := range flights[1:] {
 			f.finish(nil)
 		}
+		checkEmpty(t, r.Coalescer, a, b)
 	})
 }
 

@@ -24,7 +24,6 @@ type Table struct {
 	locked       suspicion // of the whole table
 
 	queuedOps, queuedBytes int
-	taken                  int // keys that the running Take has taken
 	stats                  TableStats
 }
 
@@ -33,7 +32,7 @@ func (c *Coalescer) NewTable(opt TableOptions) *Table {
 	defaultTo(&opt.MaxQueueBytes, 64<<20)
 	t := &Table{c: c, opt: opt, keys: make(map[uint64]*keyQueue), suspects: make(map[uint64]suspicion)}
 	for i := range t.feeds {
-		t.feeds[i].init(&c.lanes[i])
+		t.feeds[i].init(t, &c.lanes[i])
 	}
 	return t
 }
