@@ -41,7 +41,7 @@ func (c *Coalescer) NewTable(opt TableOptions) *Table {
 func (t *Table) lane(op *Op) *lane {
 	c := t.c
 	switch {
-	case t.isolates(op):
+	case t.locked.until != 0 && t.isolates(op):
 		return &c.lanes[isolated]
 	case len(t.suspects) > 0 && t.suspect(op):
 		return &c.lanes[alone]
