@@ -82,6 +82,38 @@ func TestLateLoneFlight(t *testing.T) {
 	})
 }
 
+// Lone flights count among those of their table.
+func TestLoneFlightsOfOneTable(t *testing.T) {
+	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 2, IsolatedFlights: 2}, func(r *rig) {
+		other := r.NewTable(TableOptions{})
+		lone := func(op *Op) (*answer, *held) {
+			t.Helper()
+			a := r.goDo(background, op)
+			f := r.flight()
+			if f.takeAndSend(); !f.Lone() {
+				t.Error("not a lone flight")
+			}
+			return a, f
+		}
+		a, fa := lone(newOp("a", Read, 1))
+		b, fb := lone(newOp("b", Read, 2))
+		r.start(newOp("o", Read, 1).in(other))
+		time.Sleep(time.Duration(lateFlight)) // both are late now
+		r.flight().finish(nil)
+		c, fc := lone(newOp("c", Read, 3))
+		d := r.goDo(background, newOp("d", Read, 4)) // there are three of this table
+		r.noFlight()
+		o, fo := lone(newOp("o", Read, 2).in(other))
+		fc.finish(nil)
+		r.flight().finish(nil)
+		for _, f := range []*held{fa, fb, fo} {
+			f.finish(nil)
+		}
+		r.ended(nil, a, b, c, d, o)
+		checkEmpty(t, r.Coalescer, other)
+	})
+}
+
 // Where every flight takes long, more of them would not help.
 func TestWhatIsTypicalIsNotLate(t *testing.T) {
 	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
