@@ -1,7 +1,6 @@
 package howdah
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -341,18 +340,17 @@ func (fl *flight) callByCall(calls []*Call) {
 	}
 }
 
-// complete ends a call and those that merged with it.
+// complete ends a call and those that merged with it. They share one value,
+// which none of them may modify.
 func (fl *flight) complete(c *Call, err error) {
 	for op := c.flight.op.Follower(); op != nil; op = op.Follower() {
 		follower := op.Call.(*Call)
 		follower.Status, follower.Int, follower.Count = c.Status, c.Int, c.Count
 		follower.Result = c.Result
 		follower.Result.Key = follower.Key
-		follower.Result.Value = bytes.Clone(c.Result.Value)
 		follower.Entries = slices.Clone(c.Entries)
 		for i := range follower.Entries {
 			follower.Entries[i].Key = follower.Keys[i]
-			follower.Entries[i].Value = bytes.Clone(c.Entries[i].Value)
 		}
 	}
 	fl.Complete(&c.flight.op, err)
