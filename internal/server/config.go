@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/howdah/howdah"
@@ -55,6 +56,13 @@ type Config struct {
 
 	// MaxClients bounds Redis connections. Default 10000.
 	MaxClients int
+
+	// MaxClientsMemory bounds what all Redis connections together hold in
+	// memory, in bytes: input, requests, values and unread replies, beside 64
+	// KiB for each connection. At the bound connections are not read from, and
+	// large commands are refused. Default: a quarter of the memory of the
+	// machine or of its cgroup.
+	MaxClientsMemory int64
 
 	// MaxRequestBytes bounds a value, and with it one argument of a Redis
 	// command and the body of an HTTP request. Default
@@ -133,6 +141,8 @@ func (c *Config) complete() error {
 		return errors.New("--read-url is for the sessions that HTTP serves, which is off: give --http-addr an address, or leave it out")
 	case c.MaxClients < 0:
 		return errors.New("--max-clients must not be negative")
+	case c.MaxClientsMemory < 0 || 0 < c.MaxClientsMemory && c.MaxClientsMemory < 1<<20:
+		return errors.New("--max-clients-memory must be at least 1 MiB, or 0 for the default")
 	case c.MaxRequestBytes < 0 || c.MaxRequestBytes > 512<<20:
 		return errors.New("--max-request-bytes must be between 1 and 536870912 (512 MiB)")
 	case c.IdleTimeout < 0 || c.AuthTimeout < 0 || c.StallTimeout < 0 || c.Timeout < 0 || c.ShutdownTimeout < 0:
@@ -157,6 +167,9 @@ func (c *Config) complete() error {
 	}
 	if c.MaxClients == 0 {
 		c.MaxClients = 10000
+	}
+	if c.MaxClientsMemory == 0 {
+		c.MaxClientsMemory = availableMemory(os.DirFS("/")) / memoryPart
 	}
 	if c.MaxRequestBytes == 0 {
 		c.MaxRequestBytes = howdah.DefaultMaxValueBytes

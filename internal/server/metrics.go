@@ -17,7 +17,7 @@ import (
 type collector struct {
 	db      *howdah.DB
 	engine  *redisapi.Engine // nil without a Redis listener
-	resp    *respServer      // nil likewise
+	redis   *driver          // nil likewise
 	version string
 
 	sessions *session.Manager // nil without an HTTP listener
@@ -111,7 +111,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge(poolMaxDesc, float64(stats.Pool.Max))
 	gauge(buildDesc, 1, c.version, revision(), runtime.Version())
 
-	if s := c.resp; s != nil {
+	if s := c.redis; s != nil {
 		gauge(clientsDesc, float64(s.clients.Load()))
 		gauge(maxClientsDesc, float64(s.limits.maxClients))
 		count(acceptedDesc, float64(s.accepted.Load()))

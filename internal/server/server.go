@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/httpapi"
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/redisapi"
 	"github.com/howdah/howdah/session"
 )
@@ -47,8 +48,9 @@ type server struct {
 	redisListener, httpListener net.Listener
 
 	database *database
+	memory   *pipeline.Budget // of Redis clients
 	engine   *redisapi.Engine
-	resp     *respServer
+	redis    *driver
 	sessions *keeper
 	health   *health
 	http     *http.Server
@@ -104,37 +106,6 @@ func (s *server) listen(ctx context.Context) error {
 	return nil
 }
 
-func (s *server) serveRedis() error {
-	if s.redisListener == nil {
-		return nil
-	}
-	c := &s.config
-	var err error
-	s.engine, err = redisapi.New(redisapi.Options{
-		DB:         s.database.db,
-		Password:   c.Password,
-		MaxBulk:    c.MaxRequestBytes,
-		MaxClients: c.MaxClients,
-		Version:    c.Version,
-		Logger:     c.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	limits := respLimits{c.MaxClients, c.IdleTimeout, c.AuthTimeout, c.StallTimeout}
-	if s.resp, err = newRESPServer(s.engine, limits, !c.Goroutines, c.Logger); err != nil {
-		return err
-	}
-	s.work.Go(func() { s.resp.serve(s.redisListener) })
-	ctx, cancel := context.WithCancel(context.Background())
-	s.stopSweep = cancel
-	s.work.Go(func() { s.resp.sweep(ctx) })
-	if c.FollowLoad && !c.Goroutines {
-		s.work.Go(func() { followLoad(ctx, c.Logger) })
-	}
-	return nil
-}
-
 func (s *server) serveHTTP() error {
 	if s.httpListener == nil {
 		return nil
@@ -157,7 +128,7 @@ func (s *server) serveHTTP() error {
 		MaxValueBytes: c.MaxRequestBytes,
 		Logger:        c.Logger,
 	})
-	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, resp: s.resp, version: c.Version, sessions: manager})
+	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, redis: s.redis, version: c.Version, sessions: manager})
 	s.http = newHTTPServer(api, s.health, registry, c.Logger)
 	s.work.Go(func() {
 		if err := s.http.Serve(s.httpListener); !errors.Is(err, http.ErrServerClosed) {
@@ -217,8 +188,8 @@ func (s *server) stop() error {
 	}
 	var doors sync.WaitGroup
 	var redisErr, httpErr error
-	if s.resp != nil {
-		doors.Go(func() { redisErr = s.resp.shutdown(ctx) })
+	if s.redis != nil {
+		doors.Go(func() { redisErr = s.redis.shutdown(ctx) })
 	}
 	if s.http != nil {
 		doors.Go(func() {
