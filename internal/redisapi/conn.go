@@ -154,7 +154,7 @@ func (c *Conn) start(r *request) {
 // finish takes note that the call of a request is done. It runs on a goroutine
 // of the library.
 func (c *Conn) finish(r *request) {
-	if c.pipe.Exceeded() && !r.cmd.writes && r.call.Err == nil {
+	if c.pipe.Exceeded() && !r.cmd.writes && r.isLarge() {
 		r.call.Result, r.call.Entries = howdah.Entry{}, nil
 		r.call.Err = errMemory
 	}

@@ -150,6 +150,14 @@ func (r *request) bulk(dst, value []byte) []byte {
 	return append(dst, '\r', '\n')
 }
 
+// isLarge tells whether the finished call brought more than any connection may
+// hold.
+func (r *request) isLarge() bool {
+	var values pipeline.Values
+	r.Hold(&values)
+	return values.Bytes() > pipeline.Free
+}
+
 // entryOverhead is the memory of a howdah.Entry apart from its value.
 const entryOverhead = 96
 

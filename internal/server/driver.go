@@ -204,6 +204,7 @@ func (d *driver) sweep(ctx context.Context) {
 			}
 			d.eachBlocking(func(c *blockingConn) { c.sweep(now) })
 			if m := d.limits.memory; m != nil && returns.due(m.Used()) {
+				runtime.GC() // what a sync.Pool holds survives one collection
 				debug.FreeOSMemory()
 			}
 		}
