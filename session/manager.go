@@ -10,6 +10,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
@@ -37,7 +38,7 @@ func New(db *howdah.DB, opts *Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{run: statement.Runner{DB: db, Timeout: o.Timeout}, opts: o, standbys: standbys}
+	m := &Manager{run: statement.Runner{DB: (*core.DB)(db), Timeout: o.Timeout}, opts: o, standbys: standbys}
 	m.reads = m.sharedReads()
 	return m, nil
 }

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // Conn is one client. Feed and Output are called by one goroutine at a time
@@ -155,7 +155,7 @@ func (c *Conn) start(r *request) {
 // of the library.
 func (c *Conn) finish(r *request) {
 	if c.pipe.Exceeded() && !r.cmd.writes && r.isLarge() {
-		r.call.Result, r.call.Entries = howdah.Entry{}, nil
+		r.call.Result, r.call.Entries = verb.Entry{}, nil
 		r.call.Err = errMemory
 	}
 	c.pipe.Finish(r)

@@ -3,18 +3,18 @@ package redisapi
 import (
 	"sync"
 
-	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/verb"
 )
 
-// A request is one command that is one howdah.Call, from its start until its
+// A request is one command that is one verb.Call, from its start until its
 // reply is written. Requests are pooled with the memory of their arguments.
 type request struct {
 	pipeline.Place
 	conn  *Conn
 	cmd   *Command
-	call  howdah.Call
+	call  verb.Call
 	reply func(dst []byte, r *request) []byte
 	proto resp.Proto
 	mute  bool // CLIENT REPLY OFF or SKIP
@@ -29,7 +29,7 @@ type request struct {
 	arguments []byte // what keys and values point into
 	keys      [][]byte
 	values    [][]byte
-	done      func(*howdah.Call) // finish, made once
+	done      func(*verb.Call) // finish, made once
 }
 
 // Memory that a pooled request keeps.
@@ -42,7 +42,7 @@ const (
 func newRequestPool() *sync.Pool {
 	return &sync.Pool{New: func() any {
 		r := new(request)
-		r.done = func(*howdah.Call) { r.conn.finish(r) }
+		r.done = func(*verb.Call) { r.conn.finish(r) }
 		return r
 	}}
 }
@@ -97,7 +97,7 @@ func (r *request) Release() {
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
 	r.from, r.to = 0, 0
-	r.call = howdah.Call{}
+	r.call = verb.Call{}
 	r.arguments = shrink(r.arguments, keepArguments)
 	clear(r.keys)
 	clear(r.values)
@@ -158,7 +158,7 @@ func (r *request) isLarge() bool {
 	return values.Bytes() > pipeline.Free
 }
 
-// entryOverhead is the memory of a howdah.Entry apart from its value.
+// entryOverhead is the memory of a verb.Entry apart from its value.
 const entryOverhead = 96
 
 // Hold implements pipeline.Reply: it counts what the finished call holds for

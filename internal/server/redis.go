@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/redisapi"
 )
@@ -27,7 +28,7 @@ func (s *server) serveRedis() error {
 	s.memory = pipeline.NewBudget(c.MaxClientsMemory)
 	var err error
 	s.engine, err = redisapi.New(redisapi.Options{
-		DB:         s.database.db,
+		DB:         (*core.DB)(s.database.db),
 		Password:   c.Password,
 		MaxBulk:    c.MaxRequestBytes,
 		MaxClients: c.MaxClients,

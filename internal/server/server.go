@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/httpapi"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/redisapi"
@@ -120,7 +121,7 @@ func (s *server) serveHTTP() error {
 	s.sessions = keepSessions(manager)
 	s.health = &health{ping: s.database.db.Ping}
 	api := httpapi.New(httpapi.Options{
-		DB:            s.database.db,
+		DB:            (*core.DB)(s.database.db),
 		Token:         c.Token,
 		AllowedHosts:  c.AllowedHosts,
 		Sessions:      manager,

@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/fault"
 )
 
 // attempts bounds how often a statement that changed nothing is tried again.
@@ -41,7 +42,7 @@ func Upkeep() Class { return Class{settings: asynchronous, limit: 10 * time.Seco
 // Runner runs statements. Timeout bounds those whose context has no earlier
 // deadline.
 type Runner struct {
-	DB      *howdah.DB
+	DB      *core.DB
 	Timeout time.Duration
 }
 
@@ -127,7 +128,7 @@ func (r Runner) once(ctx context.Context, fn func(*pgx.Conn) (sent bool, err err
 	defer conn.Release()
 	sent, err := fn(conn.Conn())
 	err = r.failure(err, sent)
-	if errors.Is(err, howdah.ErrUnavailable) {
+	if errors.Is(err, fault.ErrUnavailable) {
 		conn.Conn().Close(context.WithoutCancel(ctx))
 	}
 	return err

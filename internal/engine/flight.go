@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// flight is one batch on its way: the requests made of it and the connection
+// that carries them.
+type flight struct {
+	*coalesce.Flight
+	engine *Engine
+	set    *Set
+	ctx    context.Context
+	bound  *pgwire.Bound
+	conn   *pgxpool.Conn
+}
+
+// run executes one flight of the coalescer. The connection comes first: while
+// it is waited for, the batch grows.
+func (e *Engine) run(ctx context.Context, f *coalesce.Flight) {
+	fl := &flight{Flight: f, engine: e, set: e.set, ctx: ctx, bound: e.set.deadlines.Begin(ctx)}
+	defer fl.bound.End()
+	e.set.flights.Add(1)
+	defer e.set.flights.Add(-1)
+	if f.Kind() != coalesce.Read {
+		e.Pressure.hold(ctx)
+	}
+	var err error
+	fl.conn, err = e.connect(fl.bound)
+	defer func() {
+		if fl.conn != nil {
+			fl.conn.Release()
+		}
+	}()
+	ops := f.Take()
+	if len(ops) == 0 {
+		return
+	}
+	fl.moveBound(ops)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = &coalesce.LeftError{Cause: context.Cause(ctx)}
+		}
+		fl.failAll(ops, err)
+		return
+	}
+	if ops = fl.refuseFull(ops); len(ops) > 0 {
+		fl.fly(fl.plan(ops), wholeBatch)
+	}
+}
+
+// moveBound gives the flight the deadline of its callers. A lone caller of
+// ordinary size began together with the bound.
+func (fl *flight) moveBound(ops []*coalesce.Op) {
+	deadline := fl.Deadline()
+	if deadline == 0 || fl.Lone() && transferTime(callOf(ops[0])) == 0 {
+		return
+	}
+	// To learn that a row is locked is worth the wait: nothing was changed.
+	fl.bound.Move(coalesce.Time(deadline).Add(2 * fl.set.LockTimeout))
+}
+
+func callOf(op *coalesce.Op) *verb.Call { return op.Call.(*verb.Call) }
+
+// refuseFull completes the calls that a full cache refuses, and returns the
+// others.
+func (fl *flight) refuseFull(ops []*coalesce.Op) []*coalesce.Op {
+	if !fl.engine.Table().Full || fl.Kind() == coalesce.Read {
+		return ops
+	}
+	rest := ops[:0]
+	for _, op := range ops {
+		c := callOf(op)
+		if !c.Verb.Room {
+			rest = append(rest, op)
+			continue
+		}
+		c.RefuseFull()
+		fl.complete(c, nil)
+	}
+	return rest
+}
+
+// plan makes the requests of a batch, one for each statement that it needs.
+func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
+	t := fl.engine.Table()
+	requests := make([]*statement.Request, 0, 2)
+	for _, op := range ops {
+		c := callOf(op)
+		form := statement.FormOf(c, t)
+		var r *statement.Request
+		if !form.Alone {
+			for _, other := range requests {
+				if other.Form == form {
+					r = other
+				}
+			}
+		}
+		if r == nil {
+			r = statement.NewRequest(form, t, len(ops))
+			requests = append(requests, r)
+		}
+		r.Add(c)
+	}
+	for _, r := range requests {
+		r.Encode()
+	}
+	return requests
+}
+
+// How far a batch that met a lock or bad data is taken apart: first without
+// the rows that are locked, then call by call.
+const (
+	wholeBatch = iota
+	withoutLocked
+	callByCall
+)
+
+// errNoConnection ends what is left of a flight that lost its connection and
+// got no other.
+var errNoConnection = errors.New("the connection was lost, and there is no other")
+
+// fly sends the requests and completes their calls.
+func (fl *flight) fly(requests []*statement.Request, step int) {
+	lockTimeout := fl.lockTimeout(len(requests), step)
+	x, err := fl.exchange(requests, lockTimeout)
+	if err != nil && fl.conn != nil && fl.Kind() == coalesce.Read && !fault.IsTimeout(err) && fl.ctx.Err() == nil {
+		// The connection had died before; a read may be asked again.
+		fl.conn.Release()
+		if fl.conn, err = fl.engine.reconnect(fl.bound); err == nil {
+			x, err = fl.exchange(requests, lockTimeout)
+		}
+	}
+	answered := requests[:x.Answered]
+	for _, r := range answered { // first who is done, for the others may take long
+		if r.Err == nil {
+			fl.succeed(r)
+		}
+	}
+	for _, r := range answered {
+		if r.Err != nil {
+			fl.refused(r, r.Err, step)
+		}
+	}
+	for _, r := range requests[x.Answered:] {
+		fl.lost(r, err, x.IsSent)
+	}
+}
+
+// lockTimeout is how long each statement of an exchange may wait for a lock.
+func (fl *flight) lockTimeout(requests, step int) time.Duration {
+	timeout := fl.set.LockTimeout
+	switch {
+	case step == callByCall && requests > 1:
+		// Each waits in front of all those behind it. Who meets a lock goes on
+		// alone, where there is time for it.
+		timeout = time.Millisecond
+	case fl.Kind() == coalesce.Alone && fl.Tries() < coalesce.Patient:
+		timeout = min(timeout, time.Millisecond<<fl.Tries())
+	}
+	return timeout
+}
+
+// exchange sends requests on the flight's connection. A question, which serves no
+// call, carries nothing of the callers.
+func (fl *flight) exchange(requests []*statement.Request, lockTimeout time.Duration) (*pgwire.Exchange, error) {
+	if fl.conn == nil {
+		return &pgwire.Exchange{}, errNoConnection
+	}
+	x := &pgwire.Exchange{
+		Conn:     fl.conn.Conn(),
+		Requests: make([]pgwire.Request, len(requests)),
+		Named:    fl.set.Named,
+		Local: func(i int) string {
+			return fl.set.localSettings(requests[i].Table, fl.Kind() != coalesce.Read, lockTimeout)
+		},
+	}
+	for i, r := range requests {
+		x.Requests[i] = r
+	}
+	if fl.Lone() && len(requests[0].Rows) == 1 {
+		x.Spin = fl.engine.spins[fl.Kind()]
+	}
+	if len(requests[0].Calls) > 0 {
+		x.Sent = fl.Sent
+	}
+	conn := x.Conn.PgConn().Conn()
+	if err := fl.bound.Watch(conn); err != nil {
+		return x, err
+	}
+	err := x.Run()
+	if !fl.bound.Release() && err == nil {
+		// It ended in this very moment: the connection is of no more use.
+		x.Conn.Close(context.Background())
+	}
+	return x, err
+}
+
+// lost ends the calls of a request whose answer did not come.
+func (fl *flight) lost(r *statement.Request, err error, sent bool) {
+	if fl.ctx.Err() != nil {
+		// The lone caller of this flight left, and the connection with it.
+		for _, c := range r.Calls {
+			fl.complete(c, &coalesce.LeftError{Cause: context.Cause(fl.ctx), Sent: sent})
+		}
+		return
+	}
+	if sent && fault.State(err) == "" {
+		fl.set.Logger.Warn("howdah: connection to PostgreSQL lost", "cache", fl.engine.name, "error", err)
+	}
+	if !fault.IsTimeout(err) {
+		fl.set.Drop()
+	}
+	err = fault.From(err, sent, r.Writes())
+	for _, c := range r.Calls {
+		fl.complete(c, err)
+	}
+}
+
+func (fl *flight) succeed(r *statement.Request) {
+	if reads := fl.engine.reads.Load(); reads != nil {
+		reads.note(r)
+	}
+	if fl.Kind() != coalesce.Read {
+		fl.engine.Pressure.written(len(r.Rows))
+	}
+	for _, c := range r.Calls {
+		if c.Repeat {
+			c.Repeat = false
+			fl.Blocked(&c.Op)
+			continue
+		}
+		fl.complete(c, nil)
+	}
+}
+
+// refused deals with what PostgreSQL said against a whole request: a lock or
+// one call's data must not be the neighbours' failure.
+func (fl *flight) refused(r *statement.Request, err error, step int) {
+	switch {
+	case fault.IsLocked(err) && len(r.Calls) > 1 && step < callByCall:
+		fl.takeApart(r, step)
+	case fault.IsLocked(err), r.Form.LostRace(err):
+		for _, c := range r.Calls {
+			fl.Blocked(&c.Op)
+		}
+	case len(r.Calls) > 1 && step < callByCall && fault.IsData(err):
+		fl.callByCall(r.Calls)
+	default:
+		if fault.IsServer(err) {
+			fl.set.Logger.Warn("howdah: PostgreSQL cannot serve", "cache", fl.engine.name, "error", err)
+			fl.conn.Conn().Close(context.Background())
+			fl.set.Drop()
+		}
+		if fault.State(err) == "42P01" {
+			fl.engine.Forget()
+		}
+		err = fault.From(err, true, r.Writes())
+		for _, c := range r.Calls {
+			fl.complete(c, err)
+		}
+	}
+}
+
+// complete ends a call and those that merged with it. They share its values.
+func (fl *flight) complete(c *verb.Call, err error) {
+	for op := c.Op.Follower(); op != nil; op = op.Follower() {
+		follower := callOf(op)
+		follower.Status, follower.Int, follower.Count = c.Status, c.Int, c.Count
+		follower.Result, follower.Entries = c.Result, slices.Clone(c.Entries)
+		c.Shared, follower.Shared = true, true
+	}
+	fl.Complete(&c.Op, err)
+}
+
+func (fl *flight) failAll(ops []*coalesce.Op, err error) {
+	for _, op := range ops {
+		fl.complete(callOf(op), err)
+	}
+}
