@@ -54,7 +54,9 @@ func TestBadSettingsChangeNothing(t *testing.T) {
 					b.change(&config)
 					change := db.AlterCache
 					if base == "new" {
-						change = func(ctx context.Context, c howdah.CacheConfig, _ howdah.AlterOptions) error { return db.CreateCache(ctx, c) }
+						change = func(ctx context.Context, c howdah.CacheConfig, _ howdah.AlterOptions) error {
+							return db.CreateCache(ctx, c)
+						}
 					}
 					err := change(ctx, config, howdah.AlterOptions{})
 					require.ErrorIs(t, err, howdah.ErrInvalidSetting)

@@ -17,6 +17,7 @@ type PoolStats struct {
 	Idle     int32
 	Acquired int32 // in use
 	Max      int32 // the most there may be
+	Limit    int32 // the most that PostgreSQL allows, as far as is known; Max while it has refused none
 }
 
 // CacheStats are the counters of one cache in this process.

@@ -22,6 +22,7 @@ type Manager struct {
 	run      statement.Runner
 	opts     Options
 	reads    *coalesce.Coalescer
+	sessions *coalesce.Table // where reads has its keys
 	uses     uses
 	standbys *standbys // nil: none
 	stats    counters
@@ -39,7 +40,7 @@ func New(db *howdah.DB, opts *Options) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{run: statement.Runner{DB: (*core.DB)(db), Timeout: o.Timeout}, opts: o, standbys: standbys}
-	m.reads = m.sharedReads()
+	m.reads, m.sessions = m.sharedReads()
 	return m, nil
 }
 

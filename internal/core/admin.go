@@ -36,7 +36,7 @@ func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 	if err := statement.CheckName(config.Name); err != nil {
 		return err
 	}
-	_, err := db.engines.Pool.Exec(ctx, schema.Query("create_cache"),
+	err := db.exec(ctx, schema.Query("create_cache"),
 		config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL), config.MaxBytes, config.MaxEntries,
 		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor))
 	return fault.FromFunction(err)
@@ -50,13 +50,27 @@ func (db *DB) EnsureCache(ctx context.Context, config CacheConfig) error {
 	}
 	// Asked first: a role that may not make caches may use those that exist.
 	var exists bool
-	err := db.engines.Pool.QueryRow(ctx, schema.Query("cache_exists"), config.Name).Scan(&exists)
+	rows, err := db.engines.Query(ctx, schema.Query("cache_exists"), config.Name)
+	if err == nil {
+		_, err = pgx.ForEachRow(rows, []any{&exists}, func() error { return nil })
+	}
 	if err != nil || exists {
 		return fault.From(err, false, false)
 	}
 	if err = db.CreateCache(ctx, config); errors.Is(err, fault.ErrCacheExists) {
 		return nil // made at the same moment
 	}
+	return err
+}
+
+// exec runs a statement on a connection of the pool.
+func (db *DB) exec(ctx context.Context, sql string, args ...any) error {
+	conn, err := db.engines.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	_, err = conn.Exec(ctx, sql, args...)
 	return err
 }
 
@@ -101,7 +115,7 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 			return fmt.Errorf("%w: there is no setting %q", fault.ErrInvalidSetting, name)
 		}
 	}
-	_, err := db.engines.Pool.Exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
+	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
 	if err == nil {
 		if e := db.engines.Known(config.Name); e != nil {
 			e.Forget()
@@ -139,7 +153,7 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 	if err := statement.CheckName(name); err != nil {
 		return err
 	}
-	_, err := db.engines.Pool.Exec(ctx, schema.Query("drop_cache"), name)
+	err := db.exec(ctx, schema.Query("drop_cache"), name)
 	return fault.FromFunction(err)
 }
 
@@ -147,7 +161,7 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 // and is longer than a time.Duration can say is given as 292 years, and one of
 // 1000 years or more as none, which it is.
 func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
-	rows, err := db.engines.Pool.Query(ctx, schema.Query("caches"), math.MaxInt64/time.Microsecond.Nanoseconds())
+	rows, err := db.engines.Query(ctx, schema.Query("caches"), math.MaxInt64/time.Microsecond.Nanoseconds())
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}

@@ -48,7 +48,7 @@ func (c *Cache) querier() statement.Querier {
 	if c.tx != nil {
 		return c.tx
 	}
-	return c.db.engines.Pool
+	return c.db.engines
 }
 
 func (c *Cache) engine(ctx context.Context) (*engine.Engine, error) {

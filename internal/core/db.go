@@ -58,7 +58,7 @@ func OpenPool(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error
 }
 
 func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, error) {
-	if err := ping(ctx, pool); err != nil {
+	if err := ping(ctx, pool.Acquire); err != nil {
 		return nil, err
 	}
 	var seed []byte
@@ -74,6 +74,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		MaxBatchKeys:  o.MaxBatchKeys,
 		MaxBatchBytes: o.MaxBatchBytes,
 		MaxQueueBytes: o.MaxQueueBytes,
+		MaxConns:      int(pool.Config().MaxConns),
 		Seed:          seed,
 		OwnPool:       own,
 		OwnConn:       own && o.Pooler == "",
@@ -86,12 +87,12 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 
 // Ping asks the database whether it answers and whether its schema fits this
 // program. See howdah.DB.Ping.
-func (db *DB) Ping(ctx context.Context) error { return ping(ctx, db.engines.Pool) }
+func (db *DB) Ping(ctx context.Context) error { return ping(ctx, db.engines.Acquire) }
 
-func ping(ctx context.Context, pool *pgxpool.Pool) error {
+func ping(ctx context.Context, acquire func(context.Context) (*pgxpool.Conn, error)) error {
 	ctx, cancel := engine.Bounded(ctx, engine.ConnectTimeout)
 	defer cancel()
-	conn, err := pool.Acquire(ctx)
+	conn, err := acquire(ctx)
 	if err != nil {
 		return fault.From(err, false, false)
 	}
@@ -122,6 +123,10 @@ func (db *DB) Run(ctx context.Context) error { return db.upkeep.Run(ctx) }
 
 // Pool returns the connections beneath.
 func (db *DB) Pool() *pgxpool.Pool { return db.engines.Pool }
+
+// Acquire returns a connection of Pool, and waits for one that is in use if
+// PostgreSQL allows no more. Errors: as of pgxpool.Pool.Acquire.
+func (db *DB) Acquire(ctx context.Context) (*pgxpool.Conn, error) { return db.engines.Acquire(ctx) }
 
 // Timeout is Options.Timeout, or its default.
 func (db *DB) Timeout() time.Duration { return db.opts.Timeout }

@@ -3,7 +3,6 @@ package core
 import (
 	"bytes"
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -60,7 +59,7 @@ func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page
 	}
 	count = min(count, 10_000)
 	// The page ends with its last slot, so that no entry of it is skipped.
-	rows, err := c.query(ctx, schema.Statement("scan_page", schema.Table{Name: e.Table().Name()}),
+	rows, err := c.querier().Query(ctx, schema.Statement("scan_page", schema.Table{Name: e.Table().Name()}),
 		int64(cursor<<slotBits), count, notNil(opts.Prefix))
 	if err != nil {
 		return nil, 0, fault.From(err, false, false)
@@ -180,7 +179,7 @@ func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	rows, err := c.query(ctx, schema.Statement("random_key", schema.Table{Name: e.Table().Name()}), rand.Int64())
+	rows, err := c.querier().Query(ctx, schema.Statement("random_key", schema.Table{Name: e.Table().Name()}), rand.Int64())
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}
@@ -206,8 +205,7 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, e
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	var indexed bool
-	err = c.querier().QueryRow(ctx, schema.Query("prefix_index"), e.Name()).Scan(&indexed)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+	if err := c.one(ctx, &indexed, schema.Query("prefix_index"), e.Name()); err != nil {
 		return 0, fault.From(err, false, false)
 	}
 	page, start, end := "delete_page_by_hash", any(int64(0)), any(int64(math.MaxInt64))
@@ -217,7 +215,7 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, e
 	for sql := schema.Statement(page, schema.Table{Name: e.Table().Name()}); start != nil; {
 		var next any
 		var deleted int64
-		rows, err := c.query(ctx, sql, start, end, notNil(prefix))
+		rows, err := c.querier().Query(ctx, sql, start, end, notNil(prefix))
 		if err == nil {
 			_, err = pgx.ForEachRow(rows, []any{&next, &deleted}, func() error { return nil })
 		}
@@ -255,7 +253,7 @@ func (c *Cache) Flush(ctx context.Context) error {
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	var how string
-	err := c.querier().QueryRow(ctx, schema.Query("flush"), c.name).Scan(&how)
+	err := c.one(ctx, &how, schema.Query("flush"), c.name)
 	if fault.IsLocked(err) && c.tx == nil && ctx.Err() == nil {
 		// Not once more: everybody would wait behind each TRUNCATE.
 		_, err := c.DeletePrefix(ctx, nil)
@@ -264,12 +262,15 @@ func (c *Cache) Flush(ctx context.Context) error {
 	return fault.FromFunction(err)
 }
 
-// query runs a statement of its own on the transaction or the pool.
-func (c *Cache) query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if c.tx != nil {
-		return c.tx.Query(ctx, sql, args...)
+// one runs a statement that answers one value, and leaves value as it is if there
+// is no row.
+func (c *Cache) one(ctx context.Context, value any, sql string, args ...any) error {
+	rows, err := c.querier().Query(ctx, sql, args...)
+	if err != nil {
+		return err
 	}
-	return c.db.engines.Pool.Query(ctx, sql, args...)
+	_, err = pgx.ForEachRow(rows, []any{value}, func() error { return nil })
+	return err
 }
 
 // whole runs fn in a read-only transaction that may scan the table from end
@@ -285,7 +286,7 @@ func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx Tx, t
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	return fault.From(pgx.BeginTxFunc(ctx, c.db.engines.Pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx Tx) error {
+	return fault.From(c.db.engines.Begin(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx Tx) error {
 		if _, err := tx.Exec(ctx, schema.Query("allow_seqscan")); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ type PoolStats struct {
 	Idle     int32
 	Acquired int32
 	Max      int32
+	Limit    int32
 }
 
 // Stats returns a snapshot of the counters.
@@ -33,6 +34,6 @@ func (db *DB) Stats() Stats {
 	slices.SortFunc(s.Caches, func(a, b engine.Stats) int { return cmp.Compare(a.Name, b.Name) })
 	s.Upkeep = db.upkeep.Stats()
 	p := db.engines.Pool.Stat()
-	s.Pool = PoolStats{Total: p.TotalConns(), Idle: p.IdleConns(), Acquired: p.AcquiredConns(), Max: p.MaxConns()}
+	s.Pool = PoolStats{Total: p.TotalConns(), Idle: p.IdleConns(), Acquired: p.AcquiredConns(), Max: p.MaxConns(), Limit: db.engines.Limit()}
 	return s
 }

@@ -46,7 +46,7 @@ func (db *DB) Transact(ctx context.Context, opts TxOptions, fn func(ctx context.
 	if len(opts.Keys) == 0 {
 		return db.transact(ctx, opts.Watch, fn)
 	}
-	e, err := db.engines.Engine(ctx, opts.Cache, db.engines.Pool)
+	e, err := db.engines.Engine(ctx, opts.Cache, db.engines)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,12 @@ func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Conte
 }
 
 func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
-	tx, err := db.engines.Pool.BeginTx(ctx, pgx.TxOptions{
+	conn, err := db.engines.Acquire(ctx)
+	if err != nil {
+		return fault.From(err, false, false)
+	}
+	defer conn.Release()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{
 		// Two statements in one text are one round trip.
 		BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = " + db.lockBudget(ctx),
 	})

@@ -97,7 +97,7 @@ func (n *counters) fail(v *verb.Verb) {
 
 // Stats returns a snapshot of the counters.
 func (e *Engine) Stats() Stats {
-	cs := e.coalescer.Stats()
+	cs := e.keys.Stats()
 	s := Stats{Name: e.name, Full: e.Table().Full, Merged: cs.Merged, Blocked: cs.Blocked, Queued: cs.Queued}
 	s.BatchKeys.Sum = float64(cs.KeysTotal)
 	for i, n := range cs.Keys {

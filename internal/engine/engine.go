@@ -8,25 +8,21 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/pgwire"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
 
 // Engine runs the calls of one cache.
 type Engine struct {
-	set       *Set
-	name      string
-	coalescer *coalesce.Coalescer
-	table     atomic.Pointer[statement.Table]
-	counters  counters
-	reads     atomic.Pointer[Reads]            // nil: reads are not counted
-	spins     [coalesce.Write + 1]*pgwire.Spin // by the kind of a lone flight
+	set      *Set
+	name     string
+	keys     *coalesce.Table
+	table    atomic.Pointer[statement.Table]
+	used     atomic.Bool // since the settings were read
+	counters counters
+	reads    atomic.Pointer[Reads] // nil: reads are not counted
 
 	// Pressure is how its writers and upkeep feel each other.
 	Pressure Pressure
@@ -48,6 +44,7 @@ func (e *Engine) prepare(c *verb.Call, began, timeout int64) error {
 		return err
 	}
 	op := &c.Op
+	op.Table = e.keys
 	if c.Keys == nil {
 		op.SetKey(uint64(e.set.Hash(c.Key)))
 		op.Bytes = len(c.Key) + len(c.Value)
@@ -105,7 +102,7 @@ func (e *Engine) Do(ctx context.Context, c *verb.Call) error {
 	err := e.prepare(c, c.Began, e.timeout(ctx, c))
 	if err == nil {
 		v := c.Verb
-		if err = e.coalescer.Do(ctx, &c.Op); err != nil {
+		if err = e.set.coalescer.Do(ctx, &c.Op); err != nil {
 			if isAbandoned(err) {
 				// The call still belongs to its flight and is not touched.
 				e.counters.fail(v)
@@ -132,7 +129,7 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 			e.counters.record(c)
 		}
 	}
-	for i, err := range e.coalescer.DoAll(ctx, ops) {
+	for i, err := range e.set.coalescer.DoAll(ctx, ops) {
 		c := ops[i].Call.(*verb.Call)
 		if err != nil {
 			c.Err = callError(err, c.Verb)
@@ -160,7 +157,7 @@ func (e *Engine) Start(c *verb.Call, done func(*verb.Call)) {
 		done(c)
 		return
 	}
-	e.coalescer.Start(&c.Op, func(op *coalesce.Op, err error) {
+	e.set.coalescer.Start(&c.Op, func(op *coalesce.Op, err error) {
 		c.Err = nil
 		if err != nil {
 			c.Err = callError(err, c.Verb)
@@ -178,7 +175,7 @@ func (e *Engine) Exclusive(ctx context.Context, keys [][]byte, fn func(context.C
 		hashes[i] = uint64(e.set.Hash(key))
 	}
 	var inner error
-	err := e.coalescer.Exclusive(ctx, hashes, func(ctx context.Context) error {
+	err := e.keys.Exclusive(ctx, hashes, func(ctx context.Context) error {
 		inner = fn(ctx)
 		return nil
 	})
@@ -220,64 +217,4 @@ func leftError(left *coalesce.LeftError, v *verb.Verb) error {
 	default:
 		return fmt.Errorf("howdah: the caller stopped waiting: %w", left.Cause)
 	}
-}
-
-// settingsLife is how long the settings of a cache are believed: a change by
-// alter_cache reaches every process within this time and one call. For a cache
-// that refuses writes it is fullLife.
-const (
-	settingsLife = 5 * time.Second
-	fullLife     = time.Second
-)
-
-// connect gets a connection and sees to it that the cache's settings are not
-// older than settingsLife.
-func (e *Engine) connect(ctx context.Context) (*pgxpool.Conn, error) {
-	conn, err := e.set.Pool.Acquire(ctx)
-	if err != nil {
-		return nil, fault.From(err, false, false)
-	}
-	t := e.Table()
-	lifetime := settingsLife
-	if t.Full {
-		lifetime = fullLife
-	}
-	if time.Since(t.Loaded) < lifetime {
-		return conn, nil
-	}
-	fresh, err := e.refresh(ctx, conn, t)
-	switch {
-	case err == nil:
-		e.table.Store(fresh)
-	case fault.IsLocked(err) && t.Known():
-		// A migration, say. It is asked again in a second; callers do not wait.
-		e.table.CompareAndSwap(t, t.AsOf(time.Now().Add(fullLife-lifetime)))
-	default:
-		conn.Release()
-		return nil, fault.From(err, false, false)
-	}
-	return conn, nil
-}
-
-// refresh reads the cache's settings again. For a lock it waits no longer than
-// a shared statement does.
-func (e *Engine) refresh(ctx context.Context, conn *pgxpool.Conn, old *statement.Table) (*statement.Table, error) {
-	if e.set.OwnConn {
-		return statement.Load(ctx, conn, e.name, old)
-	}
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{
-		BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = '%dms'", e.set.LockTimeout.Milliseconds()),
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer tx.Rollback(ctx)
-	return statement.Load(ctx, tx, e.name, old)
-}
-
-// reconnect is connect after a connection was lost: the others in the pool
-// are no better, unless it is the application's.
-func (e *Engine) reconnect(ctx context.Context) (*pgxpool.Conn, error) {
-	e.set.Drop()
-	return e.connect(ctx)
 }

@@ -15,29 +15,27 @@ import (
 	"github.com/howdah/howdah/internal/verb"
 )
 
-// flight is one batch on its way: the requests made of it and the connection
-// that carries them.
+// flight is one batch on its way, of one cache or several: the requests made of
+// it and the connection that carries them.
 type flight struct {
-	*coalesce.Flight
-	engine *Engine
-	set    *Set
-	ctx    context.Context
-	bound  *pgwire.Bound
-	conn   *pgxpool.Conn
+	coalesce.Flight
+	set   *Set
+	ctx   context.Context
+	bound *pgwire.Bound
+	conn  *pgxpool.Conn
+
+	reserved []reservation // see Pressure.grant
 }
 
 // run executes one flight of the coalescer. The connection comes first: while
 // it is waited for, the batch grows.
-func (e *Engine) run(ctx context.Context, f *coalesce.Flight) {
-	fl := &flight{Flight: f, engine: e, set: e.set, ctx: ctx, bound: e.set.deadlines.Begin(ctx)}
+func (s *Set) run(ctx context.Context, f coalesce.Flight) {
+	fl := &flight{Flight: f, set: s, ctx: ctx, bound: s.deadlines.Begin(ctx)}
 	defer fl.bound.End()
-	e.set.flights.Add(1)
-	defer e.set.flights.Add(-1)
-	if f.Kind() != coalesce.Read {
-		e.Pressure.hold(ctx)
-	}
+	s.flights.Add(1)
+	defer s.flights.Add(-1)
 	var err error
-	fl.conn, err = e.connect(fl.bound)
+	fl.conn, err = s.Acquire(fl.bound)
 	defer func() {
 		if fl.conn != nil {
 			fl.conn.Release()
@@ -49,13 +47,15 @@ func (e *Engine) run(ctx context.Context, f *coalesce.Flight) {
 	}
 	fl.moveBound(ops)
 	if err != nil {
+		err = fault.From(err, false, false)
 		if ctx.Err() != nil {
 			err = &coalesce.LeftError{Cause: context.Cause(ctx)}
 		}
 		fl.failAll(ops, err)
 		return
 	}
-	if ops = fl.refuseFull(ops); len(ops) > 0 {
+	defer fl.settle()
+	if ops = fl.admit(ops); len(ops) > 0 {
 		fl.fly(fl.plan(ops), wholeBatch)
 	}
 }
@@ -72,36 +72,62 @@ func (fl *flight) moveBound(ops []*coalesce.Op) {
 }
 
 func callOf(op *coalesce.Op) *verb.Call { return op.Call.(*verb.Call) }
+func engineOf(c *verb.Call) *Engine     { return c.Op.Table.Owner().(*Engine) }
 
-// refuseFull completes the calls that a full cache refuses, and returns the
-// others.
-func (fl *flight) refuseFull(ops []*coalesce.Op) []*coalesce.Op {
-	if !fl.engine.Table().Full || fl.Kind() == coalesce.Read {
-		return ops
+// sameTable returns how many ops at the beginning are of one cache.
+func sameTable(ops []*coalesce.Op) int {
+	n := 1
+	for n < len(ops) && ops[n].Table == ops[0].Table {
+		n++
 	}
-	rest := ops[:0]
-	for _, op := range ops {
-		c := callOf(op)
-		if !c.Verb.Room {
-			rest = append(rest, op)
-			continue
-		}
-		c.RefuseFull()
-		fl.complete(c, nil)
-	}
-	return rest
+	return n
 }
 
-// plan makes the requests of a batch, one for each statement that it needs.
+// refresh reads the settings of the caches anew if those of one are too old.
+func (fl *flight) refresh(ops []*coalesce.Op) error {
+	now, stale, unknown := time.Now(), false, false
+	for len(ops) > 0 {
+		e := engineOf(callOf(ops[0]))
+		if !e.used.Load() {
+			e.used.Store(true)
+		}
+		stale = stale || e.stale(now)
+		unknown = unknown || !e.Table().Known()
+		ops = ops[sameTable(ops):]
+	}
+	if !stale {
+		return nil
+	}
+	err := fl.set.refresh(fl.bound, fl.conn)
+	if fault.IsLocked(err) && !unknown {
+		return nil
+	}
+	return fault.From(err, false, false)
+}
+
+// plan makes the requests of a batch, one for each statement that a cache needs.
 func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
-	t := fl.engine.Table()
 	requests := make([]*statement.Request, 0, 2)
+	for len(ops) > 0 {
+		n := sameTable(ops)
+		requests = planTable(requests, engineOf(callOf(ops[0])).Table(), ops[:n])
+		ops = ops[n:]
+	}
+	for _, r := range requests {
+		r.Encode()
+	}
+	return requests
+}
+
+// planTable appends the requests of one cache.
+func planTable(requests []*statement.Request, t *statement.Table, ops []*coalesce.Op) []*statement.Request {
+	first := len(requests)
 	for _, op := range ops {
 		c := callOf(op)
 		form := statement.FormOf(c, t)
 		var r *statement.Request
 		if !form.Alone {
-			for _, other := range requests {
+			for _, other := range requests[first:] {
 				if other.Form == form {
 					r = other
 				}
@@ -112,9 +138,6 @@ func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
 			requests = append(requests, r)
 		}
 		r.Add(c)
-	}
-	for _, r := range requests {
-		r.Encode()
 	}
 	return requests
 }
@@ -133,13 +156,15 @@ var errNoConnection = errors.New("the connection was lost, and there is no other
 
 // fly sends the requests and completes their calls.
 func (fl *flight) fly(requests []*statement.Request, step int) {
-	lockTimeout := fl.lockTimeout(len(requests), step)
-	x, err := fl.exchange(requests, lockTimeout)
+	x, err := fl.exchange(requests, step)
 	if err != nil && fl.conn != nil && fl.Kind() == coalesce.Read && !fault.IsTimeout(err) && fl.ctx.Err() == nil {
 		// The connection had died before; a read may be asked again.
 		fl.conn.Release()
-		if fl.conn, err = fl.engine.reconnect(fl.bound); err == nil {
-			x, err = fl.exchange(requests, lockTimeout)
+		fl.set.Drop() // the others in the pool are no better
+		if fl.conn, err = fl.set.Acquire(fl.bound); err == nil {
+			x, err = fl.exchange(requests, step)
+		} else {
+			fl.conn = nil
 		}
 	}
 	answered := requests[:x.Answered]
@@ -153,9 +178,22 @@ func (fl *flight) fly(requests []*statement.Request, step int) {
 			fl.refused(r, r.Err, step)
 		}
 	}
-	for _, r := range requests[x.Answered:] {
-		fl.lost(r, err, x.IsSent)
+	if rest := requests[x.Answered:]; err != nil {
+		for _, r := range rest {
+			fl.lost(r, err, x.IsSent)
+		}
+	} else if len(rest) > 0 { // skipped, because one before them was refused
+		fl.skipped(rest, step)
 	}
+}
+
+// skipped sends reads again that shared a transaction with one that was refused.
+func (fl *flight) skipped(requests []*statement.Request, step int) {
+	var calls []*verb.Call
+	for _, r := range requests {
+		calls = append(calls, r.Calls...)
+	}
+	fl.again(calls, step)
 }
 
 // lockTimeout is how long each statement of an exchange may wait for a lock.
@@ -174,10 +212,11 @@ func (fl *flight) lockTimeout(requests, step int) time.Duration {
 
 // exchange sends requests on the flight's connection. A question, which serves no
 // call, carries nothing of the callers.
-func (fl *flight) exchange(requests []*statement.Request, lockTimeout time.Duration) (*pgwire.Exchange, error) {
+func (fl *flight) exchange(requests []*statement.Request, step int) (*pgwire.Exchange, error) {
 	if fl.conn == nil {
 		return &pgwire.Exchange{}, errNoConnection
 	}
+	lockTimeout := fl.lockTimeout(len(requests), step)
 	x := &pgwire.Exchange{
 		Conn:     fl.conn.Conn(),
 		Requests: make([]pgwire.Request, len(requests)),
@@ -186,11 +225,16 @@ func (fl *flight) exchange(requests []*statement.Request, lockTimeout time.Durat
 			return fl.set.localSettings(requests[i].Table, fl.Kind() != coalesce.Read, lockTimeout)
 		},
 	}
+	if fl.Kind() == coalesce.Read && step != callByCall {
+		// One commit for all. What one statement changes, none of the others
+		// may depend on, so writes are transactions of their own.
+		x.Boundary = pgwire.Together
+	}
 	for i, r := range requests {
 		x.Requests[i] = r
 	}
 	if fl.Lone() && len(requests[0].Rows) == 1 {
-		x.Spin = fl.engine.spins[fl.Kind()]
+		x.Spin = fl.set.spins[fl.Kind()]
 	}
 	if len(requests[0].Calls) > 0 {
 		x.Sent = fl.Sent
@@ -217,7 +261,7 @@ func (fl *flight) lost(r *statement.Request, err error, sent bool) {
 		return
 	}
 	if sent && fault.State(err) == "" {
-		fl.set.Logger.Warn("howdah: connection to PostgreSQL lost", "cache", fl.engine.name, "error", err)
+		fl.set.Logger.Warn("howdah: connection to PostgreSQL lost", "cache", r.Table.Cache, "error", err)
 	}
 	if !fault.IsTimeout(err) {
 		fl.set.Drop()
@@ -229,11 +273,12 @@ func (fl *flight) lost(r *statement.Request, err error, sent bool) {
 }
 
 func (fl *flight) succeed(r *statement.Request) {
-	if reads := fl.engine.reads.Load(); reads != nil {
+	e := engineOf(r.Calls[0])
+	if reads := e.reads.Load(); reads != nil {
 		reads.note(r)
 	}
-	if fl.Kind() != coalesce.Read {
-		fl.engine.Pressure.written(len(r.Rows))
+	if r.Writes() && !e.Pressure.strict.Load() { // see settle
+		e.Pressure.written(len(r.Rows))
 	}
 	for _, c := range r.Calls {
 		if c.Repeat {
@@ -249,7 +294,7 @@ func (fl *flight) succeed(r *statement.Request) {
 // one call's data must not be the neighbours' failure.
 func (fl *flight) refused(r *statement.Request, err error, step int) {
 	switch {
-	case fault.IsLocked(err) && len(r.Calls) > 1 && step < callByCall:
+	case fault.IsLocked(err) && (len(r.Calls) > 1 || fl.Kind() == coalesce.Isolated) && step < callByCall:
 		fl.takeApart(r, step)
 	case fault.IsLocked(err), r.Form.LostRace(err):
 		for _, c := range r.Calls {
@@ -259,12 +304,12 @@ func (fl *flight) refused(r *statement.Request, err error, step int) {
 		fl.callByCall(r.Calls)
 	default:
 		if fault.IsServer(err) {
-			fl.set.Logger.Warn("howdah: PostgreSQL cannot serve", "cache", fl.engine.name, "error", err)
+			fl.set.Logger.Warn("howdah: PostgreSQL cannot serve", "cache", r.Table.Cache, "error", err)
 			fl.conn.Conn().Close(context.Background())
 			fl.set.Drop()
 		}
 		if fault.State(err) == "42P01" {
-			fl.engine.Forget()
+			engineOf(r.Calls[0]).Forget()
 		}
 		err = fault.From(err, true, r.Writes())
 		for _, c := range r.Calls {
@@ -276,6 +321,9 @@ func (fl *flight) refused(r *statement.Request, err error, step int) {
 // complete ends a call and those that merged with it. They share its values.
 func (fl *flight) complete(c *verb.Call, err error) {
 	for op := c.Op.Follower(); op != nil; op = op.Follower() {
+		if op.Left() {
+			continue
+		}
 		follower := callOf(op)
 		follower.Status, follower.Int, follower.Count = c.Status, c.Int, c.Count
 		follower.Result, follower.Entries = c.Result, slices.Clone(c.Entries)

@@ -8,31 +8,25 @@ import (
 )
 
 // takeApart finds out whose rows are locked, lets those wait alone, and sends
-// the others again. While the whole table is locked, it asks until the last
-// caller gives up.
+// the others again. If the whole table is locked, all of them wait.
 func (fl *flight) takeApart(r *statement.Request, step int) {
-	for waited := false; ; waited = true {
-		// Nothing of theirs is under way: who leaves now has changed nothing.
-		ops := fl.retake(r.Calls)
-		if len(ops) == 0 {
-			return
-		}
-		r.Calls = r.Calls[:0]
-		for _, op := range ops {
-			r.Calls = append(r.Calls, callOf(op))
-		}
-		held, err := fl.askLocked(r)
-		switch {
-		case fault.IsLocked(err):
-			continue
-		case err != nil:
-			fl.lost(r, err, false)
-		case waited:
-			fl.again(r.Calls, step)
-		default:
-			fl.separate(r, held, step)
-		}
+	// Nothing of theirs is under way: a caller that leaves now has changed nothing.
+	ops := fl.retake(r.Calls)
+	if len(ops) == 0 {
 		return
+	}
+	r.Calls = r.Calls[:0]
+	for _, op := range ops {
+		r.Calls = append(r.Calls, callOf(op))
+	}
+	held, err := fl.askLocked(r)
+	switch {
+	case fault.IsLocked(err):
+		fl.TableBlocked(ops...)
+	case err != nil:
+		fl.lost(r, err, false)
+	default:
+		fl.separate(r, held, step)
 	}
 }
 
@@ -56,7 +50,7 @@ func (fl *flight) separate(r, held *statement.Request, step int) {
 // askLocked asks which of a request's rows somebody else holds.
 func (fl *flight) askLocked(r *statement.Request) (*statement.Request, error) {
 	question := statement.NewLocked(r)
-	_, err := fl.exchange([]*statement.Request{question}, fl.set.LockTimeout)
+	_, err := fl.exchange([]*statement.Request{question}, wholeBatch)
 	if err == nil {
 		err = question.Err
 	}

@@ -13,6 +13,10 @@ type Budget struct {
 	Full                 bool   // it refuses writes
 }
 
+// noEviction is the policy that removes nothing: writes beyond the budget are
+// refused.
+const noEviction = "noeviction"
+
 // Limited reports whether there is a budget at all.
 func (b Budget) Limited() bool { return b.MaxEntries > 0 || b.MaxBytes > 0 }
 
@@ -28,15 +32,35 @@ func (b Budget) Share(entries, size int64) float64 {
 	return share
 }
 
+// rows is about how many rows the budget has room for: 0 without a budget.
+func (b Budget) rows(entries, size int64) (rows int64) {
+	rows = b.MaxEntries
+	if b.MaxBytes > 0 {
+		row := int64(512) // until the first estimate
+		if entries > 0 {
+			row = max(88, size/entries)
+		}
+		if n := b.MaxBytes / row; rows == 0 || n < rows {
+			rows = n
+		}
+	}
+	return rows
+}
+
 // firstRound is how many rows may be written before upkeep looks at a cache
 // for the first time.
 const firstRound = 500
 
 // Pressure is how upkeep and the writers of one cache with a budget feel each
-// other: many writes call for a round, and where rounds evict, writers wait for
-// them a little rather than run away from the budget; Redis makes the writer
-// evict. Each process feels its own writers, and does the rounds that they call
-// for: who leads does not know of them.
+// other: many writes call for a round of upkeep, and each round allows so many
+// writes until the next. Each process counts its own writers, and does the rounds
+// that they call for: the leader does not know of them.
+//
+// Where rounds evict, writers beyond the allowance wait for the next round a
+// little, rather than run away from the budget; Redis makes the writer evict.
+// Where nothing may be evicted, the allowance is an eighth of the room that is
+// left, and it is used up before the rows are sent: the sum of several processes
+// then stays within the budget.
 type Pressure struct {
 	called chan<- struct{} // Options.Called
 
@@ -45,20 +69,59 @@ type Pressure struct {
 	seen  atomic.Int64 // of them, when the last round began
 	every atomic.Int64 // so many call for a round; 0: none do
 	allow atomic.Int64 // so many may be written since the last round began; 0: any number
+
+	strict   atomic.Bool  // nothing may be evicted
+	reserved atomic.Int64 // if strict: rows that were written or are being written
 }
 
 const (
 	// HoldStep and longestHold are how a held write looks whether it may go on,
-	// and when it goes on in any case.
+	// and when it looks no more.
 	HoldStep    = 2 * time.Millisecond
 	longestHold = 100 * time.Millisecond
 )
 
-// hold lets a write wait while upkeep is behind.
+// grant returns how many of n rows may be written now. If strict, they are
+// reserved until settle.
+func (p *Pressure) grant(n int) int {
+	allow := p.allow.Load()
+	switch {
+	case allow == 0:
+		p.reserve(n)
+		return n
+	case !p.strict.Load():
+		if p.rows.Load()-p.seen.Load() >= allow {
+			return 0
+		}
+		return n
+	}
+	for {
+		reserved := p.reserved.Load()
+		granted := min(int64(n), allow-(reserved-p.seen.Load()))
+		if granted <= 0 {
+			return 0
+		}
+		if p.reserved.CompareAndSwap(reserved, reserved+granted) {
+			return int(granted)
+		}
+	}
+}
+
+func (p *Pressure) reserve(n int) {
+	if p.strict.Load() {
+		p.reserved.Add(int64(n))
+	}
+}
+
+// hold waits while upkeep is behind, and calls for a round.
 func (p *Pressure) hold(ctx context.Context) {
 	for waited := time.Duration(0); waited < longestHold; waited += HoldStep {
 		allow := p.allow.Load()
-		if allow == 0 || p.rows.Load()-p.seen.Load() < allow {
+		used := &p.rows
+		if p.strict.Load() {
+			used = &p.reserved
+		}
+		if allow == 0 || used.Load()-p.seen.Load() < allow {
 			return
 		}
 		p.call()
@@ -96,48 +159,61 @@ func (p *Pressure) Rows() int64 { return p.rows.Load() }
 // Release lets all writers go on.
 func (p *Pressure) Release() { p.allow.Store(0) }
 
-// Observe takes what a round of upkeep found that began when this process had
-// written so many rows: what the cache holds, and whether something had to go.
-func (p *Pressure) Observe(b Budget, entries, size int64, evicting bool, written int64) {
-	p.seen.Store(written)
-	p.limit(b, b.Share(entries, size), p.expect(b, entries, size), evicting)
-}
-
-// expect takes what the budget of the cache is and what it holds, and returns
-// about how many rows the budget has room for: 0 without a budget.
-func (p *Pressure) expect(b Budget, entries, size int64) (rows int64) {
-	if !b.Limited() {
+// apply takes the budget of the cache and what it holds.
+func (p *Pressure) apply(b Budget, entries, size int64) {
+	rows := b.rows(entries, size)
+	if rows == 0 {
 		p.every.Store(0)
 		p.allow.Store(0)
-		return 0
-	}
-	rows = b.MaxEntries
-	if b.MaxBytes > 0 {
-		row := int64(512) // until the first estimate
-		if entries > 0 {
-			row = max(88, size/entries)
-		}
-		if n := b.MaxBytes / row; rows == 0 || n < rows {
-			rows = n
-		}
-	}
-	p.every.Store(max(1, rows/50)) // 2 %
-	return rows
-}
-
-// limit says how much may be written before the next round, by how much of
-// the budget the last one found used: half of what there is room for, for other
-// processes may write too. At the budget that is 2 %; beyond 102 % ever less, and
-// from 106 % on next to nothing. Where nothing had to go, what is written may well
-// replace what is there, and 7 % do no harm.
-func (p *Pressure) limit(b Budget, share float64, rows int64, evicting bool) {
-	if rows == 0 || b.Policy == "noeviction" {
-		p.allow.Store(0)
+		p.strict.Store(false)
 		return
 	}
-	room := max((1-share)/2, 0.02*min(1, (1.06-share)/0.04))
-	if !evicting {
-		room = max(room, min(0.07, 1.02-share))
+	p.every.Store(max(1, rows/50)) // 2 %
+	if strict := b.Policy == noEviction; strict != p.strict.Load() {
+		p.reserved.Store(p.rows.Load())
+		p.seen.Store(p.rows.Load())
+		p.strict.Store(strict)
+		if strict {
+			p.allow.Store(strictRoom(rows, b.Share(entries, size)))
+		}
 	}
-	p.allow.Store(max(1, int64(room*float64(rows))))
+}
+
+// leastRoom is how many rows each process may write between two rounds even
+// where hardly any room is left.
+const leastRoom = 32
+
+// strictRoom is how many rows one process may write before the next round where
+// nothing may be evicted: an eighth of what is left, for other processes may
+// write too.
+func strictRoom(rows int64, share float64) int64 {
+	return max(leastRoom, int64(float64(rows)*(1-share)/8))
+}
+
+// observe takes what a round found that began when this process had written so
+// many rows.
+func (p *Pressure) observe(b Budget, entries, size int64, evicting bool, written int64) {
+	p.seen.Store(written)
+	p.apply(b, entries, size)
+	rows, share := b.rows(entries, size), b.Share(entries, size)
+	switch {
+	case rows == 0:
+	case b.Policy == noEviction:
+		p.allow.Store(strictRoom(rows, share))
+	default:
+		p.allow.Store(room(rows, share, evicting))
+	}
+}
+
+// room is how many rows one process may write before the next round where
+// upkeep evicts, by how much of the budget is used: half of what there is room
+// for. At the budget that is 2 %; beyond 102 % ever less, and from 106 % on next
+// to nothing. Where nothing had to go, what is written may well replace what is
+// there, and 7 % do no harm.
+func room(rows int64, share float64, evicting bool) int64 {
+	part := max((1-share)/2, 0.02*min(1, (1.06-share)/0.04))
+	if !evicting {
+		part = max(part, min(0.07, 1.02-share))
+	}
+	return max(1, int64(part*float64(rows)))
 }

@@ -63,8 +63,17 @@ func (e *Engine) Apply(b Budget, entries, size int64) {
 	case old == nil || old.Policy != b.Policy:
 		e.reads.Store(&Reads{Policy: b.Policy, counts: make(map[int64]int32)})
 	}
-	e.Pressure.expect(b, entries, size)
+	e.Pressure.apply(b, entries, size)
 	if b.Full != e.Table().Full {
+		e.Forget()
+	}
+}
+
+// Observe takes what a round of upkeep found that began when this process had
+// written so many rows: what the cache holds, and whether something had to go.
+func (e *Engine) Observe(b Budget, entries, size int64, evicting bool, written int64) {
+	e.Pressure.observe(b, entries, size, evicting, written)
+	if b.Policy == noEviction && (b.Share(entries, size) >= 1) != e.Table().Full {
 		e.Forget()
 	}
 }
@@ -73,5 +82,5 @@ func (e *Engine) Apply(b Budget, entries, size int64) {
 // writers wait for nothing.
 func (e *Engine) Detach() {
 	e.reads.Store(nil)
-	e.Pressure.expect(Budget{}, 0, 0)
+	e.Pressure.apply(Budget{}, 0, 0)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -36,6 +35,7 @@ type Options struct {
 	MaxBatchKeys  int
 	MaxBatchBytes int
 	MaxQueueBytes int // for each cache
+	MaxConns      int // of the pool: so many flights at once
 
 	Seed    []byte // of the database, for the hashes of keys
 	OwnPool bool   // the pool serves nobody else: its idle connections may be dropped
@@ -55,13 +55,29 @@ type Set struct {
 	mu      sync.RWMutex
 	engines map[string]*Engine
 
-	deadlines pgwire.Deadlines // of all flights
-	flights   atomic.Int32     // under way
+	connections connections
+	coalescer   *coalesce.Coalescer
+	deadlines   pgwire.Deadlines                 // of all flights
+	flights     atomic.Int32                     // under way
+	spins       [coalesce.Write + 1]*pgwire.Spin // by the kind of a lone flight
 }
 
 // New makes a Set without engines. It starts nothing.
 func New(pool *pgxpool.Pool, opts Options) *Set {
-	return &Set{Pool: pool, Options: opts, engines: make(map[string]*Engine), deadlines: pgwire.Deadlines{Timeout: opts.Timeout}}
+	s := &Set{Pool: pool, Options: opts, engines: make(map[string]*Engine), deadlines: pgwire.Deadlines{Timeout: opts.Timeout}}
+	s.connections.pool = pool
+	for kind := range s.spins {
+		s.spins[kind] = &pgwire.Spin{Flights: &s.flights}
+	}
+	s.coalescer = coalesce.New(coalesce.Options{
+		MaxKeys:       opts.MaxBatchKeys,
+		MaxBytes:      opts.MaxBatchBytes,
+		MaxQueueBytes: 4 * opts.MaxQueueBytes,
+		MaxFlights:    opts.MaxConns,
+		Grace:         3 * opts.LockTimeout,
+		Run:           s.run,
+	})
+	return s
 }
 
 // Closed reports whether Close was called.
@@ -75,14 +91,9 @@ func (s *Set) Close(ctx context.Context) (first bool, err error) {
 		return false, nil
 	}
 	s.mu.Lock()
-	engines := s.engines
 	s.engines = nil
 	s.mu.Unlock()
-	var errs []error
-	for _, e := range engines {
-		errs = append(errs, e.coalescer.Close(ctx))
-	}
-	return true, errors.Join(errs...)
+	return true, s.coalescer.Close(ctx)
 }
 
 // Engine returns the engine of a cache, making it if the cache exists. q asks
@@ -100,9 +111,13 @@ func (s *Set) Engine(ctx context.Context, cache string, q statement.Querier) (*E
 	}
 	ctx, cancel := Bounded(ctx, ConnectTimeout)
 	defer cancel()
-	t, err := statement.Load(ctx, q, cache, nil)
+	tables, err := statement.Load(ctx, q, cache)
 	if err != nil {
 		return nil, fault.From(err, false, false)
+	}
+	t := tables[cache]
+	if t == nil {
+		return nil, statement.Missing(cache)
 	}
 	e, err := s.engineOf(t)
 	if err == nil && !e.Table().Known() {
@@ -156,17 +171,9 @@ func (s *Set) engineOf(t *statement.Table) (*Engine, error) {
 func newEngine(s *Set, t *statement.Table) *Engine {
 	e := &Engine{set: s, name: t.Cache, counters: newCounters()}
 	e.table.Store(t)
-	for kind := range e.spins {
-		e.spins[kind] = &pgwire.Spin{Flights: &s.flights}
-	}
 	e.Pressure.called = s.Called
 	e.Pressure.every.Store(firstRound)
-	e.coalescer = coalesce.New(coalesce.Options{
-		MaxKeys:       s.MaxBatchKeys,
-		MaxBytes:      s.MaxBatchBytes,
-		MaxQueueBytes: s.MaxQueueBytes,
-		Run:           e.run,
-	})
+	e.keys = s.coalescer.NewTable(coalesce.TableOptions{MaxQueueBytes: s.MaxQueueBytes, Owner: e})
 	return e
 }
 

@@ -2,7 +2,6 @@ package statement
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"regexp"
@@ -70,28 +69,40 @@ func (t *Table) Name() string { return schema.TableName(t.Cache) }
 
 // Querier is a connection, a pool or a transaction.
 type Querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Load reads the settings of a cache. old, if any, keeps its statements where
-// they are still the same. Errors: ErrCacheNotFound, or one of PostgreSQL.
-func Load(ctx context.Context, q Querier, cache string, old *Table) (*Table, error) {
-	t := &Table{Cache: cache}
-	err := q.QueryRow(ctx, schema.Query("settings"), cache).Scan(&t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", fault.ErrCacheNotFound, cache, cache)
-	}
+// Load reads the settings of caches, by name. Those that do not exist are not in
+// the map: see Missing.
+func Load(ctx context.Context, q Querier, caches ...string) (map[string]*Table, error) {
+	rows, err := q.Query(ctx, schema.Query("settings"), caches)
 	if err != nil {
 		return nil, err
 	}
-	t.Loaded = time.Now()
-	shape := schema.Table{Name: t.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: t.Sync()}
-	if old != nil && old.texts != nil && old.texts.shape == shape {
+	tables := make(map[string]*Table, len(caches))
+	var t Table
+	_, err = pgx.ForEachRow(rows, []any{&t.Cache, &t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full}, func() error {
+		loaded := t
+		loaded.Loaded = time.Now()
+		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync()}
+		loaded.texts = &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
+		tables[t.Cache] = &loaded
+		return nil
+	})
+	return tables, err
+}
+
+// Missing is the error of a cache that does not exist.
+func Missing(cache string) error {
+	return fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", fault.ErrCacheNotFound, cache, cache)
+}
+
+// Reuse keeps the statements of an older table where they are still the same.
+func (t *Table) Reuse(old *Table) *Table {
+	if old.texts != nil && t.texts != nil && old.texts.shape == t.texts.shape {
 		t.texts = old.texts
-	} else {
-		t.texts = &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
 	}
-	return t, nil
+	return t
 }
 
 // statement returns the text of a form for this table.

@@ -121,7 +121,7 @@ func (u *Upkeep) Maintain(ctx context.Context, opts Options) ([]Round, error) {
 // relaxed runs fn in a transaction whose commit waits for no disk: what upkeep
 // does is not lost with it, only done again.
 func (u *Upkeep) relaxed(ctx context.Context, fn func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, u.set.Pool, func(tx pgx.Tx) error {
+	return u.set.Begin(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, schema.Query("unsynced")); err != nil {
 			return err
 		}

@@ -216,7 +216,7 @@ func (r *run) round(ctx context.Context, now time.Time) ([]Round, error) {
 func (r *run) observe(round Round, written int64) {
 	b := r.budgets[round.Cache]
 	if e := r.set.Known(round.Cache); e != nil {
-		e.Pressure.Observe(b, round.Entries, round.Size, round.Evicted > 0, written)
+		e.Observe(b, round.Entries, round.Size, round.Evicted > 0, written)
 	}
 	if b.Limited() && b.Policy == "noeviction" {
 		// A cache that becomes full, or has room again, is seen at once.
@@ -231,14 +231,15 @@ func (r *run) observe(round Round, written int64) {
 func (r *run) learn(ctx context.Context, written map[string]int64) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	rows, err := r.set.Pool.Query(ctx, schema.Query("rounds"), r.learnt)
+	rows, err := r.set.Query(ctx, schema.Query("rounds"), r.learnt)
 	if err != nil {
 		return fault.From(err, false, false)
 	}
 	var round Round
 	_, err = pgx.ForEachRow(rows, []any{&round.Cache, &round.Entries, &round.Size, &round.Evicted, &r.learnt}, func() error {
-		if e := r.set.Known(round.Cache); e != nil {
-			e.Pressure.Observe(r.budgets[round.Cache], round.Entries, round.Size, round.Evicted > 0, written[round.Cache])
+		b := r.budgets[round.Cache]
+		if e := r.set.Known(round.Cache); e != nil && b.Policy != "noeviction" { // there only what this process has counted itself is exact
+			e.Observe(b, round.Entries, round.Size, round.Evicted > 0, written[round.Cache])
 		}
 		return nil
 	})

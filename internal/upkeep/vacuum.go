@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/schema"
 )
@@ -68,7 +68,7 @@ func (r *run) clean(ctx context.Context) error {
 		defer r.cleaner.Done()
 		defer r.cleaning.Store(false)
 		started := time.Now()
-		left, err := vacuum(ctx, r.set.Pool, due)
+		left, err := vacuum(ctx, r.set, due)
 		r.cleanings[due.Cache] = r.cleanings[due.Cache].again(err == nil && left < due.Dead/2, time.Now())
 		log := r.set.Logger
 		if err != nil && ctx.Err() == nil {
@@ -84,7 +84,7 @@ func (r *run) clean(ctx context.Context) error {
 func (r *run) due(ctx context.Context) (*waste, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	rows, err := r.set.Pool.Query(ctx, schema.Query("waste"), minPause)
+	rows, err := r.set.Query(ctx, schema.Query("waste"), minPause)
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}
@@ -112,8 +112,8 @@ func (r *run) due(ctx context.Context) (*waste, error) {
 
 // vacuum runs VACUUM at the pace of autovacuum's settings for caches, and
 // returns how many dead rows it left: those that an old snapshot may see.
-func vacuum(ctx context.Context, pool *pgxpool.Pool, t *waste) (left int64, err error) {
-	conn, err := pool.Acquire(ctx)
+func vacuum(ctx context.Context, set *engine.Set, t *waste) (left int64, err error) {
+	conn, err := set.Acquire(ctx)
 	if err != nil {
 		return 0, err
 	}

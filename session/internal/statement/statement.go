@@ -121,7 +121,7 @@ func (r Runner) repeat(ctx context.Context, fn func(*pgx.Conn) (sent bool, err e
 // given up, so that the pool looks for the primary again. fn says whether a
 // change may have been sent.
 func (r Runner) once(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) error {
-	conn, err := r.DB.Pool().Acquire(ctx)
+	conn, err := r.DB.Acquire(ctx)
 	if err != nil {
 		return r.failure(err, false)
 	}
