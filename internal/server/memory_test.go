@@ -78,7 +78,7 @@ func (s *running) settled() {
 	calls := func() (text string) {
 		_, body := s.get("/metrics", "")
 		for line := range strings.Lines(body) {
-			if strings.HasPrefix(line, `howdah_calls_total{cache="db0",verb="get"}`) {
+			if strings.HasPrefix(line, `howdah_verb_calls_total{verb="get"}`) {
 				text = line
 			}
 		}

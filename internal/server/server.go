@@ -119,7 +119,10 @@ func (s *server) serveHTTP() error {
 		return err
 	}
 	s.sessions = keepSessions(manager)
-	s.health = &health{ping: s.database.db.Ping}
+	s.health = &health{
+		ping:     s.database.db.Ping,
+		degraded: func() string { return degradation((*core.DB)(s.database.db).Stats()) },
+	}
 	api := httpapi.New(httpapi.Options{
 		DB:            (*core.DB)(s.database.db),
 		Token:         c.Token,
@@ -129,7 +132,10 @@ func (s *server) serveHTTP() error {
 		MaxValueBytes: c.MaxRequestBytes,
 		Logger:        c.Logger,
 	})
-	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, redis: s.redis, version: c.Version, sessions: manager})
+	registry := newRegistry(&collector{
+		db: s.database.db, engine: s.engine, redis: s.redis, version: c.Version, sessions: manager,
+		states: cacheStates{db: (*core.DB)(s.database.db)}, shown: make(map[string]bool),
+	})
 	s.http = newHTTPServer(api, s.health, registry, c.Logger)
 	s.work.Go(func() {
 		if err := s.http.Serve(s.httpListener); !errors.Is(err, http.ErrServerClosed) {
