@@ -73,6 +73,7 @@ it, the database must have been prepared with "howdah migrate", or be by
 			if config.Sessions, err = sessions.options(); err != nil {
 				return err
 			}
+			config.OptionName = func(name string) string { return "--" + name }
 			config.Version = version()
 			config.FollowLoad = os.Getenv("GOMAXPROCS") == "" // else the administrator has decided
 			if term.IsTerminal(int(os.Stderr.Fd())) {

@@ -11,7 +11,7 @@ var (
 	sessionsRotatedDesc = describe("sessions_rotated_total", "Secrets renewed.")
 	sessionsRevokedDesc = describe("sessions_revoked_total", "Sessions ended by a request, not by time.")
 
-	sessionReadsDesc   = describe("session_reads_total", "Reads of a session by its token: found, or refused because the token is malformed, its id unknown, its secret wrong or its session expired, or in_doubt because --session-miss-rate was exceeded.", "result")
+	sessionReadsDesc   = describe("session_reads_total", "Reads of a session by its token: found, or refused because the token is malformed, its id unknown, its secret wrong or its session expired, or in_doubt because the session miss rate was exceeded.", "result")
 	sessionServersDesc = describe("session_reads_primary_total", "Reads of a session that the primary answered.")
 
 	usesDesc      = describe("session_uses_total", "Uses of sessions: covered by their row, written, or skipped by the batch because another process had written them.", "outcome")

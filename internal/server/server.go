@@ -88,18 +88,18 @@ func (s *server) start(ctx context.Context) error {
 
 func (s *server) listen(ctx context.Context) error {
 	c := &s.config
-	tls, err := tlsConfig(c.TLSCert, c.TLSKey, c.TLSClientCA)
+	tls, err := c.tls()
 	if err != nil {
 		return err
 	}
 	if c.RedisAddr != "" {
-		spec := listenerSpec{addr: c.RedisAddr, addrFlag: "--redis-addr", secret: c.Password, secretFlag: "--password-file", tls: tls}
+		spec := listenerSpec{addr: c.RedisAddr, addrOption: c.option("redis-addr"), secret: c.Password, secretOption: c.option("password-file"), tls: tls}
 		if s.redisListener, err = spec.listen(ctx); err != nil {
 			return err
 		}
 	}
 	if c.HTTPAddr != "" {
-		spec := listenerSpec{addr: c.HTTPAddr, addrFlag: "--http-addr", secret: c.Token, secretFlag: "--token-file", tls: tls}
+		spec := listenerSpec{addr: c.HTTPAddr, addrOption: c.option("http-addr"), secret: c.Token, secretOption: c.option("token-file"), tls: tls}
 		if s.httpListener, err = spec.listen(ctx); err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (s *server) stop() error {
 	}
 	var err error
 	if errors.Is(redisErr, context.DeadlineExceeded) || errors.Is(httpErr, context.DeadlineExceeded) {
-		err = fmt.Errorf("shutdown took longer than %v: the requests still unanswered were cut off; raise --shutdown-timeout if they matter", total)
+		err = fmt.Errorf("shutdown took longer than %v: the requests still unanswered were cut off; raise %s if they matter", total, s.config.option("shutdown-timeout"))
 	}
 	if s.sessions != nil {
 		ctx, cancel := context.WithDeadline(context.Background(), began.Add(total))
