@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/redisapi"
 	"github.com/howdah/howdah/internal/resp"
 )
@@ -172,8 +174,9 @@ func openDirect(ctx context.Context, databaseURL, cache string) (*direct, error)
 func (d *direct) ask(ctx context.Context, args ...string) (resp.Reply, error) {
 	d.conn.Feed(resp.AppendCommand(nil, args...))
 	for {
-		if out, _ := d.conn.Output(nil); len(out) > 0 {
-			reply, err := resp.ReadReply(bufio.NewReader(strings.NewReader(string(out))))
+		var out pipeline.Output
+		if d.conn.Output(&out); out.Len() > 0 {
+			reply, err := resp.ReadReply(bufio.NewReader(bytes.NewReader(out.Bytes())))
 			if err != nil {
 				return resp.Reply{}, err
 			}

@@ -30,6 +30,7 @@ func newServe() *cobra.Command {
 		timeout  = durationFlag(500 * time.Millisecond)
 		shutdown = durationFlag(10 * time.Second)
 		request  = sizeFlag(howdah.DefaultMaxValueBytes)
+		memory   sizeFlag
 		sessions = newSessionSettings()
 	)
 	cmd := &cobra.Command{
@@ -68,9 +69,11 @@ it, the database must have been prepared with "howdah migrate", or be by
 			config.Timeout = time.Duration(timeout)
 			config.ShutdownTimeout = time.Duration(shutdown)
 			config.MaxRequestBytes = int(request)
+			config.MaxClientsMemory = int64(memory)
 			if config.Sessions, err = sessions.options(); err != nil {
 				return err
 			}
+			config.OptionName = func(name string) string { return "--" + name }
 			config.Version = version()
 			config.FollowLoad = os.Getenv("GOMAXPROCS") == "" // else the administrator has decided
 			if term.IsTerminal(int(os.Stderr.Fd())) {
@@ -100,6 +103,7 @@ it, the database must have been prepared with "howdah migrate", or be by
 	f.StringVar(&config.TLSKey, "tls-key", "", "private key of --tls-cert (PEM)")
 	f.StringVar(&config.TLSClientCA, "tls-client-ca", "", "authority (PEM) whose certificate clients of both listeners must show")
 	f.IntVar(&config.MaxClients, "max-clients", 10000, "Redis connections at once; 0 is the default")
+	f.Var(&memory, "max-clients-memory", "memory that all Redis connections together may hold (default a quarter of the machine's or the container's)")
 	f.Var(&request, "max-request-bytes", "largest value, Redis argument and HTTP body")
 	f.Var(&idle, "idle-timeout", "close Redis connections that are silent for so long; 0 for never")
 	f.Var(&auth, "auth-timeout", "close Redis connections that do not give the password in time")

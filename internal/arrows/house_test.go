@@ -48,6 +48,7 @@ type room struct {
 var house = map[string]room{
 	"internal/coalesce": {leaf: true},
 	"internal/resp":     {leaf: true, stdlib: true},
+	"internal/pipeline": {leaf: true, stdlib: true},
 	"internal/embedded": {leaf: true},
 	"internal/pgurl":    {leaf: true},
 	"internal/arrows":   {leaf: true},

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/upkeep"
@@ -14,6 +15,10 @@ type Stats struct {
 	Caches []engine.Stats
 	Pool   PoolStats
 	Upkeep upkeep.Stats
+
+	// DiskFull is when PostgreSQL last refused a write because its disk is full;
+	// zero if it never did.
+	DiskFull time.Time
 }
 
 // PoolStats are connections now.
@@ -33,6 +38,7 @@ func (db *DB) Stats() Stats {
 	}
 	slices.SortFunc(s.Caches, func(a, b engine.Stats) int { return cmp.Compare(a.Name, b.Name) })
 	s.Upkeep = db.upkeep.Stats()
+	s.DiskFull = db.engines.DiskFull()
 	p := db.engines.Pool.Stat()
 	s.Pool = PoolStats{Total: p.TotalConns(), Idle: p.IdleConns(), Acquired: p.AcquiredConns(), Max: p.MaxConns(), Limit: db.engines.Limit()}
 	return s

@@ -327,6 +327,9 @@ func (fl *flight) refused(r *statement.Request, err error, step int) {
 			fl.conn.Conn().Close(context.Background())
 			fl.set.Drop()
 		}
+		if fault.State(err) == "53100" { // disk_full
+			fl.set.diskFull.Store(time.Now().UnixNano())
+		}
 		if fault.State(err) == "42P01" && fl.reread(r, step) {
 			return
 		}

@@ -59,6 +59,7 @@ type Set struct {
 	coalescer   *coalesce.Coalescer
 	deadlines   pgwire.Deadlines                 // of all flights
 	flights     atomic.Int32                     // under way
+	diskFull    atomic.Int64                     // Unix nanoseconds; see DiskFull
 	spins       [coalesce.Write + 1]*pgwire.Spin // by the kind of a lone flight
 }
 
@@ -78,6 +79,15 @@ func New(pool *pgxpool.Pool, opts Options) *Set {
 		Run:           s.run,
 	})
 	return s
+}
+
+// DiskFull returns when PostgreSQL last refused a write because its disk is
+// full; the zero time if it never did.
+func (s *Set) DiskFull() time.Time {
+	if at := s.diskFull.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // Closed reports whether Close was called.

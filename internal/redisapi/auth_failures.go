@@ -43,7 +43,7 @@ func (c *Conn) wrongPassword(reply []byte) []byte {
 	e.stats.authFailures.Add(1)
 	e.log("wrong password", "client", c.info.RemoteAddr)
 	wait := e.failures.delay(time.Now())
-	if wait == 0 || c.task != nil { // a task is EXEC, of a client that knows the password
+	if wait == 0 || c.pipe.Exclusively() { // a task is EXEC, of a client that knows the password
 		return resp.AppendError(reply, string(errWrongPassword))
 	}
 	c.block(c.ctx, func(t *task) {

@@ -115,7 +115,7 @@ func TestWrongPasswordsArePaced(t *testing.T) {
 		c := s.engine.Connect(Info{}, func() {})
 		defer c.Close()
 		c.Feed([]byte("AUTH " + password + "\r\n"))
-		if got, _ := c.Output(nil); string(got) != want {
+		if got, _ := output(c); got != want {
 			t.Errorf("%s: at once %q, want %q", password, got, want)
 		}
 	}

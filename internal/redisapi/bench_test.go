@@ -8,6 +8,7 @@ import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
 )
 
@@ -42,13 +43,14 @@ func BenchmarkPipeline(b *testing.B) {
 				}
 			})
 			defer c.Close()
-			var out []byte
+			var out pipeline.Output
 			for range b.N {
 				if c.Feed(input) != len(input) {
 					b.Fatal("not all was consumed")
 				}
 				for {
-					out, _ = c.Output(out[:0])
+					c.Output(&out)
+					out.Reset()
 					if !c.Pending() {
 						break
 					}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
 )
 
@@ -127,4 +128,50 @@ func TestRepeatedCommandNames(t *testing.T) {
 	if n := len(newTable().byName); n > maxNames {
 		t.Errorf("of %d commands not all may be asked for", n)
 	}
+}
+
+// While the connections hold more than the server has memory for, large values
+// are not read into it. What is written is written all the same, and answered.
+func TestReadsAreRefusedWithoutMemory(t *testing.T) {
+	budget := pipeline.NewBudget(1 << 20)
+	s := serve(t, Options{Memory: budget})
+	c := dial(t, s.addr())
+	large := strings.Repeat("v", 100<<10)
+	c.want(resp.OK, "MSET", "k", large, "other", large, "small", "v")
+	hog := pipeline.NewAccount(budget)
+	hog.Set(2 << 20)
+	refused := "-" + string(errMemory) + "\r\n"
+	c.want(refused, "GET", "k")
+	c.want(refused, "MGET", "small", "k")
+	c.want(resp.Pong, "PING")
+	c.want(bulk("v"), "GET", "small")
+	c.want(resp.OK, "SET", "k", "new")
+	c.want(bulk(large), "GETDEL", "other")
+	c.want(resp.OK, "MULTI")
+	c.want(refused, "SET", "k", large)
+	c.want(resp.Queued, "GET", "small")
+	c.want("-EXECABORT Transaction discarded because of previous errors.\r\n", "EXEC")
+	hog.Set(0)
+	c.want(bulk("new"), "GET", "k")
+	waitFor(t, "nothing to be held", func() bool { return budget.Used() == 0 })
+}
+
+// A command for which there is no memory is refused when its size is known, and
+// the connection stays in step.
+func TestLargeCommandIsPassedOver(t *testing.T) {
+	budget := pipeline.NewBudget(1 << 20)
+	s := serve(t, Options{Memory: budget})
+	c := dial(t, s.addr())
+	refused := "-" + string(errMemory) + "\r\n"
+	unfinished := resp.AppendCommand(nil, "MSET", "k", strings.Repeat("v", 700<<10), "l", strings.Repeat("w", 100))
+	c.send(unfinished[:100])
+	if got := c.reply(); got != refused {
+		t.Fatalf("after the first 100 bytes: %q", got)
+	}
+	c.send(unfinished[100:])
+	c.want("$-1\r\n", "GET", "k")
+	c.want(resp.OK, "MULTI")
+	c.want(refused, "SET", "k", strings.Repeat("v", 700<<10))
+	c.want("-EXECABORT Transaction discarded because of previous errors.\r\n", "EXEC")
+	c.want(resp.OK, "SET", "k", strings.Repeat("v", 300<<10))
 }

@@ -87,14 +87,5 @@ func (c *Conn) killMatching(f clientFilter) (killed int64) {
 	return killed
 }
 
-// kill lets the server close the connection, replies or not. It calls wake even
-// if Output is still to be called, which may be when the client reads again.
-func (c *Conn) kill() {
-	c.mu.Lock()
-	c.closing = true
-	closed := c.closed
-	c.mu.Unlock()
-	if !closed && !c.killed.Swap(true) {
-		c.wake()
-	}
-}
+// kill lets the server close the connection, replies or not.
+func (c *Conn) kill() { c.pipe.Kill() }

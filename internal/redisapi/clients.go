@@ -109,7 +109,7 @@ func clientSwitch(_ *Conn, args [][]byte, reply []byte) []byte {
 }
 
 func clientReply(c *Conn, args [][]byte, reply []byte) []byte {
-	if c.task != nil {
+	if c.pipe.Exclusively() {
 		return resp.AppendError(reply, "ERR CLIENT REPLY is not allowed in transactions")
 	}
 	switch {
@@ -202,19 +202,19 @@ func unknownClientType(arg []byte) string {
 // describe is the connection's line in CLIENT LIST. What has no meaning here
 // is what an idle client of Redis has.
 func (c *Conn) describe() string {
-	now := c.engine.clock()
+	now, load := c.engine.clock(), c.pipe.Load()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	flags, queued, command := "N", -1, "NULL"
 	if c.multi {
 		flags, queued = "x", len(c.queue)
 	}
-	if c.lastCmd != nil {
-		command = c.lastCmd.fullName
+	if cmd := c.lastCmd.Load(); cmd != nil {
+		command = cmd.fullName
 	}
 	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=-1 name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d "+
 		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=%d rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d "+
 		"lib-name=%s lib-ver=%s",
-		c.id, c.info.RemoteAddr, c.info.LocalAddr, c.name, (now-c.since)/1e9, (now-c.lastSeen)/1e9, flags, c.session.database, queued,
-		c.queueLen, len(c.ready), c.queued, c.held, c.held+c.queueLen+c.watchedLen, command, c.proto, c.library, c.libraryVer)
+		c.id, c.info.RemoteAddr, c.info.LocalAddr, c.name, (now-c.since)/1e9, (now-c.lastSeen.Load())/1e9, flags, c.session.database, queued,
+		c.queueLen, load.Ready, load.Requests, load.Bytes, load.Bytes+load.Input, command, c.proto, c.library, c.libraryVer)
 }

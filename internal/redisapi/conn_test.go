@@ -97,12 +97,11 @@ func TestBackpressure(t *testing.T) {
 	}()
 	held := func() (most int) {
 		for _, conn := range s.engine.connections() {
-			conn.mu.Lock()
-			if conn.queued > 10 {
-				t.Errorf("%d commands are pending, at most 10 may be", conn.queued)
+			load := conn.pipe.Load()
+			if load.Requests > 10 {
+				t.Errorf("%d commands are pending, at most 10 may be", load.Requests)
 			}
-			most = max(most, conn.held)
-			conn.mu.Unlock()
+			most = max(most, load.Bytes)
 		}
 		return most
 	}
@@ -258,7 +257,7 @@ func FuzzFeed(f *testing.F) {
 		if n := c.Feed(input[n:]); n > rest {
 			t.Fatalf("consumed %d of %d", n, rest)
 		}
-		c.Output(nil)
+		output(c)
 	})
 }
 
@@ -309,16 +308,16 @@ func TestIdleConnectionWakesNobody(t *testing.T) {
 		if n := c.Feed(input); n != len(input) {
 			t.Fatalf("%s: Feed took %d bytes of %d", commands, n, len(input))
 		}
-		replies, _ := c.Output(nil)
+		replies, _ := output(c)
 		for len(replies) == 0 {
 			<-woken
-			replies, _ = c.Output(nil)
+			replies, _ = output(c)
 		}
 		if c.Pending() {
 			t.Errorf("%s: something is pending after the reply", commands)
 		}
 		for range 10 {
-			replies, _ = c.Output(replies)
+			output(c)
 		}
 		if len(woken) > 1 { // one may have been on its way when Output was called
 			t.Errorf("%s: after the reply there were %d calls of wake", commands, len(woken))

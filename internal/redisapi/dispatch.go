@@ -23,14 +23,13 @@ const (
 	errKeyTooLong  = refusal("ERR key is longer than 65536 bytes; use a shorter key")
 	errWatchTooBig = refusal("ERR too many keys are watched; EXEC or UNWATCH first")
 	errQueueTooBig = refusal("ERR transaction holds too much data; EXEC it in parts")
+	errMemory      = refusal("OOM the clients of this server hold all the memory that it has for requests and replies; try again, or raise max-clients-memory")
 )
 
 // dispatch checks a command as Redis's processCommand does, in the same
 // order, and starts, queues or refuses it.
 func (c *Conn) dispatch(args [][]byte, now int64) {
-	c.muted = c.silent || c.skipNext
-	c.skipNext = false
-
+	c.startCommand()
 	cmd, err := c.engine.commands.find(args)
 	if err != nil {
 		c.reject(cmd, err)
@@ -48,18 +47,20 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 		c.reject(cmd, errKeyTooLong)
 		return
 	}
-	c.mu.Lock()
-	c.lastCmd = cmd
-	c.mu.Unlock()
+	c.lastCmd.Store(cmd)
 	switch {
 	case c.multi && !cmd.controls:
+		if size := sizeOf(args); !c.pipe.Fits(c.queueLen+size, size) {
+			c.reject(cmd, errMemory)
+			return
+		}
 		c.enqueue(cmd, args)
 	case cmd.call != nil:
 		r := newRequest(c, cmd, args)
 		r.started = now
 		r.mute = c.muted
 		if err := cmd.call(r, args); err != nil {
-			r.release()
+			r.Release()
 			c.answer(cmd, resp.AppendError(nil, err.Error()))
 			return
 		}
@@ -82,11 +83,17 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 	}
 }
 
+// startCommand settles whether the next command gets a reply.
+func (c *Conn) startCommand() {
+	c.muted = c.silent || c.skipNext
+	c.skipNext = false
+}
+
 // answer gives the reply of a command that needs no database.
 func (c *Conn) answer(cmd *Command, reply []byte) {
 	cmd.stats.add(0, isError(reply))
 	if !c.muted {
-		c.append(reply)
+		c.pipe.Append(reply)
 	}
 }
 
@@ -106,7 +113,7 @@ func (c *Conn) reject(cmd *Command, err error) {
 	}
 	c.engine.stats.rejected.Add(1)
 	if !c.muted {
-		c.append(resp.AppendError(nil, text))
+		c.pipe.Append(resp.AppendError(nil, text))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -50,6 +51,9 @@ type Options struct {
 	// holds in memory, the commands queued by MULTI, and the keys of WATCH; one
 	// command may exceed it alone. Default 64 MiB.
 	MaxPendingBytes int
+
+	// Memory bounds what all connections hold together. Default: no bound.
+	Memory *pipeline.Budget
 
 	// MaxClients is what INFO and CONFIG GET tell; the server enforces it.
 	// Default 10000.

@@ -15,6 +15,7 @@ import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
 )
 
@@ -130,9 +131,9 @@ func (s *testServer) drive(nc net.Conn) {
 		for {
 			n := c.Feed(backlog)
 			backlog = backlog[n:]
-			out, closing := c.Output(nil)
+			out, closing := output(c)
 			if len(out) > 0 {
-				if _, err := nc.Write(out); err != nil {
+				if _, err := io.WriteString(nc, out); err != nil {
 					return
 				}
 			}
@@ -144,6 +145,13 @@ func (s *testServer) drive(nc net.Conn) {
 			}
 		}
 	}
+}
+
+// output takes the replies of a connection.
+func output(c *Conn) (replies string, closing bool) {
+	var out pipeline.Output
+	closing = c.Output(&out)
+	return string(out.Bytes()), closing
 }
 
 // testClient is one client connection.

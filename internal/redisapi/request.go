@@ -3,6 +3,7 @@ package redisapi
 import (
 	"sync"
 
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -10,6 +11,7 @@ import (
 // A request is one command that is one verb.Call, from its start until its
 // reply is written. Requests are pooled with the memory of their arguments.
 type request struct {
+	pipeline.Place
 	conn  *Conn
 	cmd   *Command
 	call  verb.Call
@@ -20,13 +22,9 @@ type request struct {
 	// What the reply needs besides the call.
 	from, to int64 // GETRANGE: the range; TTL: the unit and whether absolute
 
-	// Guarded by conn.mu.
-	ready bool     // the call is done
-	after []byte   // replies of commands behind it that needed no call
-	next  *request // the one that is answered after it
-
-	size    int   // bytes held, for the bound
-	started int64 // nanoseconds of the engine's clock
+	out     *pipeline.Output // while the reply is encoded for a connection
+	size    int              // bytes that the arguments take
+	started int64            // nanoseconds of the engine's clock
 
 	arguments []byte // what keys and values point into
 	keys      [][]byte
@@ -88,19 +86,19 @@ func (r *request) ownPairs(args [][]byte) (keys, values [][]byte) {
 	return r.keys, r.values
 }
 
-// release gives the request back. A call that failed may still be in the hands
+// Release gives the request back. A call that failed may still be in the hands
 // of the library; its request is left to the garbage collector.
-func (r *request) release() {
+func (r *request) Release() {
 	if r.call.Err != nil {
 		return
 	}
 	pool := r.conn.engine.requests
-	r.conn, r.cmd, r.reply, r.next = nil, nil, nil, nil
-	r.mute, r.ready = false, false
+	r.Place.Reset()
+	r.conn, r.cmd, r.reply = nil, nil, nil
+	r.mute = false
 	r.from, r.to = 0, 0
 	r.call = verb.Call{}
 	r.arguments = shrink(r.arguments, keepArguments)
-	r.after = shrink(r.after, keepArguments)
 	clear(r.keys)
 	clear(r.values)
 	r.keys = shrink(r.keys, keepKeys)
@@ -113,6 +111,15 @@ func shrink[T any](s []T, keep int) []T {
 		return nil
 	}
 	return s[:0]
+}
+
+// Encode implements pipeline.Reply.
+func (r *request) Encode(dst []byte, out *pipeline.Output) []byte {
+	r.out = out
+	dst, failed := r.encode(dst)
+	r.out = nil
+	r.cmd.stats.add(r.conn.encodedAt-r.started, failed)
+	return dst
 }
 
 // encode appends the reply and reports whether it is an error.
@@ -132,14 +139,43 @@ func (r *request) encode(dst []byte) ([]byte, bool) {
 	return dst, failed
 }
 
+// bulk appends a value as a bulk string. A large one is not copied where the
+// reply goes to a connection at once: thousands of requests may ask for it.
+func (r *request) bulk(dst, value []byte) []byte {
+	if len(value) < pipeline.Large || r.out == nil {
+		return resp.AppendBulk(dst, value)
+	}
+	dst = resp.AppendBulkHeader(dst, len(value))
+	r.out.Insert(len(dst), value)
+	return append(dst, '\r', '\n')
+}
+
+// isLarge tells whether the finished call brought more than any connection may
+// hold.
+func (r *request) isLarge() bool {
+	var values pipeline.Values
+	r.Hold(&values)
+	return values.Bytes() > pipeline.Free
+}
+
 // entryOverhead is the memory of a verb.Entry apart from its value.
 const entryOverhead = 96
 
-// results is the size of what the finished call holds for its reply.
-func (r *request) results() int {
-	size := len(r.call.Result.Value) + entryOverhead*len(r.call.Entries)
+// Hold implements pipeline.Reply: it counts what the finished call holds for
+// its reply.
+func (r *request) Hold(values *pipeline.Values) {
+	values.Hold(r.call.Result.Value)
+	values.HoldSize(entryOverhead * len(r.call.Entries))
 	for i := range r.call.Entries {
-		size += len(r.call.Entries[i].Value)
+		values.Hold(r.call.Entries[i].Value)
 	}
-	return size
+}
+
+// Drop implements pipeline.Reply: it takes Hold back.
+func (r *request) Drop(values *pipeline.Values) {
+	values.Drop(r.call.Result.Value)
+	values.DropSize(entryOverhead * len(r.call.Entries))
+	for i := range r.call.Entries {
+		values.Drop(r.call.Entries[i].Value)
+	}
 }

@@ -38,7 +38,7 @@ func replyValue(dst []byte, r *request) []byte {
 	if r.call.Status == verb.Miss {
 		return resp.AppendNull(dst, r.proto)
 	}
-	return resp.AppendBulk(dst, r.call.Result.Value)
+	return r.bulk(dst, r.call.Result.Value)
 }
 
 func mget(r *request, args [][]byte) error {
@@ -58,7 +58,7 @@ func replyValues(dst []byte, r *request) []byte {
 	dst = resp.AppendArray(dst, len(r.call.Entries))
 	for i := range r.call.Entries {
 		if entry := &r.call.Entries[i]; entry.Found {
-			dst = resp.AppendBulk(dst, entry.Value)
+			dst = r.bulk(dst, entry.Value)
 		} else {
 			dst = resp.AppendNull(dst, r.proto)
 		}
@@ -94,7 +94,7 @@ func replyRange(dst []byte, r *request) []byte {
 	if r.call.Status == verb.Miss {
 		value = nil
 	}
-	return resp.AppendBulk(dst, cut(value, r.from, r.to))
+	return r.bulk(dst, cut(value, r.from, r.to))
 }
 
 // cut is the part of a value from start to end, both included; negative ones

@@ -81,7 +81,7 @@ func replyOld(dst []byte, r *request) []byte {
 	if !r.call.Result.Found {
 		return resp.AppendNull(dst, r.proto)
 	}
-	return resp.AppendBulk(dst, r.call.Result.Value)
+	return r.bulk(dst, r.call.Result.Value)
 }
 
 func setSeconds(r *request, args [][]byte) error      { return setWithTTL(r, args, unitSeconds, "setex") }

@@ -30,13 +30,7 @@ type task struct {
 // are done. Feed starts nothing before it ends.
 func (c *Conn) block(ctx context.Context, do func(t *task)) {
 	t := &task{conn: c, do: do, mute: c.muted, ctx: ctx}
-	c.mu.Lock()
-	c.task = t
-	begin := c.inFlight == 0 && !c.closed
-	c.mu.Unlock()
-	if begin {
-		t.start()
-	}
+	c.pipe.Exclusive(t.start)
 }
 
 func (t *task) start() {
@@ -47,7 +41,10 @@ func (t *task) start() {
 	go func() {
 		defer t.conn.engine.tasks.Done()
 		t.do(t)
-		t.end()
+		if t.mute {
+			t.out = nil
+		}
+		t.conn.pipe.Resume(t.out)
 	}()
 }
 
@@ -68,25 +65,6 @@ func (t *task) takeSlot() (release func(), err error) {
 	case <-timer.C:
 	}
 	return nil, fault.ErrOverloaded
-}
-
-// end hands back the reply and the connection.
-func (t *task) end() {
-	c := t.conn
-	c.mu.Lock()
-	c.task = nil
-	if c.closed {
-		c.mu.Unlock()
-		return
-	}
-	if !t.mute {
-		c.appendLocked(t.out)
-	}
-	tell := c.tellLocked()
-	c.mu.Unlock()
-	if tell {
-		c.wake()
-	}
 }
 
 // bounded is a context for statements of our own.

@@ -77,7 +77,7 @@ func discard(c *Conn, _ [][]byte, reply []byte) []byte {
 }
 
 func unwatch(c *Conn, _ [][]byte, reply []byte) []byte {
-	if c.task == nil { // queued by MULTI it comes too late to matter
+	if !c.pipe.Exclusively() { // queued by MULTI it comes too late to matter
 		c.set(func(s *session) { s.watched, s.watchedLen = nil, 0 })
 	}
 	return append(reply, resp.OK...)
@@ -97,7 +97,7 @@ func (c *Conn) enqueue(cmd *Command, args [][]byte) {
 		s.queueLen += size
 	})
 	if !c.muted {
-		c.append([]byte(resp.Queued))
+		c.pipe.Append([]byte(resp.Queued))
 	}
 }
 
@@ -322,7 +322,7 @@ func (x *execution) do(calls []*verb.Call) error {
 
 func (x *execution) release() {
 	for _, b := range x.batch {
-		b.request.release()
+		b.request.Release()
 	}
 	x.batch = x.batch[:0]
 }

@@ -54,6 +54,10 @@ func AppendBulk(dst, b []byte) []byte {
 	return append(dst, '\r', '\n')
 }
 
+// AppendBulkHeader appends what stands before a bulk string of n bytes. The
+// bytes and a CRLF must follow.
+func AppendBulkHeader(dst []byte, n int) []byte { return appendHeader(dst, '$', int64(n)) }
+
 // AppendBulkString is [AppendBulk] for a string.
 func AppendBulkString(dst []byte, s string) []byte {
 	dst = appendHeader(dst, '$', int64(len(s)))

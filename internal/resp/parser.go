@@ -24,6 +24,8 @@ type Parser struct {
 	left  int    // arguments still to come; 0 before the multibulk header
 	bulk  int    // size of the argument at pos; -1 before its header
 	need  int    // bytes missing, as far as known
+	skips bool   // the command is not wanted
+	pass  int    // bytes of it to pass over before the next header
 	spans []span // arguments already complete
 
 	args    [][]byte // the result of the last Parse
@@ -72,6 +74,15 @@ func (p *Parser) Parse(buf []byte) (args [][]byte, n int, err error) {
 	}
 	for n < len(buf) {
 		var size int
+		if p.skips {
+			size, err = p.skip(buf[n:])
+			n += size
+			if err != nil || p.skips {
+				p.err = err
+				return nil, n, err
+			}
+			continue
+		}
 		if buf[n] == '*' {
 			size, err = p.multibulk(buf[n:])
 		} else {
@@ -95,6 +106,49 @@ func (p *Parser) Parse(buf []byte) (args [][]byte, n int, err error) {
 		}
 	}
 	return nil, n, nil
+}
+
+// Skip has the rest of the command in progress passed over: Parse consumes its
+// bytes as they come and returns no arguments for it. The caller knows that the
+// command is not wanted, as one for which there is no memory. Skip reports false
+// if nothing is known of the command yet, or nothing is missing.
+func (p *Parser) Skip() bool {
+	if p.left == 0 || p.skips {
+		return false
+	}
+	p.skips, p.pass = true, p.pos
+	if p.bulk >= 0 {
+		p.pass += p.bulk + 2
+		p.bulk = -1
+		p.left--
+	}
+	p.pos, p.seen = 0, 0
+	p.spans = nil
+	return true
+}
+
+// skip passes over what is there of a command and returns its size. The header
+// of an argument is taken when it is complete.
+func (p *Parser) skip(buf []byte) (n int, err error) {
+	for {
+		passed := min(p.pass, len(buf)-n)
+		n += passed
+		if p.pass -= passed; p.pass > 0 {
+			p.need = p.pass
+			return n, nil
+		}
+		p.pos, p.seen, p.need = 0, 0, 1
+		if p.left == 0 {
+			p.skips = false
+			return n, nil
+		}
+		if err := p.bulkHeader(buf[n:]); p.bulk < 0 {
+			return n, err
+		}
+		p.pass = p.pos + p.bulk + 2
+		p.bulk = -1
+		p.left--
+	}
 }
 
 // release forgets the last result, so that the caller's buffer is not kept

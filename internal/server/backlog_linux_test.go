@@ -21,7 +21,7 @@ import (
 )
 
 // eachClient visits every connection as its driver sees it.
-func (s *respServer) eachClient(visit func(*client)) {
+func (s *driver) eachClient(visit func(*client)) {
 	for _, l := range s.loops {
 		done := make(chan struct{})
 		l.do(func() {
@@ -53,8 +53,8 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			engine, err := redisapi.New(redisapi.Options{DB: (*core.DB)(db), MaxPendingBytes: maxPending})
 			require.NoError(t, err)
 			defer engine.Close()
-			limits := respLimits{maxClients: 10, authTimeout: time.Hour, stallTimeout: time.Hour}
-			s, err := newRESPServer(engine, limits, eventLoop, slog.New(slog.DiscardHandler))
+			limits := connLimits{maxClients: 10, authTimeout: time.Hour, stallTimeout: time.Hour}
+			s, err := newDriver(redisDoor(engine), limits, eventLoop, slog.New(slog.DiscardHandler))
 			require.NoError(t, err)
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)

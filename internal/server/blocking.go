@@ -8,20 +8,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/howdah/howdah/internal/redisapi"
 )
 
 // blockingConn is a connection driven by two goroutines: one reads and feeds,
 // one writes. TLS needs it, and platforms without the event loop.
 type blockingConn struct {
-	nc   net.Conn
-	resp *respServer
+	nc     net.Conn
+	driver *driver
 
 	mu     sync.Mutex // guards client
 	client client     // attached after the handshake
 
-	conn atomic.Pointer[redisapi.Conn] // that of client, for wake
+	conn atomic.Pointer[Protocol] // that of client, for wake
 
 	ready chan struct{} // the writer has something to do
 	room  chan struct{} // the reader may look whether it may go on
@@ -30,35 +28,35 @@ type blockingConn struct {
 }
 
 // serveBlocking drives nc until it is over.
-func (s *respServer) serveBlocking(nc net.Conn) {
+func (d *driver) serveBlocking(nc net.Conn) {
 	c := &blockingConn{
-		nc: nc, resp: s,
+		nc: nc, driver: d,
 		ready: make(chan struct{}, 1),
 		room:  make(chan struct{}, 1),
 		gone:  make(chan struct{}),
 	}
 	// Before the handshake, which a shutdown must be able to end.
-	if !s.register(c) {
+	if !d.register(c) {
 		c.close()
 	}
-	defer s.unregister(c)
-	if err := s.handshake(nc); err != nil {
-		s.log.Debug("TLS handshake failed", "client", nc.RemoteAddr(), "error", err)
+	defer d.unregister(c)
+	if err := d.handshake(nc); err != nil {
+		d.log.Debug("TLS handshake failed", "client", nc.RemoteAddr(), "error", err)
 		c.close()
-		s.left()
+		d.left()
 		return
 	}
 	c.mu.Lock()
-	s.attach(&c.client, nc.RemoteAddr(), nc.LocalAddr(), time.Now(), c.wake)
+	d.attach(&c.client, nc.RemoteAddr(), nc.LocalAddr(), time.Now(), c.wake)
 	c.mu.Unlock()
-	c.conn.Store(c.client.conn)
+	c.conn.Store(&c.client.conn)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	c.read()
 	writer.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.detach(&c.client)
+	d.detach(&c.client)
 }
 
 func signal(ch chan struct{}) {
@@ -70,7 +68,7 @@ func signal(ch chan struct{}) {
 
 // wake is the callback of the protocol.
 func (c *blockingConn) wake() {
-	if conn := c.conn.Load(); conn != nil && conn.Killed() {
+	if conn := c.conn.Load(); conn != nil && (*conn).Killed() {
 		c.abort()
 	}
 	signal(c.ready)
@@ -136,30 +134,19 @@ func (c *blockingConn) mayRead() bool {
 // write sends replies as they become ready, and feeds the backlog.
 func (c *blockingConn) write() {
 	defer c.close()
-	var out []byte
 	for {
 		c.mu.Lock()
 		fed := c.client.feed()
-		out = c.client.collect(out[:0])
-		done := len(out) == 0 && !fed && c.client.done()
-		if c.client.writing {
-			c.client.active = time.Now() // the client took what was written
-		}
-		c.client.writing = len(out) > 0
+		c.client.collect(&c.client.out)
+		unread := c.client.out.Len() > 0
+		done := !unread && !fed && c.client.done()
+		c.client.wrote(0, time.Time{})
 		c.mu.Unlock()
-		if done {
+		if done || unread && !c.send() {
 			return
 		}
-		if len(out) > 0 {
-			if !c.send(out) {
-				return
-			}
-			if cap(out) > keepOutput {
-				out = nil
-			}
-		}
 		signal(c.room)
-		if fed || len(out) > 0 {
+		if fed || unread {
 			continue
 		}
 		select {
@@ -173,21 +160,31 @@ func (c *blockingConn) write() {
 // maxPiece is what a client takes at once, or has stalled.
 const maxPiece = 256 << 10
 
-// send writes out, piece by piece, and reports whether the client took it all.
-func (c *blockingConn) send(out []byte) bool {
-	for len(out) > 0 {
-		n := min(len(out), maxPiece)
-		_ = c.nc.SetWriteDeadline(time.Now().Add(c.resp.limits.stallTimeout))
-		_, err := c.nc.Write(out[:n])
+// send writes what is to be written, piece by piece, and reports whether the
+// client took it all. The reader may look at its length meanwhile.
+func (c *blockingConn) send() bool {
+	var room [maxSegments][]byte
+	for began := time.Now(); ; {
+		c.mu.Lock()
+		c.client.stalled = began
+		piece := net.Buffers(c.client.out.Segments(room[:0], maxPiece))
+		c.mu.Unlock()
+		if len(piece) == 0 {
+			return true
+		}
+		_ = c.nc.SetWriteDeadline(began.Add(c.driver.limits.stallTimeout))
+		n, err := piece.WriteTo(c.nc)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			c.resp.drop(&c.client, stalledReason)
+			c.driver.drop(&c.client, stalledReason)
 		}
 		if err != nil {
 			return false
 		}
-		out = out[n:]
+		began = time.Now()
+		c.mu.Lock()
+		c.client.wrote(int(n), began)
+		c.mu.Unlock()
 	}
-	return true
 }
 
 // sweep closes the connection if its time is up. A handshake has a bound of its own.
@@ -195,11 +192,11 @@ func (c *blockingConn) sweep(now time.Time) {
 	reason := ""
 	c.mu.Lock()
 	if c.client.conn != nil {
-		reason = c.client.expired(now, &c.resp.limits)
+		reason = c.client.expired(now, &c.driver.limits)
 	}
 	c.mu.Unlock()
 	if reason != "" {
-		c.resp.drop(&c.client, reason)
+		c.driver.drop(&c.client, reason)
 		c.close()
 	}
 }

@@ -15,14 +15,15 @@ func (b *inbound) bytes() []byte { return b.buf[b.start:] }
 func (b *inbound) len() int      { return len(b.buf) - b.start }
 
 // room returns free space behind the kept bytes for the next read, so that a
-// large request is read into place. It grows by doubling: the bytes of a
-// request are copied a constant number of times, however it is cut up.
-func (b *inbound) room() []byte {
+// large request is read into place. It grows by doubling, the bytes of a request
+// are copied a constant number of times, however it is cut up; but not beyond
+// what the request still needs at least.
+func (b *inbound) room(need int) []byte {
 	if cap(b.buf)-len(b.buf) < minRead {
 		if b.start >= minRead && b.start >= len(b.buf)/2 {
 			b.buf = b.buf[:copy(b.buf, b.bytes())]
 		} else {
-			grown := make([]byte, b.len(), 2*b.len()+minRead)
+			grown := make([]byte, b.len(), b.len()+min(b.len(), need)+minRead)
 			copy(grown, b.bytes())
 			b.buf = grown
 		}
@@ -34,10 +35,10 @@ func (b *inbound) room() []byte {
 // extend adds n bytes that were read into room.
 func (b *inbound) extend(n int) { b.buf = b.buf[:len(b.buf)+n] }
 
-// append adds a copy of data.
-func (b *inbound) append(data []byte) {
+// append adds a copy of data to a request that needs so many more bytes.
+func (b *inbound) append(data []byte, need int) {
 	for len(data) > 0 {
-		n := copy(b.room(), data)
+		n := copy(b.room(need), data)
 		b.extend(n)
 		data = data[n:]
 	}
@@ -48,31 +49,5 @@ func (b *inbound) append(data []byte) {
 func (b *inbound) discard(n int) {
 	if b.start += n; b.start == len(b.buf) {
 		*b = inbound{}
-	}
-}
-
-// outbound holds replies that the socket has not taken yet.
-type outbound struct {
-	buf  []byte
-	sent int
-}
-
-func (b *outbound) bytes() []byte { return b.buf[b.sent:] }
-func (b *outbound) len() int      { return len(b.buf) - b.sent }
-
-// keep holds on to what a short write left of buf, after n bytes. It reports
-// whether it took buf itself: a copy is cheaper only if little is left.
-func (b *outbound) keep(buf []byte, n int) (taken bool) {
-	if rest := buf[n:]; len(rest) < cap(buf)/2 {
-		b.buf, b.sent = append([]byte(nil), rest...), 0
-		return false
-	}
-	b.buf, b.sent = buf, n
-	return true
-}
-
-func (b *outbound) discard(n int) {
-	if b.sent += n; b.sent == len(b.buf) {
-		*b = outbound{}
 	}
 }

@@ -3,7 +3,7 @@ package server
 import (
 	"time"
 
-	"github.com/howdah/howdah/internal/redisapi"
+	"github.com/howdah/howdah/internal/pipeline"
 )
 
 // Bounds on what one connection may hold of the server's memory, beyond one
@@ -15,22 +15,21 @@ const (
 	// softOutput is how much the client may leave unread before its further
 	// requests wait.
 	softOutput = 1 << 20
-	// keepOutput is how large a gathering buffer may stay between writes.
-	keepOutput = 256 << 10
+	// maxSegments bounds the pieces that one write is made of.
+	maxSegments = 64
 )
 
-// client is one RESP connection apart from its socket. One goroutine at a time
+// client is one connection apart from its socket. One goroutine at a time
 // works on it.
 type client struct {
-	conn   *redisapi.Conn
-	remote string
-	in     inbound
-	out    outbound
+	conn    Protocol
+	remote  string
+	in      inbound
+	out     pipeline.Output  // what the socket has not taken yet
+	account pipeline.Account // charged for out
 
 	eof     bool // nothing more will be read
 	closing bool // the protocol wants it closed once out is written
-
-	writing bool // a write that waits for the client is in progress
 
 	active  time.Time // last input, or output that the client took
 	stalled time.Time // since when out waits for the client
@@ -42,14 +41,14 @@ type client struct {
 // and grow for ever.
 func (c *client) receive(data []byte) {
 	if c.in.len() > 0 {
-		c.in.append(data)
+		c.in.append(data, c.conn.Need())
 		c.feed()
 		return
 	}
 	if c.mayFeed() {
 		data = data[c.conn.Feed(data):]
 	}
-	c.in.append(data)
+	c.in.append(data, c.conn.Need())
 }
 
 // feed offers the backlog to the protocol and reports whether it took some.
@@ -62,15 +61,29 @@ func (c *client) feed() bool {
 	return n > 0
 }
 
-func (c *client) mayFeed() bool { return !c.closing && c.out.len() <= softOutput }
+func (c *client) mayFeed() bool { return !c.closing && c.out.Len() <= softOutput }
 
-// collect appends the replies that are ready to dst.
-func (c *client) collect(dst []byte) []byte {
-	if c.closing {
-		return dst
+// collect adds the replies that are ready to out.
+func (c *client) collect(out *pipeline.Output) {
+	if !c.closing {
+		c.closing = c.conn.Output(out)
 	}
-	dst, c.closing = c.conn.Output(dst)
-	return dst
+}
+
+// wrote takes n bytes of out, which were written, away.
+func (c *client) wrote(n int, now time.Time) {
+	if n > 0 {
+		c.out.Discard(n)
+		c.active, c.stalled = now, now
+	}
+	c.account.Set(c.out.Held())
+}
+
+// release gives the memory of a connection that is over back.
+func (c *client) release() {
+	c.in = inbound{}
+	c.out.Release()
+	c.account.Set(0)
 }
 
 // wantsInput says whether to read on. With replies pending, a backlog waits; a
@@ -81,16 +94,16 @@ func (c *client) wantsInput() bool {
 
 // done says that everything that will ever be written has been.
 func (c *client) done() bool {
-	return c.out.len() == 0 && (c.closing || c.eof && !c.conn.Pending())
+	return c.out.Len() == 0 && (c.closing || c.eof && !c.conn.Pending())
 }
 
 const stalledReason = "it does not read its replies"
 
 // expired returns why the time of the connection is up, or "".
-func (c *client) expired(now time.Time, limits *respLimits) string {
-	unread := c.writing || c.out.len() > 0
+func (c *client) expired(now time.Time, limits *connLimits) string {
+	unread := c.out.Len() > 0
 	switch {
-	case c.out.len() > 0 && now.Sub(c.stalled) > limits.stallTimeout:
+	case unread && now.Sub(c.stalled) > limits.stallTimeout:
 		return stalledReason
 	case c.conn.Unauthenticated() > limits.authTimeout:
 		return "it did not authenticate in time"

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/howdah/howdah"
@@ -56,6 +57,13 @@ type Config struct {
 	// MaxClients bounds Redis connections. Default 10000.
 	MaxClients int
 
+	// MaxClientsMemory bounds what all Redis connections together hold in
+	// memory, in bytes: input, requests, values and unread replies, beside 64
+	// KiB for each connection. At the bound connections are not read from, and
+	// large commands are refused. Default: a quarter of the memory of the
+	// machine or of its cgroup.
+	MaxClientsMemory int64
+
 	// MaxRequestBytes bounds a value, and with it one argument of a Redis
 	// command and the body of an HTTP request. Default
 	// howdah.DefaultMaxValueBytes.
@@ -99,7 +107,12 @@ type Config struct {
 	// what it was before where HTTP or TLS needs more.
 	FollowLoad bool
 
-	// Logger hears what happens. Default: nobody.
+	// OptionName is what messages call an option, given its name here in lower
+	// case with hyphens, such as "redis-addr"; a command line adds what its flags
+	// begin with. Default: the name as it is.
+	OptionName func(name string) string
+
+	// Logger takes what happens. Default: none.
 	Logger *slog.Logger
 
 	// Progress receives the progress of a download, for people. Default: none.
@@ -114,80 +127,97 @@ type Addresses struct {
 	Redis, HTTP net.Addr
 }
 
+// option is what an option is called where it is set, for messages.
+func (c *Config) option(name string) string {
+	if c.OptionName == nil {
+		return name
+	}
+	return c.OptionName(name)
+}
+
 // complete checks c and fills in its defaults.
 func (c *Config) complete() error {
-	switch {
-	case c.RedisAddr == "" && c.HTTPAddr == "":
-		return errors.New("nothing to serve: give --redis-addr or --http-addr an address")
-	case c.DatabaseURL == "" && c.DataDir == "":
-		return errors.New("no database: give --database-url a PostgreSQL URL, or --data-dir a directory for an embedded PostgreSQL")
-	case (c.TLSCert == "") != (c.TLSKey == ""):
-		return errors.New("--tls-cert and --tls-key belong together: give both or none")
-	case c.TLSClientCA != "" && c.TLSCert == "":
-		return errors.New("--tls-client-ca needs --tls-cert and --tls-key")
-	case c.SessionToken != "" && c.SessionToken == c.Token:
-		return errors.New("--session-token and --token are the same: whoever may use the caches could be any user; make two tokens")
-	case c.SessionToken != "" && c.HTTPAddr == "":
-		return errors.New("--session-token is for HTTP, which is off: give --http-addr an address, or leave the token out")
-	case len(c.Sessions.ReadURLs) > 0 && c.HTTPAddr == "":
-		return errors.New("--read-url is for the sessions that HTTP serves, which is off: give --http-addr an address, or leave it out")
-	case c.MaxClients < 0:
-		return errors.New("--max-clients must not be negative")
-	case c.MaxRequestBytes < 0 || c.MaxRequestBytes > 512<<20:
-		return errors.New("--max-request-bytes must be between 1 and 536870912 (512 MiB)")
-	case c.IdleTimeout < 0 || c.AuthTimeout < 0 || c.StallTimeout < 0 || c.Timeout < 0 || c.ShutdownTimeout < 0:
-		return errors.New("a timeout must not be negative")
-	case c.MaxConns < 0 || c.MaxConns == 1:
-		return errors.New("--max-conns must be at least 2")
-	case c.Pooler != "" && c.Pooler != "transaction":
-		return fmt.Errorf("--pooler %q is unknown: use \"transaction\", or leave it out for a direct connection or a pooler in session mode", c.Pooler)
+	if err := c.check(); err != nil {
+		return err
 	}
 	if c.DatabaseURL != "" {
-		if err := checkDatabaseURL("--database-url", c.DatabaseURL); err != nil {
+		if err := checkDatabaseURL(c.option("database-url"), c.DatabaseURL); err != nil {
 			return err
 		}
 	}
 	for _, url := range c.Sessions.ReadURLs {
-		if err := checkDatabaseURL("--read-url", url); err != nil {
+		if err := checkDatabaseURL(c.option("read-url"), url); err != nil {
 			return err
 		}
 	}
 	if err := c.Sessions.Validate(); err != nil {
 		return err
 	}
-	if c.MaxClients == 0 {
-		c.MaxClients = 10000
+	setDefault(&c.MaxClients, 10000)
+	setDefault(&c.MaxRequestBytes, howdah.DefaultMaxValueBytes)
+	if c.MaxClientsMemory == 0 {
+		c.MaxClientsMemory = availableMemory(os.DirFS("/")) / memoryPart
 	}
-	if c.MaxRequestBytes == 0 {
-		c.MaxRequestBytes = howdah.DefaultMaxValueBytes
-	}
-	if c.AuthTimeout == 0 {
-		c.AuthTimeout = 10 * time.Second
-	}
-	if c.StallTimeout == 0 {
-		c.StallTimeout = 60 * time.Second
-	}
-	if c.ShutdownTimeout == 0 {
-		c.ShutdownTimeout = 10 * time.Second
-	}
-	if c.Version == "" {
-		c.Version = "dev"
-	}
+	setDefault(&c.AuthTimeout, 10*time.Second)
+	setDefault(&c.StallTimeout, 60*time.Second)
+	setDefault(&c.ShutdownTimeout, 10*time.Second)
+	setDefault(&c.Version, "dev")
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
 }
 
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// check finds what is missing, out of range or in contradiction.
+func (c *Config) check() error {
+	name := c.option
+	switch {
+	case c.RedisAddr == "" && c.HTTPAddr == "":
+		return fmt.Errorf("nothing to serve: give %s or %s an address", name("redis-addr"), name("http-addr"))
+	case c.DatabaseURL == "" && c.DataDir == "":
+		return fmt.Errorf("no database: give %s a PostgreSQL URL, or %s a directory for an embedded PostgreSQL", name("database-url"), name("data-dir"))
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return fmt.Errorf("%s and %s belong together: give both or none", name("tls-cert"), name("tls-key"))
+	case c.TLSClientCA != "" && c.TLSCert == "":
+		return fmt.Errorf("%s needs %s and %s", name("tls-client-ca"), name("tls-cert"), name("tls-key"))
+	case c.SessionToken != "" && c.SessionToken == c.Token:
+		return fmt.Errorf("%s and %s are the same: whoever may use the caches could be any user; make two tokens", name("session-token"), name("token"))
+	case c.SessionToken != "" && c.HTTPAddr == "":
+		return fmt.Errorf("%s is for HTTP, which is off: give %s an address, or leave the token out", name("session-token"), name("http-addr"))
+	case len(c.Sessions.ReadURLs) > 0 && c.HTTPAddr == "":
+		return fmt.Errorf("%s is for the sessions that HTTP serves, which is off: give %s an address, or leave it out", name("read-url"), name("http-addr"))
+	case c.MaxClients < 0:
+		return fmt.Errorf("%s must not be negative", name("max-clients"))
+	case c.MaxClientsMemory < 0 || 0 < c.MaxClientsMemory && c.MaxClientsMemory < 1<<20:
+		return fmt.Errorf("%s must be at least 1 MiB, or 0 for the default", name("max-clients-memory"))
+	case c.MaxRequestBytes < 0 || c.MaxRequestBytes > 512<<20:
+		return fmt.Errorf("%s must be between 1 and 536870912 (512 MiB)", name("max-request-bytes"))
+	case c.IdleTimeout < 0 || c.AuthTimeout < 0 || c.StallTimeout < 0 || c.Timeout < 0 || c.ShutdownTimeout < 0:
+		return errors.New("a timeout must not be negative")
+	case c.MaxConns < 0 || c.MaxConns == 1:
+		return fmt.Errorf("%s must be at least 2", name("max-conns"))
+	case c.Pooler != "" && c.Pooler != "transaction":
+		return fmt.Errorf("%s %q is unknown: use \"transaction\", or leave it out for a direct connection or a pooler in session mode", name("pooler"), c.Pooler)
+	}
+	return nil
+}
+
 // checkDatabaseURL finds what people mistake for a PostgreSQL URL. The error
 // never repeats the URL, which may hold a password.
-func checkDatabaseURL(flag, text string) error {
+func checkDatabaseURL(option, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Opaque != "" {
 		return nil // a key=value string, or one that the driver explains
 	}
 	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return fmt.Errorf("%s must begin with postgres://, not with %s://", flag, u.Scheme)
+		return fmt.Errorf("%s must begin with postgres://, not with %s://", option, u.Scheme)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 		Logger:            c.Logger,
 	})
 	if err != nil {
-		return explain(err)
+		return explain(err, c)
 	}
 	d.db = db
 	if d.embedded == nil {
@@ -108,10 +108,10 @@ func bringUpToDate(ctx context.Context, databaseURL string, c *Config) error {
 }
 
 // explain adds what to do about an error of opening to what it says.
-func explain(err error) error {
+func explain(err error, c *Config) error {
 	switch {
 	case errors.Is(err, howdah.ErrSchemaMissing):
-		return errors.New("the database has no Howdah schema, or one too old for this program: run \"howdah migrate --database-url ...\", or serve with --migrate")
+		return fmt.Errorf("the database has no Howdah schema, or one too old for this program: run \"howdah migrate --database-url ...\", or serve with %s", c.option("migrate"))
 	case errors.Is(err, howdah.ErrSchemaTooNew):
 		return errors.New("the schema in the database is newer than this program can work with: upgrade the program")
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 )
 
 // readyTimeout bounds the question that /readyz asks the database.
@@ -18,6 +20,7 @@ const readyTimeout = time.Second
 // a token, and neither tells more than one short reason.
 type health struct {
 	ping     func(context.Context) error
+	degraded func() (reason string) // "" if all is well; nil: always
 	stopping atomic.Bool
 }
 
@@ -33,7 +36,9 @@ func (h *health) live(w http.ResponseWriter, _ *http.Request) {
 }
 
 // ready says whether requests can be answered: the database is there and its
-// schema is the one that this program works with.
+// schema is the one that this program works with. A server that can do less than
+// it should says so and stays ready: other servers of the same database could do
+// no more, and reads go on.
 func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 	if h.stopping.Load() {
 		h.reply(w, http.StatusServiceUnavailable, healthReply{"unavailable", "the server is shutting down"})
@@ -45,7 +50,33 @@ func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 		h.reply(w, http.StatusServiceUnavailable, healthReply{"unavailable", reason(err)})
 		return
 	}
+	if h.degraded != nil {
+		if reason := h.degraded(); reason != "" {
+			h.reply(w, http.StatusOK, healthReply{"degraded", reason})
+			return
+		}
+	}
 	h.reply(w, http.StatusOK, healthReply{Status: "ready"})
+}
+
+// diskFullFor is for how long after a write that PostgreSQL refused its disk
+// counts as full: small writes succeed in between, in pages that have room.
+const diskFullFor = 30 * time.Second
+
+func diskIsFull(stats core.Stats) bool {
+	return !stats.DiskFull.IsZero() && time.Since(stats.DiskFull) < diskFullFor
+}
+
+// degradation returns in one sentence what the server can do less well than it
+// should, "" if there is nothing.
+func degradation(stats core.Stats) string {
+	switch {
+	case diskIsFull(stats):
+		return "the disk of the database is full: writes that need space fail"
+	case stats.Pool.Limit < stats.Pool.Max:
+		return fmt.Sprintf("the database allows %d of the %d connections asked for", stats.Pool.Limit, stats.Pool.Max)
+	}
+	return ""
 }
 
 // reason is what anybody may know of an error: not the addresses and names

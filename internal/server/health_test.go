@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
@@ -44,20 +46,23 @@ func TestHealthAndMetrics(t *testing.T) {
 	}
 	c := s.client()
 	require.NoError(t, c.Set(ctx, "k", "v", 0).Err())
-	hits := metric(`howdah_call_hits_total{cache="db0",verb="get"}`)
+	const found = `howdah_keys_total{cache="db0",op="read",result="hit"}`
+	hits := metric(found)
 	for range 5 {
 		require.Equal(t, "v", c.Get(ctx, "k").Val())
 	}
 	require.ErrorIs(t, c.Get(ctx, "absent").Err(), redis.Nil)
-	require.Equal(t, hits+5, metric(`howdah_call_hits_total{cache="db0",verb="get"}`))
-	require.Equal(t, 1.0, metric(`howdah_call_misses_total{cache="db0",verb="get"}`))
-	require.Equal(t, 6.0, metric(`howdah_calls_total{cache="db0",verb="get"}`))
-	require.Equal(t, 6.0, metric(`howdah_call_duration_seconds_count{cache="db0",verb="get"}`))
+	require.Equal(t, hits+5, metric(found))
+	require.Equal(t, 1.0, metric(`howdah_keys_total{cache="db0",op="read",result="miss"}`))
+	require.Equal(t, 6.0, metric(`howdah_verb_calls_total{verb="get"}`))
+	require.Equal(t, 6.0, metric(`howdah_call_duration_seconds_count{cache="db0",op="read"}`))
 	require.Equal(t, 6.0, metric(`howdah_redis_commands_total{command="get"}`))
-	require.Positive(t, metric(`howdah_batch_keys_count{cache="db0"}`))
+	require.Positive(t, metric(`howdah_batch_keys_count`))
 	require.Equal(t, 1.0, metric("howdah_redis_clients"))
 	require.Equal(t, 10000.0, metric("howdah_redis_clients_max"))
 	require.Equal(t, 8.0, metric("howdah_pool_connections_max"))
+	require.Equal(t, 8.0, metric("howdah_pool_connections_allowed"))
+	require.Equal(t, 1.0, metric("howdah_database_up"))
 	require.Positive(t, metric("go_goroutines"))
 
 	require.NoError(t, c.Set(ctx, "short", "v", time.Millisecond).Err())
@@ -79,4 +84,50 @@ func TestNotReady(t *testing.T) {
 	require.Contains(t, body, "the database cannot be reached")
 	status, _ = s.get("/healthz", "")
 	require.Equal(t, http.StatusOK, status)
+}
+
+// A server that can do less than it should says so, and stays ready.
+func TestDegraded(t *testing.T) {
+	s := start(t, nil)
+	run := func(sql string) {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
+		require.NoError(t, err)
+		defer conn.Close(t.Context())
+		_, err = conn.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	ready := func(want string) {
+		t.Helper()
+		status, body := s.get("/readyz", "")
+		require.Equal(t, http.StatusOK, status)
+		require.JSONEq(t, want, body)
+	}
+	c := s.client()
+	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
+	ready(`{"status":"ready"}`)
+	run(`CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$
+	     BEGIN RAISE 'could not extend file: no space left on device' USING ERRCODE = 'disk_full'; END $$;
+	     CREATE TRIGGER no_room BEFORE INSERT ON howdah.cache_db0 FOR EACH ROW EXECUTE FUNCTION no_room()`)
+	require.Error(t, c.Set(t.Context(), "new", "v", 0).Err())
+	require.Equal(t, "v", c.Get(t.Context(), "k").Val())
+	ready(`{"status":"degraded","reason":"the disk of the database is full: writes that need space fail"}`)
+	_, metrics := s.get("/metrics", "")
+	require.Contains(t, metrics, "\nhowdah_database_disk_full 1\n")
+}
+
+func TestDegradation(t *testing.T) {
+	now := time.Now()
+	for name, test := range map[string]struct {
+		stats core.Stats
+		want  string
+	}{
+		"well":             {core.Stats{Pool: core.PoolStats{Max: 8, Limit: 8}}, ""},
+		"few connections":  {core.Stats{Pool: core.PoolStats{Max: 8, Limit: 2}}, "the database allows 2 of the 8 connections asked for"},
+		"disk full":        {core.Stats{DiskFull: now}, "the disk of the database is full: writes that need space fail"},
+		"disk was full":    {core.Stats{DiskFull: now.Add(-diskFullFor - time.Second)}, ""},
+		"both at one time": {core.Stats{DiskFull: now, Pool: core.PoolStats{Max: 8, Limit: 2}}, "the disk of the database is full: writes that need space fail"},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, degradation(test.stats)) })
+	}
 }

@@ -98,7 +98,7 @@ func TestShutdownCutsOff(t *testing.T) {
 		}
 		_, err := c.in.Peek(1) // replies are on their way, and stay there
 		require.NoError(t, err)
-		require.ErrorContains(t, s.stop(), "--shutdown-timeout")
+		require.ErrorContains(t, s.stop(), "shutdown-timeout")
 	})
 }
 
@@ -200,20 +200,22 @@ func TestRefusals(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"nothing to serve":         {Config{DatabaseURL: url}, "--redis-addr or --http-addr"},
-		"no database":              {Config{RedisAddr: free}, "--database-url"},
+		"nothing to serve":         {Config{DatabaseURL: url}, "redis-addr or http-addr"},
+		"no database":              {Config{RedisAddr: free}, "database-url"},
 		"not PostgreSQL":           {Config{RedisAddr: free, DatabaseURL: "mysql://root@localhost"}, "must begin with postgres://"},
-		"redis without a password": {Config{RedisAddr: "0.0.0.0:0", DatabaseURL: url}, "--password-file"},
-		"all addresses":            {Config{RedisAddr: ":0", DatabaseURL: url}, "--password-file"},
-		"http without a token":     {Config{HTTPAddr: "[::]:0", DatabaseURL: url}, "--token-file"},
+		"redis without a password": {Config{RedisAddr: "0.0.0.0:0", DatabaseURL: url}, "password-file"},
+		"all addresses":            {Config{RedisAddr: ":0", DatabaseURL: url}, "password-file"},
+		"http without a token":     {Config{HTTPAddr: "[::]:0", DatabaseURL: url}, "token-file"},
 		"port in use":              {Config{RedisAddr: taken.Addr().String(), DatabaseURL: url}, "already in use"},
-		"port in use, http":        {Config{HTTPAddr: taken.Addr().String(), DatabaseURL: url}, "--http-addr"},
+		"port in use, http":        {Config{HTTPAddr: taken.Addr().String(), DatabaseURL: url}, "http-addr"},
 		"no address":               {Config{RedisAddr: "6379", DatabaseURL: url}, "host:port"},
-		"certificate without key":  {Config{RedisAddr: free, DatabaseURL: url, TLSCert: "x"}, "--tls-key"},
-		"authority alone":          {Config{RedisAddr: free, DatabaseURL: url, TLSClientCA: "x"}, "--tls-cert"},
-		"one connection":           {Config{RedisAddr: free, DatabaseURL: url, MaxConns: 1}, "--max-conns"},
-		"pooler":                   {Config{RedisAddr: free, DatabaseURL: url, Pooler: "statement"}, "--pooler"},
-		"too large":                {Config{RedisAddr: free, DatabaseURL: url, MaxRequestBytes: 1 << 30}, "--max-request-bytes"},
+		"certificate without key":  {Config{RedisAddr: free, DatabaseURL: url, TLSCert: "x"}, "tls-key"},
+		"authority alone":          {Config{RedisAddr: free, DatabaseURL: url, TLSClientCA: "x"}, "tls-cert"},
+		"one connection":           {Config{RedisAddr: free, DatabaseURL: url, MaxConns: 1}, "max-conns"},
+		"pooler":                   {Config{RedisAddr: free, DatabaseURL: url, Pooler: "statement"}, "pooler"},
+		"as the program says":      {Config{RedisAddr: free, DatabaseURL: url, MaxConns: 1, OptionName: func(name string) string { return "--" + name }}, "--max-conns must"},
+		"too little memory":        {Config{RedisAddr: free, DatabaseURL: url, MaxClientsMemory: 1000}, "max-clients-memory"},
+		"too large":                {Config{RedisAddr: free, DatabaseURL: url, MaxRequestBytes: 1 << 30}, "max-request-bytes"},
 		"not migrated":             {Config{RedisAddr: free, DatabaseURL: pgtest.Empty(t)}, "howdah migrate --database-url"},
 		"no server there":          {Config{RedisAddr: free, DatabaseURL: "postgres://u:hunter2@127.0.0.1:1/d"}, "database"},
 	} {
@@ -228,7 +230,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// --migrate brings an empty database up to date, and only then.
+// Config.Migrate brings an empty database up to date, and only then.
 func TestMigrate(t *testing.T) {
 	url := pgtest.Empty(t)
 	s := start(t, func(c *Config) { c.DatabaseURL, c.Migrate = url, true })

@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// listenerSpec is one listener, in the words of the flags that set it.
+// listenerSpec is one listener, with the names of the options that set it.
 type listenerSpec struct {
-	addr, addrFlag     string
-	secret, secretFlag string
-	tls                *tls.Config // nil: plain
+	addr, addrOption     string
+	secret, secretOption string
+	tls                  *tls.Config // nil: plain
 }
 
 // listen opens the listener, or says in one sentence why not.
 func (l listenerSpec) listen(ctx context.Context) (net.Listener, error) {
 	addr, err := net.ResolveTCPAddr("tcp", l.addr)
 	if err != nil {
-		return nil, fmt.Errorf("%s %q is not an address to listen on: write host:port, such as 127.0.0.1:6379", l.addrFlag, l.addr)
+		return nil, fmt.Errorf("%s %q is not an address to listen on: write host:port, such as 127.0.0.1:6379", l.addrOption, l.addr)
 	}
 	if l.secret == "" && !addr.IP.IsLoopback() {
 		return nil, fmt.Errorf("refusing to listen on %s, which other machines can reach, without a secret: set %s, or let %s be a loopback address such as 127.0.0.1:%d",
-			l.addr, l.secretFlag, l.addrFlag, addr.Port)
+			l.addr, l.secretOption, l.addrOption, addr.Port)
 	}
 	config := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 5 * time.Minute, Interval: time.Minute, Count: 3,
@@ -35,11 +35,11 @@ func (l listenerSpec) listen(ctx context.Context) (net.Listener, error) {
 	listener, err := config.Listen(ctx, "tcp", addr.String())
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is already in use: stop the program that listens there, or choose another address with %s", l.addr, l.addrFlag)
+		return nil, fmt.Errorf("%s is already in use: stop the program that listens there, or choose another address with %s", l.addr, l.addrOption)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("no permission to listen on %s: choose a port above 1023 with %s", l.addr, l.addrFlag)
+		return nil, fmt.Errorf("no permission to listen on %s: choose a port above 1023 with %s", l.addr, l.addrOption)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("%s is not an address of this machine: choose another with %s", l.addr, l.addrFlag)
+		return nil, fmt.Errorf("%s is not an address of this machine: choose another with %s", l.addr, l.addrOption)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen on %s: %w", l.addr, err)
 	}
@@ -49,24 +49,24 @@ func (l listenerSpec) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// tlsConfig reads the certificate, or returns nil if there is none to read.
-func tlsConfig(certFile, keyFile, clientCAFile string) (*tls.Config, error) {
-	if certFile == "" {
+// tls reads the certificate, or returns nil if there is none to read.
+func (c *Config) tls() (*tls.Config, error) {
+	if c.TLSCert == "" {
 		return nil, nil
 	}
-	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+	cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 	if err != nil {
-		return nil, fmt.Errorf("cannot use --tls-cert %s and --tls-key %s: %w", certFile, keyFile, err)
+		return nil, fmt.Errorf("cannot use %s %s and %s %s: %w", c.option("tls-cert"), c.TLSCert, c.option("tls-key"), c.TLSKey, err)
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	if clientCAFile != "" {
-		pem, err := os.ReadFile(clientCAFile)
+	if c.TLSClientCA != "" {
+		pem, err := os.ReadFile(c.TLSClientCA)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read --tls-client-ca: %w", err)
+			return nil, fmt.Errorf("cannot read %s: %w", c.option("tls-client-ca"), err)
 		}
 		config.ClientCAs = x509.NewCertPool()
 		if !config.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--tls-client-ca %s holds no certificate in PEM form", clientCAFile)
+			return nil, fmt.Errorf("%s %s holds no certificate in PEM form", c.option("tls-client-ca"), c.TLSClientCA)
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/howdah/howdah/internal/pipeline"
 )
 
 // loop drives many connections from one goroutine by epoll, level-triggered.
@@ -20,7 +22,7 @@ import (
 // call: the other goroutines of the process keep the processor. That costs 10
 // to 20 % less processor time a request than a thread that blocks in epoll_wait.
 type loop struct {
-	resp   *respServer
+	driver *driver
 	epoll  int
 	file   *os.File // owns epoll
 	parker syscall.RawConn
@@ -29,8 +31,9 @@ type loop struct {
 	// Only the loop's goroutine touches these.
 	conns    map[int32]*loopConn
 	events   []unix.EpollEvent
-	input    []byte // where connections without a backlog read to
-	output   []byte // where replies are gathered before a write
+	input    []byte          // where connections without a backlog read to
+	output   pipeline.Output // where replies are gathered before a write
+	segments [][]byte        // of one write
 	now      time.Time
 	slept    bool      // the last wait let go of the processor
 	since    time.Time // when the loop last got it back
@@ -46,10 +49,10 @@ type loop struct {
 }
 
 // newLoops makes n loops; the caller runs each and stops it.
-func newLoops(resp *respServer, n int) ([]*loop, error) {
+func newLoops(d *driver, n int) ([]*loop, error) {
 	var loops []*loop
 	for range n {
-		l, err := newLoop(resp)
+		l, err := newLoop(d)
 		if err != nil {
 			for _, made := range loops {
 				made.release()
@@ -61,7 +64,7 @@ func newLoops(resp *respServer, n int) ([]*loop, error) {
 	return loops, nil
 }
 
-func newLoop(resp *respServer) (*loop, error) {
+func newLoop(d *driver) (*loop, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -89,10 +92,11 @@ func newLoop(resp *respServer) (*loop, error) {
 		return nil, os.NewSyscallError("epoll_ctl", err)
 	}
 	return &loop{
-		resp: resp, epoll: epoll, file: file, parker: parker, event: event,
-		conns:  make(map[int32]*loopConn),
-		events: make([]unix.EpollEvent, 256),
-		input:  make([]byte, minRead),
+		driver: d, epoll: epoll, file: file, parker: parker, event: event,
+		conns:    make(map[int32]*loopConn),
+		events:   make([]unix.EpollEvent, 256),
+		input:    make([]byte, minRead),
+		segments: make([][]byte, 0, maxSegments),
 	}, nil
 }
 
@@ -246,8 +250,8 @@ func (l *loop) rouse() {
 func (l *loop) sweep() {
 	l.do(func() {
 		for _, c := range l.conns {
-			if reason := c.expired(l.now, &l.resp.limits); reason != "" {
-				l.resp.drop(&c.client, reason)
+			if reason := c.expired(l.now, &l.driver.limits); reason != "" {
+				l.driver.drop(&c.client, reason)
 				l.close(c)
 			}
 		}

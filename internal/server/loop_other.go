@@ -10,7 +10,7 @@ import (
 // loop exists on Linux only; elsewhere each connection has its goroutines.
 type loop struct{ size atomic.Int64 }
 
-func newLoops(*respServer, int) ([]*loop, error) { return nil, nil }
+func newLoops(*driver, int) ([]*loop, error) { return nil, nil }
 
 func (*loop) run()                {}
 func (*loop) adopt(net.Conn) bool { return false }

@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/howdah/howdah/internal/pipeline"
 )
 
 // loopConn is one connection of a loop.
@@ -53,11 +55,11 @@ func (l *loop) adopt(nc net.Conn) bool {
 		if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &watch); err != nil {
 			_ = unix.Close(fd)
 			l.size.Add(-1)
-			l.resp.left()
+			l.driver.left()
 			return
 		}
 		l.conns[int32(fd)] = c
-		l.resp.attach(&c.client, remote, local, l.now, c.wake)
+		l.driver.attach(&c.client, remote, local, l.now, c.wake)
 		if l.draining {
 			l.drain(c)
 		}
@@ -105,7 +107,7 @@ func (l *loop) read(c *loopConn) {
 	backlog := c.in.len() > 0
 	room := l.input
 	if backlog {
-		room = c.in.room()
+		room = c.in.room(c.conn.Need())
 	}
 	n, err := unix.Read(c.fd, room)
 	switch {
@@ -150,7 +152,7 @@ func (l *loop) serve(c *loopConn) {
 	if c.wantsInput() {
 		mask |= readable
 	}
-	if c.out.len() > 0 {
+	if c.out.Len() > 0 {
 		mask |= writable
 	}
 	if mask != c.mask {
@@ -165,53 +167,56 @@ func (l *loop) serve(c *loopConn) {
 // write sends what is left over and then what is ready, as far as the socket
 // takes it. It reports whether all of something went out.
 func (l *loop) write(c *loopConn) (bool, error) {
-	if c.out.len() > 0 {
-		n, err := send(c.fd, c.out.bytes())
-		if n > 0 {
-			c.out.discard(n)
-			c.stalled, c.active = l.now, l.now
-		}
-		if err != nil || c.out.len() > 0 {
+	if c.out.Len() > 0 {
+		n, err := l.send(c.fd, &c.out)
+		c.wrote(n, l.now)
+		if err != nil || c.out.Len() > 0 {
 			return false, err
 		}
+		c.out.Release() // idle connections hold no memory
+		c.account.Set(0)
 	}
-	l.output = c.collect(l.output[:0])
-	out := l.output
-	if len(out) == 0 {
+	c.collect(&l.output)
+	if l.output.Len() == 0 {
 		return false, nil
 	}
-	n, err := send(c.fd, out)
+	n, err := l.send(c.fd, &l.output)
 	if n > 0 {
 		c.active = l.now
 	}
-	switch {
-	case err != nil:
-	case n < len(out):
+	if l.output.Discard(n); l.output.Len() == 0 {
+		return true, nil
+	}
+	if err == nil {
 		c.stalled = l.now
-		if c.out.keep(out, n) {
-			l.output = nil
-		}
+		c.out.Keep(&l.output)
+		c.account.Set(c.out.Held())
 	}
-	if cap(l.output) > keepOutput {
-		l.output = nil
-	}
-	return n == len(out), err
+	l.output.Reset()
+	return false, err
 }
 
-// send writes what the socket takes now. Taking nothing is no error.
-func send(fd int, data []byte) (int, error) {
+// maxSend bounds what one connection is sent before the loop looks at others.
+const maxSend = 1 << 20
+
+// send writes of out what the socket takes now. Taking nothing is no error.
+func (l *loop) send(fd int, out *pipeline.Output) (n int, err error) {
+	l.segments = out.Segments(l.segments[:0], maxSend)
 	for {
-		n, err := unix.Write(fd, data)
-		switch {
-		case err == nil:
-			return n, nil
-		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EAGAIN):
-			return 0, nil
-		default:
-			return 0, err
+		if len(l.segments) == 1 {
+			n, err = unix.Write(fd, l.segments[0])
+		} else {
+			n, err = unix.Writev(fd, l.segments)
+		}
+		if !errors.Is(err, unix.EINTR) {
+			break
 		}
 	}
+	clear(l.segments) // do not keep the values
+	if errors.Is(err, unix.EAGAIN) {
+		err = nil
+	}
+	return max(n, 0), err
 }
 
 func (l *loop) close(c *loopConn) {
@@ -231,5 +236,5 @@ func (l *loop) close(c *loopConn) {
 	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 	_ = unix.Close(c.fd)
 	l.size.Add(-1)
-	l.resp.detach(&c.client)
+	l.driver.detach(&c.client)
 }

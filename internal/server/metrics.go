@@ -3,11 +3,13 @@ package server
 import (
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/redisapi"
 	"github.com/howdah/howdah/session"
 )
@@ -17,10 +19,14 @@ import (
 type collector struct {
 	db      *howdah.DB
 	engine  *redisapi.Engine // nil without a Redis listener
-	resp    *respServer      // nil likewise
+	redis   *driver          // nil likewise
 	version string
 
 	sessions *session.Manager // nil without an HTTP listener
+	states   cacheStates
+
+	mu    sync.Mutex
+	shown map[string]bool // the caches with series of their own
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -29,25 +35,21 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // The metrics. docs/operations.md and dashboards know them by these names.
 var (
-	callsDesc    = describe("calls_total", "Calls of each verb on each cache.", "cache", "verb")
-	hitsDesc     = describe("call_hits_total", "Keys that reads found, and writes that took effect.", "cache", "verb")
-	missesDesc   = describe("call_misses_total", "Keys that reads did not find, and writes that changed nothing.", "cache", "verb")
-	failuresDesc = describe("call_errors_total", "Calls that failed.", "cache", "verb")
-	durationDesc = describe("call_duration_seconds", "Time of a call, waiting included.", "cache", "verb")
-	batchDesc    = describe("batch_keys", "Keys per shared statement.", "cache")
-	mergedDesc   = describe("merged_calls_total", "Calls that shared their place in a statement with an equal one.", "cache")
-	blockedDesc  = describe("blocked_calls_total", "Times that a call met a row locked by a foreign transaction.", "cache")
-	queuedDesc   = describe("queued_calls", "Calls that wait for a statement now.", "cache")
 	poolDesc     = describe("pool_connections", "PostgreSQL connections by state.", "state")
 	poolMaxDesc  = describe("pool_connections_max", "The most PostgreSQL connections there may be.")
+	poolAllowed  = describe("pool_connections_allowed", "The PostgreSQL connections that PostgreSQL allows, as far as is known; below the most after it refused one.")
 	leaderDesc   = describe("upkeep_leader", "1 if this process does the upkeep now.")
 	roundsDesc   = describe("upkeep_rounds_total", "Rounds of upkeep that this process did.")
 	removedDesc  = describe("upkeep_removed_total", "Rows that upkeep of this process removed: entries expired or evicted, sessions expired.", "reason")
 	heldBackDesc = describe("upkeep_held_back", "1 if this process slows expiry down because a standby or a replication slot is behind.")
 	resetsDesc   = describe("cache_resets_total", "Times that the UNLOGGED caches were found emptied by a crash or a failover.")
-	fullDesc     = describe("cache_full", "1 if the cache refuses writes because it is over its budget.", "cache")
+	roundDesc    = describe("upkeep_last_round_timestamp_seconds", "When the last round of upkeep of any process ended.")
+	diskFullDesc = describe("database_disk_full", "1 if PostgreSQL refused a write within the last 30 seconds because its disk is full.")
+	upDesc       = describe("database_up", "1 if the database answered within a second.")
 	buildDesc    = describe("build_info", "Always 1; the labels tell the build.", "version", "revision", "go_version")
 
+	memoryDesc     = describe("redis_memory_bytes", "What Redis connections hold in memory beyond 64 KiB each: input, requests, values and unread replies.")
+	maxMemoryDesc  = describe("redis_memory_bytes_max", "The most that they may hold.")
 	clientsDesc    = describe("redis_clients", "Redis connections now.")
 	maxClientsDesc = describe("redis_clients_max", "The most Redis connections there may be.")
 	acceptedDesc   = describe("redis_connections_total", "Redis connections accepted.")
@@ -76,59 +78,65 @@ func newRegistry(c *collector) *prometheus.Registry {
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (c *collector) Collect(out chan<- prometheus.Metric) {
-	count := func(desc *prometheus.Desc, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, labels...)
-	}
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-	}
-	c.collectSessions(out)
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	out := metricSink(ch)
 	stats := c.db.Stats()
-	for _, cache := range stats.Caches {
-		for _, verb := range cache.Verbs {
-			count(callsDesc, float64(verb.Calls), cache.Name, verb.Verb)
-			count(hitsDesc, float64(verb.Hits), cache.Name, verb.Verb)
-			count(missesDesc, float64(verb.Misses), cache.Name, verb.Verb)
-			count(failuresDesc, float64(verb.Errors), cache.Name, verb.Verb)
-			out <- histogram(durationDesc, verb.Latency, cache.Name, verb.Verb)
-		}
-		out <- histogram(batchDesc, cache.BatchKeys, cache.Name)
-		count(mergedDesc, float64(cache.Merged), cache.Name)
-		count(blockedDesc, float64(cache.Blocked), cache.Name)
-		gauge(queuedDesc, float64(cache.Queued), cache.Name)
-		gauge(fullDesc, flag(cache.Full), cache.Name)
+	states, up := c.states.read()
+	out.gauge(buildDesc, 1, c.version, revision(), runtime.Version())
+	out.gauge(upDesc, flag(up))
+	out.gauge(diskFullDesc, flag(diskIsFull((*core.DB)(c.db).Stats())))
+	c.collectSessions(out)
+	c.collectCaches(out, stats.Caches, states)
+	collectUpkeep(out, stats.Upkeep, states)
+	out.gauge(poolDesc, float64(stats.Pool.Idle), "idle")
+	out.gauge(poolDesc, float64(stats.Pool.Acquired), "in_use")
+	out.gauge(poolMaxDesc, float64(stats.Pool.Max))
+	out.gauge(poolAllowed, float64(stats.Pool.Limit))
+	if c.redis != nil {
+		c.redis.collect(out)
+		collectCommands(out, c.engine.Stats())
 	}
-	gauge(leaderDesc, flag(stats.Upkeep.Leader))
-	count(roundsDesc, float64(stats.Upkeep.Rounds))
-	count(removedDesc, float64(stats.Upkeep.Expired), "expired")
-	count(removedDesc, float64(stats.Upkeep.Evicted), "evicted")
-	count(removedDesc, float64(stats.Upkeep.Sessions), "session_expired")
-	gauge(heldBackDesc, flag(stats.Upkeep.HeldBack))
-	count(resetsDesc, float64(stats.Upkeep.Resets))
-	gauge(poolDesc, float64(stats.Pool.Idle), "idle")
-	gauge(poolDesc, float64(stats.Pool.Acquired), "in_use")
-	gauge(poolMaxDesc, float64(stats.Pool.Max))
-	gauge(buildDesc, 1, c.version, revision(), runtime.Version())
+}
 
-	if s := c.resp; s != nil {
-		gauge(clientsDesc, float64(s.clients.Load()))
-		gauge(maxClientsDesc, float64(s.limits.maxClients))
-		count(acceptedDesc, float64(s.accepted.Load()))
-		count(rejectedDesc, float64(s.rejected.Load()))
-		count(droppedDesc, float64(s.dropped.Load()))
+func collectUpkeep(out metricSink, stats howdah.UpkeepStats, states []cacheState) {
+	out.gauge(leaderDesc, flag(stats.Leader))
+	out.count(roundsDesc, float64(stats.Rounds))
+	out.count(removedDesc, float64(stats.Expired), "expired")
+	out.count(removedDesc, float64(stats.Evicted), "evicted")
+	out.count(removedDesc, float64(stats.Sessions), "session_expired")
+	out.gauge(heldBackDesc, flag(stats.HeldBack))
+	out.count(resetsDesc, float64(stats.Resets))
+	last := 0.0
+	for _, s := range states {
+		last = max(last, s.lastRound)
 	}
-	if c.engine != nil {
-		s := c.engine.Stats()
-		count(receivedDesc, float64(s.InputBytes))
-		count(sentDesc, float64(s.OutputBytes))
-		count(authDesc, float64(s.AuthFailures))
-		count(protocolDesc, float64(s.ProtocolErrors))
-		for _, command := range s.PerCommand {
-			count(commandsDesc, float64(command.Calls), command.Name)
-			count(commandErrorsDesc, float64(command.Failed+command.Rejected), command.Name)
-			count(commandSecondsDesc, command.Time.Seconds(), command.Name)
-		}
+	if last > 0 {
+		out.gauge(roundDesc, last)
+	}
+}
+
+// collect shows the connections.
+func (d *driver) collect(out metricSink) {
+	out.gauge(clientsDesc, float64(d.clients.Load()))
+	out.gauge(maxClientsDesc, float64(d.limits.maxClients))
+	out.count(acceptedDesc, float64(d.accepted.Load()))
+	out.count(rejectedDesc, float64(d.rejected.Load()))
+	out.count(droppedDesc, float64(d.dropped.Load()))
+	if m := d.limits.memory; m != nil {
+		out.gauge(memoryDesc, float64(m.Used()))
+		out.gauge(maxMemoryDesc, float64(m.Limit()))
+	}
+}
+
+func collectCommands(out metricSink, s redisapi.Stats) {
+	out.count(receivedDesc, float64(s.InputBytes))
+	out.count(sentDesc, float64(s.OutputBytes))
+	out.count(authDesc, float64(s.AuthFailures))
+	out.count(protocolDesc, float64(s.ProtocolErrors))
+	for _, command := range s.PerCommand {
+		out.count(commandsDesc, float64(command.Calls), command.Name)
+		out.count(commandErrorsDesc, float64(command.Failed+command.Rejected), command.Name)
+		out.count(commandSecondsDesc, command.Time.Seconds(), command.Name)
 	}
 }
 
@@ -137,19 +145,6 @@ func flag(set bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// histogram makes the bucket counts cumulative, as Prometheus has them.
-func histogram(desc *prometheus.Desc, h howdah.Histogram, labels ...string) prometheus.Metric {
-	buckets := make(map[float64]uint64, len(h.Bounds))
-	var sum uint64
-	for i, bound := range h.Bounds {
-		sum += h.Counts[i]
-		buckets[bound] = sum
-	}
-	// Counters are read one by one while calls go on: the total must not be
-	// below the buckets.
-	return prometheus.MustNewConstHistogram(desc, max(h.Count, sum), h.Sum, buckets, labels...)
 }
 
 // revision is the commit that the program was built from, where it is known.

@@ -11,7 +11,7 @@ var (
 	sessionsRotatedDesc = describe("sessions_rotated_total", "Secrets renewed.")
 	sessionsRevokedDesc = describe("sessions_revoked_total", "Sessions ended by a request, not by time.")
 
-	sessionReadsDesc   = describe("session_reads_total", "Reads of a session by its token: found, or refused because the token is malformed, its id unknown, its secret wrong or its session expired, or in_doubt because --session-miss-rate was exceeded.", "result")
+	sessionReadsDesc   = describe("session_reads_total", "Reads of a session by its token: found, or refused because the token is malformed, its id unknown, its secret wrong or its session expired, or in_doubt because the session miss rate was exceeded.", "result")
 	sessionServersDesc = describe("session_reads_primary_total", "Reads of a session that the primary answered.")
 
 	usesDesc      = describe("session_uses_total", "Uses of sessions: covered by their row, written, or skipped by the batch because another process had written them.", "outcome")
@@ -23,19 +23,14 @@ var (
 	standbyBehind = describe("session_standby_heartbeat_age_seconds", "Age of the latest heartbeat that the standby showed.", "standby")
 )
 
-func (c *collector) collectSessions(out chan<- prometheus.Metric) {
+func (c *collector) collectSessions(out metricSink) {
 	if c.sessions == nil {
 		return
 	}
-	count := func(desc *prometheus.Desc, value int64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
-	}
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-	}
+	count := func(desc *prometheus.Desc, value int64, labels ...string) { out.count(desc, float64(value), labels...) }
 	s := c.sessions.Stats()
 	if s.Live >= 0 {
-		gauge(sessionsLiveDesc, float64(s.Live))
+		out.gauge(sessionsLiveDesc, float64(s.Live))
 	}
 	count(sessionsCreatedDesc, s.Created)
 	count(sessionsRotatedDesc, s.Rotated)
@@ -51,8 +46,8 @@ func (c *collector) collectSessions(out chan<- prometheus.Metric) {
 	count(usesDesc, s.Touched, "written")
 	count(usesDesc, s.Skipped, "skipped")
 	count(flushesDesc, s.Flushes)
-	out <- prometheus.MustNewConstMetric(flushTimeDesc, prometheus.CounterValue, s.FlushTime.Seconds())
-	gauge(usesWaitDesc, float64(s.Waiting))
+	out.count(flushTimeDesc, s.FlushTime.Seconds())
+	out.gauge(usesWaitDesc, float64(s.Waiting))
 	for _, standby := range s.Standbys {
 		for result, n := range map[string]int64{
 			"served": standby.Served, "missed": standby.Missed, "stale": standby.Stale,
@@ -60,9 +55,9 @@ func (c *collector) collectSessions(out chan<- prometheus.Metric) {
 		} {
 			count(standbyDesc, n, standby.Name, result)
 		}
-		gauge(standbyUsable, flag(standby.Usable), standby.Name)
+		out.gauge(standbyUsable, flag(standby.Usable), standby.Name)
 		if standby.Behind >= 0 {
-			gauge(standbyBehind, standby.Behind.Seconds(), standby.Name)
+			out.gauge(standbyBehind, standby.Behind.Seconds(), standby.Name)
 		}
 	}
 }

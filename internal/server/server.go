@@ -11,6 +11,7 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/httpapi"
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/redisapi"
 	"github.com/howdah/howdah/session"
 )
@@ -48,8 +49,9 @@ type server struct {
 	redisListener, httpListener net.Listener
 
 	database *database
+	memory   *pipeline.Budget // of Redis clients
 	engine   *redisapi.Engine
-	resp     *respServer
+	redis    *driver
 	sessions *keeper
 	health   *health
 	http     *http.Server
@@ -86,52 +88,21 @@ func (s *server) start(ctx context.Context) error {
 
 func (s *server) listen(ctx context.Context) error {
 	c := &s.config
-	tls, err := tlsConfig(c.TLSCert, c.TLSKey, c.TLSClientCA)
+	tls, err := c.tls()
 	if err != nil {
 		return err
 	}
 	if c.RedisAddr != "" {
-		spec := listenerSpec{addr: c.RedisAddr, addrFlag: "--redis-addr", secret: c.Password, secretFlag: "--password-file", tls: tls}
+		spec := listenerSpec{addr: c.RedisAddr, addrOption: c.option("redis-addr"), secret: c.Password, secretOption: c.option("password-file"), tls: tls}
 		if s.redisListener, err = spec.listen(ctx); err != nil {
 			return err
 		}
 	}
 	if c.HTTPAddr != "" {
-		spec := listenerSpec{addr: c.HTTPAddr, addrFlag: "--http-addr", secret: c.Token, secretFlag: "--token-file", tls: tls}
+		spec := listenerSpec{addr: c.HTTPAddr, addrOption: c.option("http-addr"), secret: c.Token, secretOption: c.option("token-file"), tls: tls}
 		if s.httpListener, err = spec.listen(ctx); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (s *server) serveRedis() error {
-	if s.redisListener == nil {
-		return nil
-	}
-	c := &s.config
-	var err error
-	s.engine, err = redisapi.New(redisapi.Options{
-		DB:         (*core.DB)(s.database.db),
-		Password:   c.Password,
-		MaxBulk:    c.MaxRequestBytes,
-		MaxClients: c.MaxClients,
-		Version:    c.Version,
-		Logger:     c.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	limits := respLimits{c.MaxClients, c.IdleTimeout, c.AuthTimeout, c.StallTimeout}
-	if s.resp, err = newRESPServer(s.engine, limits, !c.Goroutines, c.Logger); err != nil {
-		return err
-	}
-	s.work.Go(func() { s.resp.serve(s.redisListener) })
-	ctx, cancel := context.WithCancel(context.Background())
-	s.stopSweep = cancel
-	s.work.Go(func() { s.resp.sweep(ctx) })
-	if c.FollowLoad && !c.Goroutines {
-		s.work.Go(func() { followLoad(ctx, c.Logger) })
 	}
 	return nil
 }
@@ -148,7 +119,10 @@ func (s *server) serveHTTP() error {
 		return err
 	}
 	s.sessions = keepSessions(manager)
-	s.health = &health{ping: s.database.db.Ping}
+	s.health = &health{
+		ping:     s.database.db.Ping,
+		degraded: func() string { return degradation((*core.DB)(s.database.db).Stats()) },
+	}
 	api := httpapi.New(httpapi.Options{
 		DB:            (*core.DB)(s.database.db),
 		Token:         c.Token,
@@ -158,7 +132,10 @@ func (s *server) serveHTTP() error {
 		MaxValueBytes: c.MaxRequestBytes,
 		Logger:        c.Logger,
 	})
-	registry := newRegistry(&collector{db: s.database.db, engine: s.engine, resp: s.resp, version: c.Version, sessions: manager})
+	registry := newRegistry(&collector{
+		db: s.database.db, engine: s.engine, redis: s.redis, version: c.Version, sessions: manager,
+		states: cacheStates{db: (*core.DB)(s.database.db)}, shown: make(map[string]bool),
+	})
 	s.http = newHTTPServer(api, s.health, registry, c.Logger)
 	s.work.Go(func() {
 		if err := s.http.Serve(s.httpListener); !errors.Is(err, http.ErrServerClosed) {
@@ -218,8 +195,8 @@ func (s *server) stop() error {
 	}
 	var doors sync.WaitGroup
 	var redisErr, httpErr error
-	if s.resp != nil {
-		doors.Go(func() { redisErr = s.resp.shutdown(ctx) })
+	if s.redis != nil {
+		doors.Go(func() { redisErr = s.redis.shutdown(ctx) })
 	}
 	if s.http != nil {
 		doors.Go(func() {
@@ -234,7 +211,7 @@ func (s *server) stop() error {
 	}
 	var err error
 	if errors.Is(redisErr, context.DeadlineExceeded) || errors.Is(httpErr, context.DeadlineExceeded) {
-		err = fmt.Errorf("shutdown took longer than %v: the requests still unanswered were cut off; raise --shutdown-timeout if they matter", total)
+		err = fmt.Errorf("shutdown took longer than %v: the requests still unanswered were cut off; raise %s if they matter", total, s.config.option("shutdown-timeout"))
 	}
 	if s.sessions != nil {
 		ctx, cancel := context.WithDeadline(context.Background(), began.Add(total))

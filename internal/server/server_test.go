@@ -258,8 +258,8 @@ func TestTLSConfigErrors(t *testing.T) {
 		"not a CA":       {TLSCert: certs.cert, TLSKey: certs.key, TLSClientCA: certs.key},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := tlsConfig(c.TLSCert, c.TLSKey, c.TLSClientCA)
-			require.ErrorContains(t, err, "--tls-")
+			_, err := c.tls()
+			require.ErrorContains(t, err, "tls-")
 		})
 	}
 }

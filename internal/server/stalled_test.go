@@ -35,16 +35,22 @@ func (p *pieces) Write(b []byte) (int, error) {
 
 // A client that takes a reply slowly is not one that takes nothing.
 func TestDeadlineOfEachPiece(t *testing.T) {
-	s := &respServer{log: slog.New(slog.DiscardHandler), limits: respLimits{stallTimeout: time.Minute}}
+	s := &driver{log: slog.New(slog.DiscardHandler), limits: connLimits{stallTimeout: time.Minute}}
 	const size = 10*maxPiece + 1
+	send := func(nc net.Conn) bool {
+		c := &blockingConn{nc: nc, driver: s}
+		c.client.out.Append(make([]byte, size-5000))
+		c.client.out.AppendOwned(make([]byte, 5000))
+		return c.send()
+	}
 	nc := &pieces{}
-	require.True(t, (&blockingConn{nc: nc, resp: s}).send(make([]byte, size)))
+	require.True(t, send(nc))
 	require.Equal(t, []int{size, maxPiece}, []int{nc.total, nc.most})
 	require.Zero(t, s.dropped.Load())
 
-	require.False(t, (&blockingConn{nc: &pieces{err: io.ErrClosedPipe}, resp: s}).send(make([]byte, size)))
+	require.False(t, send(&pieces{err: io.ErrClosedPipe}))
 	require.Zero(t, s.dropped.Load(), "the client has gone")
-	require.False(t, (&blockingConn{nc: &pieces{err: os.ErrDeadlineExceeded}, resp: s}).send(make([]byte, size)))
+	require.False(t, send(&pieces{err: os.ErrDeadlineExceeded}))
 	require.EqualValues(t, 1, s.dropped.Load())
 }
 

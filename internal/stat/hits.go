@@ -15,7 +15,7 @@ import (
 type Hits map[string][2]float64
 
 // hitLine is a line of the metrics of "howdah serve".
-var hitLine = regexp.MustCompile(`^howdah_call_(hits|misses)_total\{cache="([^"]+)",verb="(?:get|get_entry|get_many|get_delete|get_expire|stat|stat_many)"\} (\S+)$`)
+var hitLine = regexp.MustCompile(`^howdah_keys_total\{cache="([^"]+)",op="read",result="(hit|miss)"\} (\S+)$`)
 
 // metricsLimit bounds what is read of a server's metrics.
 const metricsLimit = 16 << 20
@@ -53,13 +53,13 @@ func parseHits(text io.Reader) (Hits, error) {
 		if err != nil {
 			return nil, err
 		}
-		sums := hits[m[2]]
-		if m[1] == "hits" {
+		sums := hits[m[1]]
+		if m[2] == "hit" {
 			sums[0] += n
 		} else {
 			sums[1] += n
 		}
-		hits[m[2]] = sums
+		hits[m[1]] = sums
 	}
 	return hits, lines.Err()
 }

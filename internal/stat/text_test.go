@@ -141,18 +141,17 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestHits(t *testing.T) {
-	h, err := parseHits(strings.NewReader(`# HELP howdah_call_hits_total x
-howdah_call_hits_total{cache="a",verb="get"} 30
-howdah_call_hits_total{cache="a",verb="get_many"} 1e1
-howdah_call_hits_total{cache="a",verb="set"} 1000
-howdah_call_misses_total{cache="a",verb="get"} 10
-howdah_call_misses_total{cache="b",verb="get"} 7
+	h, err := parseHits(strings.NewReader(`# HELP howdah_keys_total x
+howdah_keys_total{cache="a",op="read",result="hit"} 4e1
+howdah_keys_total{cache="a",op="write",result="hit"} 1000
+howdah_keys_total{cache="a",op="read",result="miss"} 10
+howdah_keys_total{cache="b",op="read",result="miss"} 7
 `))
 	require.NoError(t, err)
 	require.Equal(t, Hits{"a": {40, 10}, "b": {0, 7}}, h)
 	require.Equal(t, map[string]float64{"a": 0.8, "b": 0}, HitShares(nil, []Hits{h}))
 	require.Equal(t, map[string]float64{"a": 0.5}, HitShares([]Hits{{"a": {30, 0}, "b": {0, 7}}}, []Hits{h}))
 	require.Equal(t, map[string]float64{"a": 0.8, "b": 0}, HitShares([]Hits{{"a": {300, 10}}}, []Hits{h}), "the server was started again")
-	_, err = parseHits(strings.NewReader(`howdah_call_hits_total{cache="a",verb="get"} x`))
+	_, err = parseHits(strings.NewReader(`howdah_keys_total{cache="a",op="read",result="hit"} x`))
 	require.Error(t, err)
 }

@@ -1,0 +1,20 @@
+-- What monitoring shows of every cache: its budget, what the last round of
+-- upkeep estimated, and what the rounds removed. The entries of a cache without
+-- a budget are PostgreSQL's estimate, those that have expired included. Nothing
+-- but catalogs is read, and no table is opened.
+SELECT c.name,
+       coalesce(c.max_entries, 0),
+       coalesce(c.max_bytes, 0),
+       coalesce(u.entries, greatest(t.reltuples, 0)::bigint, 0),
+       coalesce(u.bytes, 0),
+       (coalesce(t.relpages, 0) + coalesce(toast.relpages, 0))::bigint * current_setting('block_size')::bigint,
+       coalesce(u.expired, 0),
+       coalesce(u.evicted, 0),
+       coalesce(extract(epoch FROM u.last_round), 0)::float8
+FROM howdah.cache AS c
+LEFT JOIN howdah.upkeep AS u ON u.cache = c.name
+LEFT JOIN pg_catalog.pg_class AS t
+       ON t.relname = 'cache_' || c.name
+      AND t.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = 'howdah')
+LEFT JOIN pg_catalog.pg_class AS toast ON toast.oid = t.reltoastrelid
+ORDER BY c.name
