@@ -67,6 +67,36 @@ func TestCommands(t *testing.T) {
 	})
 }
 
+// The database in the URL of a server is the one that commands work on.
+func TestServerDatabase(t *testing.T) {
+	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t))
+	in := func(database string, args ...string) result {
+		return execute(t, "", []string{"HOWDAH_SERVER=redis://:hunter2@" + p.redis + database}, args...)
+	}
+	for database, value := range map[string]string{"": "zero", "/1": "one", "/15": "fifteen"} {
+		r := in(database, "set", "k", value)
+		require.Zero(t, r.code, r.err)
+	}
+	require.Equal(t, "1\n", in("/1/", "del", "k").out)
+	require.Equal(t, 1, in("/1", "get", "k").code)
+	require.Equal(t, "zero", in("/0", "get", "k").out)
+	require.Equal(t, "zero", in("/", "get", "k").out)
+	require.Equal(t, "fifteen", in("", "get", "k", "--cache", "db15").out)
+	require.Equal(t, "fifteen", in("/15", "get", "k", "--cache", "db15").out)
+
+	for database, says := range map[string]string{
+		"/16": "from 0 to 15", "/01": "from 0 to 15", "/pages": "from 0 to 15", "/0/1": "from 0 to 15", "?db=1": "must look like", "#1": "must look like",
+	} {
+		r := in(database, "get", "k")
+		require.Equal(t, exitUsage, r.code, database)
+		require.Contains(t, r.err, says)
+		require.NotContains(t, r.err, "hunter2")
+	}
+	r := in("/1", "get", "k", "--cache", "db15")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.err, "give one of them")
+}
+
 func TestServerPassword(t *testing.T) {
 	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t))
 	server := func(password string) string { return "redis://:" + password + "@" + p.redis }
