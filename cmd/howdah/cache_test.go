@@ -150,23 +150,47 @@ func TestMigrateCommand(t *testing.T) {
 	require.Contains(t, run("", "--status").out, "not installed")
 }
 
-// A role with nothing but what --runtime-role gives serves; it cannot change
-// the schema.
-func TestRuntimeRole(t *testing.T) {
-	url := pgtest.New(t)
-	super := pgtest.SuperURL(url)
-	query(t, super, "DROP ROLE IF EXISTS howdah_test_runtime")
-	query(t, super, "CREATE ROLE howdah_test_runtime LOGIN PASSWORD 'runtime'")
+// --runtime-role migrates a fresh database before it grants.
+func TestRuntimeRoleOfFreshDatabase(t *testing.T) {
+	url := pgtest.Empty(t)
+	role := newRole(t, url, "howdah_test_fresh")
+	r := execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_fresh", "--allow-databases")
+	require.Zero(t, r.code, r.err)
+	require.Contains(t, r.out, "installed schema version")
+	require.Contains(t, r.out, "may now use the caches")
+	p := serve(t, nil, "--database-url", role)
+	for _, database := range []string{"/0", "/1"} { // database 1 is made when it is selected
+		r = execute(t, "", nil, "set", "k", "v", "--server", "redis://"+p.redis+database)
+		require.Zero(t, r.code, r.err)
+	}
+	r = execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_fresh")
+	require.Equal(t, result{out: "role \"howdah_test_fresh\" may now use the caches\n"}, r)
+}
+
+// newRole makes a role that may do nothing but log in, and returns its URL of
+// the database.
+func newRole(t *testing.T, databaseURL, name string) string {
+	t.Helper()
+	super := pgtest.SuperURL(databaseURL)
+	query(t, super, "DROP ROLE IF EXISTS "+name)
+	query(t, super, "CREATE ROLE "+name+" LOGIN PASSWORD 'runtime'")
 	t.Cleanup(func() {
 		conn, err := pgx.Connect(context.Background(), super)
 		require.NoError(t, err)
 		defer conn.Close(context.Background())
-		_, err = conn.Exec(context.Background(), "DROP OWNED BY howdah_test_runtime; DROP ROLE howdah_test_runtime")
+		_, err = conn.Exec(context.Background(), "DROP OWNED BY "+name+"; DROP ROLE "+name)
 		require.NoError(t, err)
 	})
-	config, err := pgx.ParseConfig(pgtest.TCP(url))
+	config, err := pgx.ParseConfig(pgtest.TCP(databaseURL))
 	require.NoError(t, err)
-	runtime := "postgres://howdah_test_runtime:runtime@" + addr(config) + "/" + config.Database + "?sslmode=disable"
+	return "postgres://" + name + ":runtime@" + addr(config) + "/" + config.Database + "?sslmode=disable"
+}
+
+// A role with nothing but what --runtime-role gives serves; it cannot change
+// the schema.
+func TestRuntimeRole(t *testing.T) {
+	url := pgtest.New(t)
+	runtime := newRole(t, url, "howdah_test_runtime")
 
 	r := execute(t, "", nil, "get", "k", "--database-url", runtime)
 	require.Equal(t, 1, r.code)

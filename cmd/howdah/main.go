@@ -40,6 +40,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if err == nil {
 		return exitOK
 	}
+	if code := exitCode(0); errors.As(err, &code) {
+		return int(code)
+	}
 	fmt.Fprintln(errOut, "howdah:", oneLine(err))
 	if usage := (usageError{}); errors.As(err, &usage) {
 		return exitUsage

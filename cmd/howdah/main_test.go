@@ -54,9 +54,9 @@ func execute(t *testing.T, stdin string, env []string, args ...string) result {
 }
 
 // cleanEnvironment is that of the program: ours without what it would take for
-// flags.
+// flags, and without the embedded PostgreSQL that this machine may run.
 func cleanEnvironment() []string {
-	env := []string{asProgram + "=1"}
+	env := []string{asProgram + "=1", "HOWDAH_DATA_DIR=/proc/none"}
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "HOWDAH_") {
 			env = append(env, variable)

@@ -43,11 +43,13 @@ it, the database must have been prepared with "howdah migrate", or be by
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if config.DataDir, err = orDefault(config.DataDir, embedded.DefaultDataDir); err != nil {
-				return err
-			}
-			if config.CacheDir, err = orDefault(config.CacheDir, embedded.DefaultCacheDir); err != nil {
-				return err
+			if config.DatabaseURL == "" {
+				if config.DataDir, err = orDefault(config.DataDir, embedded.DefaultDataDir); err != nil {
+					return err
+				}
+				if config.CacheDir, err = orDefault(config.CacheDir, embedded.DefaultCacheDir); err != nil {
+					return err
+				}
 			}
 			if config.Password, err = secret("password", config.Password, passwordFile); err != nil {
 				return err

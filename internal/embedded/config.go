@@ -35,6 +35,10 @@ const (
 	SuperRole = "postgres"
 )
 
+// ErrNotRunning is the error of Running for a data directory in which no server
+// accepts connections.
+var ErrNotRunning = errors.New("no embedded PostgreSQL is running")
+
 // Config says where the server lives and which PostgreSQL it is.
 type Config struct {
 	// DataDir holds the cluster (pg), the socket directory (run), the lock
