@@ -53,9 +53,9 @@ could not be examined.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	database.add(cmd, "PostgreSQL to examine")
-	f.StringVar(&cache, "cache", "", "examine only this cache, and the server")
-	f.BoolVar(&asJSON, "json", false, "write the report as JSON, with all information")
-	f.BoolVar(&verbose, "verbose", false, "show information too, not only warnings and errors")
+	f.StringVar(&cache, "cache", "", "examine only this cache and the server")
+	f.BoolVar(&asJSON, "json", false, "print the report as JSON, information included")
+	f.BoolVar(&verbose, "verbose", false, "also show information, not only warnings and errors")
 	return cmd
 }
 

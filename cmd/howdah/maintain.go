@@ -28,8 +28,8 @@ func newMaintain() *cobra.Command {
 notice when a crash has emptied the UNLOGGED caches.
 
 "howdah serve" does this by itself. Run it where nothing else does: beside
-programs that use caches or sessions through SQL alone. Any number may run; one works
-and the others stand by.`,
+programs that use caches or sessions through SQL only. Several may run; one works and
+the others stand by.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -67,9 +67,9 @@ and the others stand by.`,
 	f.SortFlags = false
 	database.add(cmd, "PostgreSQL that holds the caches")
 	f.BoolVar(&once, "once", false, "do one bounded round, print what it did, and stop")
-	f.Var(&length, "for", "stop after this time")
-	f.Int64Var(&lag, "max-replication-lag", 64<<20, "bytes that a standby or slot may be behind before expiry slows down; -1: any")
-	f.StringVar(&cache, "cache", "", "with --once: this cache only")
+	f.Var(&length, "for", "stop after this time (default: when a signal comes)")
+	f.Int64Var(&lag, "max-replication-lag", 64<<20, "slow down the removal of expired entries while a standby or replication slot is more bytes behind; -1: never")
+	f.StringVar(&cache, "cache", "", "with --once: maintain only this cache")
 	return cmd
 }
 
