@@ -151,7 +151,7 @@ func openDirect(ctx context.Context, databaseURL, cache string) (*direct, error)
 	if err != nil {
 		return nil, err
 	}
-	// Any read tells whether the cache exists.
+	// Any read fails if the cache does not exist.
 	if _, err := db.Cache(cache).Stat(ctx, ""); err != nil && !errors.Is(err, howdah.ErrMiss) {
 		_ = db.Close()
 		if errors.Is(err, howdah.ErrCacheNotFound) {

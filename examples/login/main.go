@@ -163,7 +163,7 @@ func routes(sessions *session.Manager) http.Handler {
 		_, err = sessions.RevokeOwn(r.Context(), user, id) // never another user's
 		return err
 	}))
-	// A form on another site must not log anybody in or out.
+	// A form on another site must not log users in or out.
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 

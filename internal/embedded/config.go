@@ -128,7 +128,7 @@ func (c *Config) major() (int, error) {
 	return major, nil
 }
 
-// freePort asks the kernel for a TCP port that nobody uses now.
+// freePort asks the kernel for a TCP port that is not in use now.
 func freePort(host string) (int, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -138,8 +138,7 @@ func freePort(host string) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// DefaultDataDir is where a program keeps its private database unless told
-// otherwise: /var/lib/howdah for root, else the user's data folder. It reads
+// DefaultDataDir is where a program keeps its private database by default: /var/lib/howdah for root, else the user's data folder. It reads
 // the environment (HOME, XDG_DATA_HOME); nothing else in this package does
 // but DefaultCacheDir and the search for binaries in PATH.
 func DefaultDataDir() (string, error) {

@@ -55,8 +55,7 @@ func Running(dataDir string) (*Location, error) {
 		return nil, notRunning(dataDir)
 	}
 	at := Location{socketDir: lines[4], port: port}
-	// A server that was killed leaves its files. Nobody accepts connections
-	// there any more.
+	// A server that was killed leaves its files, but accepts no connections.
 	conn, err := net.Dial("unix", filepath.Join(at.socketDir, fmt.Sprintf(".s.PGSQL.%d", port)))
 	if err != nil {
 		return nil, notRunning(dataDir)
