@@ -70,6 +70,36 @@ func TestCommands(t *testing.T) {
 	})
 }
 
+// The database in the URL of a server is the one that commands work on.
+func TestServerDatabase(t *testing.T) {
+	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t))
+	in := func(database string, args ...string) result {
+		return execute(t, "", []string{"HOWDAH_SERVER=redis://:hunter2@" + p.redis + database}, args...)
+	}
+	for database, value := range map[string]string{"": "zero", "/1": "one", "/15": "fifteen"} {
+		r := in(database, "set", "k", value)
+		require.Zero(t, r.code, r.err)
+	}
+	require.Equal(t, "1\n", in("/1/", "del", "k").out)
+	require.Equal(t, 1, in("/1", "get", "k").code)
+	require.Equal(t, "zero", in("/0", "get", "k").out)
+	require.Equal(t, "zero", in("/", "get", "k").out)
+	require.Equal(t, "fifteen", in("", "get", "k", "--cache", "db15").out)
+	require.Equal(t, "fifteen", in("/15", "get", "k", "--cache", "db15").out)
+
+	for database, says := range map[string]string{
+		"/16": "from 0 to 15", "/01": "from 0 to 15", "/pages": "from 0 to 15", "/0/1": "from 0 to 15", "?db=1": "must look like", "#1": "must look like",
+	} {
+		r := in(database, "get", "k")
+		require.Equal(t, exitUsage, r.code, database)
+		require.Contains(t, r.err, says)
+		require.NotContains(t, r.err, "hunter2")
+	}
+	r := in("/1", "get", "k", "--cache", "db15")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.err, "give one of them")
+}
+
 func TestServerPassword(t *testing.T) {
 	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t))
 	server := func(password string) string { return "redis://:" + password + "@" + p.redis }
@@ -123,23 +153,47 @@ func TestMigrateCommand(t *testing.T) {
 	require.Contains(t, run("", "--status").out, "not installed")
 }
 
-// A role with nothing but what --runtime-role gives serves; it cannot change
-// the schema.
-func TestRuntimeRole(t *testing.T) {
-	url := pgtest.New(t)
-	super := pgtest.SuperURL(url)
-	query(t, super, "DROP ROLE IF EXISTS howdah_test_runtime")
-	query(t, super, "CREATE ROLE howdah_test_runtime LOGIN PASSWORD 'runtime'")
+// --runtime-role migrates a fresh database before it grants.
+func TestRuntimeRoleOfFreshDatabase(t *testing.T) {
+	url := pgtest.Empty(t)
+	role := newRole(t, url, "howdah_test_fresh")
+	r := execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_fresh", "--allow-databases")
+	require.Zero(t, r.code, r.err)
+	require.Contains(t, r.out, "installed schema version")
+	require.Contains(t, r.out, "may now use the caches")
+	p := serve(t, nil, "--database-url", role)
+	for _, database := range []string{"/0", "/1"} { // database 1 is made when it is selected
+		r = execute(t, "", nil, "set", "k", "v", "--server", "redis://"+p.redis+database)
+		require.Zero(t, r.code, r.err)
+	}
+	r = execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_fresh")
+	require.Equal(t, result{out: "role \"howdah_test_fresh\" may now use the caches\n"}, r)
+}
+
+// newRole makes a role that may do nothing but log in, and returns its URL of
+// the database.
+func newRole(t *testing.T, databaseURL, name string) string {
+	t.Helper()
+	super := pgtest.SuperURL(databaseURL)
+	query(t, super, "DROP ROLE IF EXISTS "+name)
+	query(t, super, "CREATE ROLE "+name+" LOGIN PASSWORD 'runtime'")
 	t.Cleanup(func() {
 		conn, err := pgx.Connect(context.Background(), super)
 		require.NoError(t, err)
 		defer conn.Close(context.Background())
-		_, err = conn.Exec(context.Background(), "DROP OWNED BY howdah_test_runtime; DROP ROLE howdah_test_runtime")
+		_, err = conn.Exec(context.Background(), "DROP OWNED BY "+name+"; DROP ROLE "+name)
 		require.NoError(t, err)
 	})
-	config, err := pgx.ParseConfig(pgtest.TCP(url))
+	config, err := pgx.ParseConfig(pgtest.TCP(databaseURL))
 	require.NoError(t, err)
-	runtime := "postgres://howdah_test_runtime:runtime@" + addr(config) + "/" + config.Database + "?sslmode=disable"
+	return "postgres://" + name + ":runtime@" + addr(config) + "/" + config.Database + "?sslmode=disable"
+}
+
+// A role with nothing but what --runtime-role gives serves; it cannot change
+// the schema.
+func TestRuntimeRole(t *testing.T) {
+	url := pgtest.New(t)
+	runtime := newRole(t, url, "howdah_test_runtime")
 
 	r := execute(t, "", nil, "get", "k", "--database-url", runtime)
 	require.Equal(t, 1, r.code)
