@@ -216,5 +216,5 @@ func (c *Conn) describe() string {
 		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=%d rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d "+
 		"lib-name=%s lib-ver=%s",
 		c.id, c.info.RemoteAddr, c.info.LocalAddr, c.name, (now-c.since)/1e9, (now-c.lastSeen)/1e9, flags, c.session.database, queued,
-		c.queueLen, len(c.ready), c.queued, c.held, c.held+c.queueLen+c.watchedLen, command, c.proto, c.library, c.libraryVer)
+		c.queueLen, len(c.ready), c.queued, c.held, c.held+c.queueLen+c.watched.bytes(), command, c.proto, c.library, c.libraryVer)
 }

@@ -198,6 +198,9 @@ func (c *Conn) start(r *request) {
 // finish takes note that the call of a request is done. It runs on a goroutine
 // of the library.
 func (c *Conn) finish(r *request) {
+	if c.engine.watches.inUse() {
+		r.eachFound(func(key []byte) { c.engine.watches.found(c.database, key) })
+	}
 	c.mu.Lock()
 	c.inFlight--
 	if c.closed {
@@ -289,6 +292,7 @@ func (c *Conn) Close() {
 	c.closed = true
 	first := c.head
 	c.head, c.tail, c.ready = nil, nil, nil
+	c.watched.release()
 	// Those in flight are released when they are done.
 	for r := first; r != nil; {
 		next := r.next

@@ -52,7 +52,11 @@ How commands run:
   its replies are written after COMMIT. As in Redis an error of one command
   does not undo the others. An error of the database undoes all of them, and is
   then the one reply of EXEC.
-- WATCH goes by the version of each key.
+- WATCH goes by the version of each key, whoever changes it and by whatever way.
+  Absence has no version: if a key was absent at WATCH, is created and removed
+  again before EXEC, then EXEC fails as in Redis if this was done through the
+  Redis commands of the same server, or if a client of this server found the key
+  meanwhile. If another server, HTTP, Go or SQL did it unseen, EXEC runs.
 - A connection holds up to 64 MiB of queued commands, and of watched keys; one
   command may be larger. Beyond that MULTI and WATCH refuse more.
 - Patterns are bounded, because matching takes the product of the lengths: 4096

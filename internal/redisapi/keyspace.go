@@ -223,7 +223,11 @@ func (t *task) rename(from, to []byte, onlyIfAbsent bool) (done bool, err error)
 	case errors.Is(err, howdah.ErrMiss):
 		return false, noSuchKey
 	case errors.Is(err, howdah.ErrNotStored):
+		t.noteFound(to)
 		return false, nil
+	case err == nil:
+		t.noteFound(from)
+		t.noteFound(to)
 	}
 	return err == nil, err
 }
@@ -265,8 +269,12 @@ func copyKey(t *task, args [][]byte) error {
 // written.
 func (t *task) copy(from []byte, database int, to []byte, replace bool) (done bool, err error) {
 	err = t.cache(t.conn.database).Copy(t.ctx, string(from), t.cache(database), string(to), replace)
-	if errors.Is(err, howdah.ErrMiss) || errors.Is(err, howdah.ErrNotStored) {
+	switch {
+	case errors.Is(err, howdah.ErrMiss), errors.Is(err, howdah.ErrNotStored):
 		return false, nil
+	case err == nil:
+		t.noteFound(from)
+		t.noteFoundIn(database, to)
 	}
 	return err == nil, err
 }
@@ -283,6 +291,10 @@ func move(t *task, args [][]byte) error {
 	missed := errors.Is(err, howdah.ErrMiss) || errors.Is(err, howdah.ErrNotStored)
 	if err != nil && !missed {
 		return err
+	}
+	if !missed {
+		t.noteFound(args[1])
+		t.noteFoundIn(to, args[1])
 	}
 	t.out = appendFlag(t.out, !missed)
 	return nil

@@ -17,8 +17,7 @@ type session struct {
 	queue    []queuedCommand
 	queueLen int // bytes
 
-	watched    map[watchedKey]int64 // the version that WATCH saw, 0 if absent
-	watchedLen int                  // bytes
+	watched *watchSet // nil if there are none
 
 	silent   bool // CLIENT REPLY OFF
 	skipNext bool // CLIENT REPLY SKIP: the next command
@@ -31,6 +30,7 @@ func (s *session) reset(e *Engine) {
 	if s.authenticated { // else RESET would put off the time for the password
 		begun = e.clock()
 	}
+	s.unwatch()
 	*s = session{
 		proto:         resp.RESP2,
 		authenticated: e.options.Password == "",
@@ -41,7 +41,13 @@ func (s *session) reset(e *Engine) {
 // endMulti leaves MULTI and forgets the watched keys.
 func (s *session) endMulti() {
 	s.multi, s.dirty, s.queue, s.queueLen = false, false, nil, 0
-	s.watched, s.watchedLen = nil, 0
+	s.unwatch()
+}
+
+// unwatch forgets the watched keys.
+func (s *session) unwatch() {
+	s.watched.release()
+	s.watched = nil
 }
 
 // set changes what the client has set, so that others can see it.

@@ -257,7 +257,10 @@ func (g *generator) block() {
 			g.add(connection, append([]string{"WATCH"}, g.keys(1+g.IntN(3))...)...)
 		}
 		if g.IntN(2) == 0 {
-			g.add(g.IntN(2), g.writeExisting()...)
+			other := g.IntN(2)
+			for _, command := range g.changes() {
+				g.add(other, command...)
+			}
 		}
 		if g.IntN(10) == 0 {
 			g.add(connection, "UNWATCH")
@@ -279,11 +282,23 @@ func (g *generator) block() {
 	g.add(connection, "SELECT", "0")
 }
 
-// writeExisting is a write that leaves a key, so that WATCH by version and
-// Redis's WATCH by touch agree.
-func (g *generator) writeExisting() []string {
-	key := g.key()
-	return []string{"SET", key, g.value(key)}
+// changes are commands of one client between WATCH and MULTI of another: they
+// may create a key and remove it again.
+func (g *generator) changes() (commands [][]string) {
+	for range 1 + g.IntN(3) {
+		key := g.key()
+		switch g.IntN(4) {
+		case 0:
+			commands = append(commands, []string{"SET", key, g.value(key)}, []string{"DEL", key})
+		case 1:
+			commands = append(commands, []string{"DEL", key})
+		case 2:
+			commands = append(commands, []string{"SET", key, g.value(key)})
+		default:
+			commands = append(commands, g.command())
+		}
+	}
+	return commands
 }
 
 func (g *generator) keys(n int) (keys []string) {

@@ -21,6 +21,8 @@ type task struct {
 	ctx context.Context // without a deadline: the library bounds each of its calls
 	tx  pgx.Tx          // EXEC: the transaction around it
 	out []byte
+
+	found []watchedKey // EXEC: the keys to be marked as found once it is committed
 }
 
 // block gives the connection to a task, at once or when the calls in flight
@@ -98,6 +100,20 @@ func (t *task) cache(number int) *howdah.Cache {
 		return cache.With(t.tx)
 	}
 	return cache
+}
+
+// noteFound marks a key of the selected database that the task has found or written.
+func (t *task) noteFound(key []byte) { t.noteFoundIn(t.conn.database, key) }
+
+func (t *task) noteFoundIn(database int, key []byte) {
+	watches := &t.conn.engine.watches
+	switch {
+	case !watches.inUse():
+	case t.tx != nil:
+		t.found = append(t.found, watchedKey{database, string(key)})
+	default:
+		watches.found(database, key)
+	}
 }
 
 // call runs one call and waits for it.

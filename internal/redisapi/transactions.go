@@ -10,6 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+const noteWatch = "A change is seen by the version of the key. A key that was absent, is created and removed again has none: " +
+	"Howdah sees that if it is done, or the key is found meanwhile, through the Redis commands of the same server."
+
 func transactionCommands() []*Command {
 	return []*Command{
 		{Name: "multi", Arity: 1, Flags: "noscript loading stale fast allow_busy", Group: "transactions", ACL: "transaction", Since: "1.2.0",
@@ -21,7 +24,7 @@ func transactionCommands() []*Command {
 			Summary: "Forgets the queued commands and the watched keys", Complexity: "O(N) where N is the number of queued commands", now: discard},
 		{Name: "watch", Arity: -2, Flags: "noscript loading stale fast allow_busy", Keys: allKeys("RO"), Group: "transactions", ACL: "transaction", Since: "2.2.0",
 			Summary: "Lets the next EXEC run only if the keys do not change until then", Complexity: "O(1) for every key",
-			Syntax: "key [key ...]", Note: "A key that was absent, was created and removed again counts as unchanged.", run: watch},
+			Syntax: "key [key ...]", Note: noteWatch, run: watch},
 		{Name: "unwatch", Arity: 1, Flags: "noscript loading stale fast allow_busy", Group: "transactions", ACL: "transaction", Since: "2.2.0",
 			Summary: "Forgets the watched keys", Complexity: "O(1)", now: unwatch},
 	}
@@ -31,12 +34,6 @@ func transactionCommands() []*Command {
 type queuedCommand struct {
 	cmd  *Command
 	args [][]byte
-}
-
-// watchedKey is a key that WATCH was given.
-type watchedKey struct {
-	database int
-	key      string
 }
 
 // What a connection's bound counts besides the bytes of the arguments: the slice
@@ -74,7 +71,7 @@ func discard(c *Conn, _ [][]byte, reply []byte) []byte {
 
 func unwatch(c *Conn, _ [][]byte, reply []byte) []byte {
 	if c.task == nil { // queued by MULTI it comes too late to matter
-		c.set(func(s *session) { s.watched, s.watchedLen = nil, 0 })
+		c.set((*session).unwatch)
 	}
 	return append(reply, resp.OK...)
 }
@@ -102,31 +99,39 @@ func watch(t *task, args [][]byte) error {
 	if c.multi {
 		return refusal("ERR WATCH inside MULTI is not allowed")
 	}
-	// The first version of a key that is watched twice is kept.
-	var calls []*howdah.Call
-	size := c.watchedLen
+	size := c.watched.bytes()
 	for _, key := range args[1:] {
-		if _, known := c.watched[watchedKey{c.database, string(key)}]; !known {
-			calls = append(calls, &howdah.Call{Verb: howdah.VerbStat, Key: key})
+		if !c.watched.has(c.database, key) {
 			size += watchedOverhead + len(key)
 		}
 	}
-	if size > c.engine.options.MaxPendingBytes && len(c.watched) > 0 {
+	if size > c.engine.options.MaxPendingBytes && c.watched.bytes() > 0 {
 		return errWatchTooBig
 	}
-	if err := t.cache(c.database).Do(t.ctx, calls...); err != nil {
+	set := c.watched
+	if set == nil {
+		set = c.engine.watches.newSet()
+		c.set(func(s *session) { s.watched = set })
+	}
+	var calls []*howdah.Call
+	var states []*watchState
+	for _, key := range args[1:] {
+		if state := set.add(c.database, key); state != nil {
+			calls = append(calls, &howdah.Call{Verb: howdah.VerbStat, Key: key})
+			states = append(states, state)
+		}
+	}
+	err := t.cache(c.database).Do(t.ctx, calls...)
+	for i, call := range calls {
+		if err != nil {
+			set.forget(c.database, call.Key, states[i])
+		} else {
+			set.seen(c.database, call.Key, states[i], call.Result.Version)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	// Only the task touches the map while it runs: no lock, which the event
-	// loop might wait for.
-	watched := c.watched
-	if watched == nil {
-		watched = make(map[watchedKey]int64, len(calls))
-	}
-	for _, call := range calls {
-		watched[watchedKey{c.database, string(call.Key)}] = call.Result.Version
-	}
-	c.set(func(s *session) { s.watched, s.watchedLen = watched, size })
 	t.out = append(t.out, resp.OK...)
 	return nil
 }
@@ -136,9 +141,14 @@ func exec(t *task, _ [][]byte) error {
 	if !c.multi {
 		return refusal("ERR EXEC without MULTI")
 	}
-	x := execution{task: t, queue: c.queue, watched: c.watched, dirty: c.dirty}
-	c.set((*session).endMulti)
-	if x.dirty {
+	x := execution{task: t, queue: c.queue, watched: c.watched}
+	dirty := c.dirty
+	c.set(func(s *session) {
+		s.watched = nil // stays registered until the end of x
+		s.endMulti()
+	})
+	defer x.watched.release()
+	if dirty {
 		return refusal("EXECABORT Transaction discarded because of previous errors.")
 	}
 	return x.run()
@@ -148,8 +158,7 @@ func exec(t *task, _ [][]byte) error {
 type execution struct {
 	*task
 	queue   []queuedCommand
-	watched map[watchedKey]int64
-	dirty   bool
+	watched *watchSet
 	batch   []execCall
 }
 
@@ -179,14 +188,20 @@ func (x *execution) run() error {
 	before := c.session
 	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx pgx.Tx) error {
 		c.set(func(s *session) { *s = before }) // an attempt may be the second
+		if x.watched.changed() {
+			return howdah.ErrWatch
+		}
 		return x.attempt(ctx, tx)
 	})
 	x.tx = nil
 	if err == nil {
+		for _, key := range x.found {
+			c.engine.watches.found(key.database, []byte(key.key))
+		}
 		return nil
 	}
 	c.set(func(s *session) { *s = before })
-	x.out = x.out[:0]
+	x.out, x.found = x.out[:0], nil
 	if errors.Is(err, howdah.ErrWatch) {
 		x.out = resp.AppendNullArray(x.out, c.proto)
 		return nil
@@ -207,7 +222,7 @@ func (x *execution) usesDatabase() bool {
 			return true
 		}
 	}
-	return len(x.watched) > 0
+	return x.watched != nil
 }
 
 // prepareDatabases makes the databases that the queue selects, which cannot be
@@ -228,10 +243,12 @@ func (x *execution) prepareDatabases(ctx context.Context) {
 func (x *execution) options() howdah.TxOptions {
 	e, number := x.conn.engine, x.conn.database
 	options := howdah.TxOptions{Cache: e.caches[number].Name()}
-	for w, version := range x.watched {
-		options.Watch = append(options.Watch, howdah.Watch{
-			Cache: e.caches[w.database].Name(), Key: []byte(w.key), Version: version,
-		})
+	if x.watched != nil {
+		for w, state := range x.watched.states {
+			options.Watch = append(options.Watch, howdah.Watch{
+				Cache: e.caches[w.database].Name(), Key: []byte(w.key), Version: state.version,
+			})
+		}
 	}
 	for _, q := range x.queue {
 		if q.cmd.Name == "select" {
@@ -246,7 +263,7 @@ func (x *execution) options() howdah.TxOptions {
 // sent together.
 func (x *execution) attempt(ctx context.Context, tx pgx.Tx) error {
 	x.tx, x.ctx = tx, ctx
-	x.out = resp.AppendArray(x.out[:0], len(x.queue))
+	x.out, x.found = resp.AppendArray(x.out[:0], len(x.queue)), x.found[:0]
 	x.release()
 	for _, q := range x.queue {
 		if q.cmd.call != nil {
@@ -292,6 +309,7 @@ func (x *execution) flush() error {
 		if b.refused != nil {
 			x.out = resp.AppendError(x.out, b.refused.Error())
 		} else {
+			b.request.eachFound(x.noteFound)
 			x.out, failed = b.request.encode(x.out)
 		}
 		b.request.cmd.stats.add(spent/int64(len(x.batch)), failed)
