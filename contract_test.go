@@ -463,8 +463,14 @@ var contract = []struct {
 		}
 		require.Equal(t, "0.1", add("0.1"))
 		require.Equal(t, "0.3", add("0.2"))
-		require.Equal(t, "5000.3", add("5.0e3"))
-		require.Equal(t, "-0.7", add("-5001"))
+		// With the digits of a long double, as redis-server answers.
+		require.Equal(t, "5000.29999999999999982", add("5.0e3"))
+		require.Equal(t, "-0.70000000000000018", add("-5001"))
+		require.NoError(t, f.Delete(t.Context(), f.key("k")))
+		require.Equal(t, "0.02439024390243902", add("0.024390243902439025"))
+		require.Equal(t, "0", add("-0.024390243902439025"))
+		require.Equal(t, "0.00000381469726562", add("0.000003814697265625"))
+		require.Equal(t, "36893488147419103233.5", add("36893488147419103233.49999618530273438"))
 		require.NoError(t, f.Set(t.Context(), f.key("k"), []byte("ten"), 0))
 		call := f.do(&howdah.Call{Verb: howdah.VerbIncrementFloat, Key: []byte(f.key("k")), DeltaFloat: "1"})
 		require.Equal(t, howdah.StatusNotFloat, call.Status)

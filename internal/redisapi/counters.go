@@ -19,7 +19,7 @@ func counterCommands() []*Command {
 			Summary: "Takes from an integer", Complexity: "O(1)", Syntax: "key decrement", call: decrementBy},
 		{Name: "incrbyfloat", Arity: 3, Flags: "write denyoom fast", Keys: oneKey("RW access update"), Group: "string", Since: "2.6.0",
 			Summary: "Adds to a decimal number", Complexity: "O(1)", Syntax: "key increment",
-			Note: "Decimal arithmetic without rounding errors; Redis rounds to the long double of its machine.", call: incrementFloat},
+			Note: "Rounds as Redis on x86-64 does: operands and sum to the 64 significant bits of a long double, the answer to 17 decimals. Numbers from 2^64 on keep every digit, where Redis keeps 19.", call: incrementFloat},
 	}
 }
 

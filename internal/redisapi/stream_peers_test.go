@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,15 +19,7 @@ import (
 // compares the replies. HOWDAH_SEED repeats a run.
 func TestStream(t *testing.T) {
 	const commands = 100_000
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("HOWDAH_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("HOWDAH_SEED=%d", seed)
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0)), start: time.Now().Unix()}
+	g := &generator{Rand: randomSeed(t), start: time.Now().Unix()}
 	redis, howdah := startRedis(t), serve(t, Options{}).addr()
 	var pairs [2]streamPair
 	for i := range pairs {
