@@ -142,7 +142,7 @@ func (cmd *Command) categories() []string {
 		return slices.Contains(given, category)
 	}
 	var categories []string
-	for _, category := range []string{"keyspace", "read", "write", "string", "admin", "fast", "slow", "dangerous", "connection", "transaction"} {
+	for _, category := range []string{"keyspace", "read", "write", "string", "admin", "fast", "slow", "dangerous", "connection", "transaction", "scripting"} {
 		if has(category) {
 			categories = append(categories, "@"+category)
 		}
@@ -250,8 +250,7 @@ func commandNames(c *Conn, args [][]byte, reply []byte) []byte {
 	}
 	var names []string
 	c.engine.commands.each(func(cmd *Command) {
-		// Without a filter Redis tells commands, with one subcommands too.
-		if keep(cmd) && (cmd.parent == nil || len(args) > 2) {
+		if keep(cmd) {
 			names = append(names, cmd.fullName)
 		}
 	})

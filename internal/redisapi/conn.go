@@ -23,7 +23,8 @@ type Conn struct {
 
 	scratch []byte // the reply being made by the goroutine that feeds
 
-	killed atomic.Bool // by another client: close at once
+	killed atomic.Bool  // by another client: close at once
+	unread atomic.Int64 // bytes received and not consumed, the command that runs included
 
 	// What the client has set. Written under mu by the goroutine that feeds
 	// or, while there is one, by the task; these read it without.
@@ -77,6 +78,7 @@ func (c *Conn) Feed(data []byte) (consumed int) {
 	// Not once more with nothing left: a connection that nothing waits on is
 	// not stalled, and Output need not wake anybody for it.
 	for consumed < len(data) && c.welcome(now) {
+		c.unread.Store(int64(len(data) - consumed))
 		args, n, err := c.parser.Parse(data[consumed:])
 		consumed += n
 		if err != nil {
@@ -88,6 +90,7 @@ func (c *Conn) Feed(data []byte) (consumed int) {
 		}
 		c.dispatch(args, now)
 	}
+	c.unread.Store(int64(len(data) - consumed))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.feeding = false

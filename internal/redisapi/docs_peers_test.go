@@ -16,7 +16,6 @@ import (
 // against redis-server's.
 func TestDocsOfRedis(t *testing.T) {
 	other := map[string]string{
-		"client|tracking": "only OFF is accepted",
 		"client|kill":     "TYPE has no choices",
 		"client|list":     "TYPE has no choices",
 		"client|setinfo":  "Redis has it since 7.2",

@@ -68,6 +68,7 @@ How commands run:
 	for _, group := range []struct{ name, title string }{
 		{"string", "Strings"}, {"generic", "Keys"}, {"transactions", "Transactions"},
 		{"connection", "Connections"}, {"server", "Server"}, {"cluster", "Cluster"},
+		{"scripting", "Functions"},
 	} {
 		writeGroup(&page, group.name, group.title)
 	}

@@ -107,6 +107,7 @@ type Engine struct {
 	password [sha256.Size]byte
 	limits   resp.Limits
 	commands *table
+	settings *settings
 	caches   [Databases]*howdah.Cache
 	exists   [Databases]atomic.Bool // the cache was seen, or made
 	requests *sync.Pool
@@ -139,6 +140,7 @@ func New(options Options) (*Engine, error) {
 		password: sha256.Sum256([]byte(options.Password)),
 		limits:   resp.Limits{MaxBulk: options.MaxBulk},
 		commands: newTable(),
+		settings: newSettings(),
 		requests: newRequestPool(),
 		started:  time.Now(),
 		clients:  make(map[int64]*Conn),
@@ -172,6 +174,7 @@ func (e *Engine) Close() {
 type Info struct {
 	RemoteAddr string // host:port of the client
 	LocalAddr  string // host:port it connected to
+	FD         int    // file descriptor, for CLIENT LIST. Default 0: not known, shown as -1
 }
 
 // Connect registers a connection. wake is called, from any goroutine, when
@@ -194,6 +197,13 @@ func (e *Engine) forget(c *Conn) {
 	e.mu.Lock()
 	delete(e.clients, c.id)
 	e.mu.Unlock()
+}
+
+// isConnected reports whether there is a connection of that number.
+func (e *Engine) isConnected(id int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.clients[id] != nil
 }
 
 // connections returns every connection, in the order they came.

@@ -3,7 +3,6 @@ package redisapi
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"runtime/metrics"
@@ -99,11 +98,7 @@ func infoServer(w *infoWriter, t *task) {
 	w.field("arch_bits", 64)
 	w.field("process_id", os.Getpid())
 	w.field("run_id", e.runID)
-	_, port, _ := net.SplitHostPort(t.conn.info.LocalAddr)
-	if port == "" {
-		port = "0"
-	}
-	w.field("tcp_port", port)
+	w.field("tcp_port", t.conn.localPort())
 	w.field("server_time_usec", time.Now().UnixMicro())
 	w.field("uptime_in_seconds", int64(uptime.Seconds()))
 	w.field("uptime_in_days", int64(uptime.Hours()/24))

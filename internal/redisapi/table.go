@@ -89,7 +89,7 @@ func commandList() []*Command {
 		keyCommands(), expiryCommands(), keyspaceCommands(),
 		transactionCommands(),
 		connectionCommands(), clientCommands(),
-		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(),
+		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(),
 	} {
 		list = append(list, family...)
 	}
