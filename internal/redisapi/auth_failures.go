@@ -54,6 +54,7 @@ func (c *Conn) wrongPassword(reply []byte) []byte {
 		case <-t.ctx.Done():
 		}
 		t.out = resp.AppendError(t.out, string(errWrongPassword))
+		e.stats.countError(t.out)
 	})
 	return reply
 }

@@ -149,7 +149,9 @@ func (c *Conn) room() bool {
 func (c *Conn) refuse(err error) {
 	c.engine.stats.protocolErrors.Add(1)
 	if err, ok := err.(resp.ProtocolError); ok {
-		c.append(resp.AppendProtocolError(nil, err))
+		reply := resp.AppendProtocolError(nil, err)
+		c.engine.stats.countError(reply)
+		c.append(reply)
 	}
 	c.hangUp()
 }

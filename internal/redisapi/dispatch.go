@@ -33,6 +33,7 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 
 	cmd, err := c.engine.commands.find(args)
 	if err != nil {
+		c.countUnknown(cmd, args)
 		c.reject(cmd, err)
 		return
 	}
@@ -77,14 +78,14 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 		c.block(ctx, func(t *task) {
 			start := c.engine.clock()
 			t.run(cmd, owned) // without a transaction: the error is in the reply
-			cmd.stats.add(c.engine.clock()-start, isError(t.out))
+			c.engine.stats.count(cmd, c.engine.clock()-start, t.out)
 		})
 	}
 }
 
 // answer gives the reply of a command that needs no database.
 func (c *Conn) answer(cmd *Command, reply []byte) {
-	cmd.stats.add(0, isError(reply))
+	c.engine.stats.count(cmd, 0, reply)
 	if !c.muted {
 		c.append(reply)
 	}
@@ -105,8 +106,10 @@ func (c *Conn) reject(cmd *Command, err error) {
 		cmd.stats.rejected.Add(1)
 	}
 	c.engine.stats.rejected.Add(1)
+	reply := resp.AppendError(nil, text)
+	c.engine.stats.countError(reply)
 	if !c.muted {
-		c.append(resp.AppendError(nil, text))
+		c.append(reply)
 	}
 }
 

@@ -146,6 +146,7 @@ func New(options Options) (*Engine, error) {
 		clients:  make(map[int64]*Conn),
 	}
 	e.keyspace.lock = make(chan struct{}, 1)
+	e.stats.errors.limit, e.stats.unknown.limit = maxErrorPrefixes, maxUnknownNames
 	e.stats.since.Store(e.started.UnixNano())
 	for n := range e.caches {
 		e.caches[n] = options.DB.Cache(options.Database(n))

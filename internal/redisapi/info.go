@@ -34,6 +34,7 @@ func infoSections() []infoSection {
 		{"Modules", true, func(*infoWriter, *task) {}},
 		{"Commandstats", false, infoCommands},
 		{"Errorstats", true, infoErrors},
+		{"Unknowncommands", true, infoUnknown},
 		{"Latencystats", false, func(*infoWriter, *task) {}},
 		{"Cluster", true, func(w *infoWriter, _ *task) { w.field("cluster_enabled", 0) }},
 		{"Keyspace", true, infoKeyspace},
@@ -234,10 +235,10 @@ func (e *Engine) lookups() (hits, misses uint64) {
 	return hits, misses
 }
 
-func (s *Stats) errors() uint64 {
-	total := s.Rejected
-	for _, c := range s.PerCommand {
-		total += c.Failed
+// errors is the number of error replies.
+func (s *Stats) errors() (total uint64) {
+	for _, e := range s.Errors {
+		total += e.Count
 	}
 	return total
 }
@@ -271,9 +272,15 @@ func infoCommands(w *infoWriter, t *task) {
 }
 
 func infoErrors(w *infoWriter, t *task) {
-	stats := t.conn.engine.Stats()
-	if n := stats.errors(); n > 0 {
-		w.field("errorstat_ERR", fmt.Sprintf("count=%d", n))
+	for _, e := range t.conn.engine.Stats().Errors {
+		w.field("errorstat_"+e.Name, fmt.Sprintf("count=%d", e.Count))
+	}
+}
+
+// infoUnknown lists the commands that clients sent and Howdah lacks.
+func infoUnknown(w *infoWriter, t *task) {
+	for _, u := range t.conn.engine.Stats().Unknown {
+		w.field("unknown_"+u.Name, fmt.Sprintf("count=%d", u.Count))
 	}
 }
 

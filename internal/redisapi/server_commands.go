@@ -12,7 +12,7 @@ func serverCommands() []*Command {
 		{Name: "info", Arity: -1, Flags: "loading stale", Group: "server", ACL: "dangerous", Since: "1.0.0",
 			Tips:    "nondeterministic_output request_policy:all_shards response_policy:special",
 			Summary: "Returns what the server is and has counted", Complexity: "O(1)", Syntax: "[section [section ...]]",
-			Note: "Figures that only Redis has are zero. The numbers of keys are at most ten seconds old; where counting takes more than half a second they are estimates, with expires and avg_ttl 0.", run: info, free: infoIsFree},
+			Note: "Figures that only Redis has are zero. The section unknowncommands counts the commands that clients sent and Howdah lacks, by name. The numbers of keys are at most ten seconds old; where counting takes more than half a second they are estimates, with expires and avg_ttl 0.", run: info, free: infoIsFree},
 		{Name: "time", Arity: 1, Flags: "loading stale fast", Group: "server", Since: "2.6.0", Tips: "nondeterministic_output",
 			Summary: "Returns the time in seconds and microseconds", Complexity: "O(1)", Note: "By the clock of PostgreSQL, which expiry goes by.", run: timeNow},
 		{Name: "wait", Arity: 3, Flags: "noscript", Group: "generic", ACL: "connection", Since: "3.0.0", Tips: "request_policy:all_shards response_policy:agg_min",

@@ -33,6 +33,8 @@ type counters struct {
 	rejected       atomic.Uint64
 	protocolErrors atomic.Uint64
 	authFailures   atomic.Uint64
+	errors         nameCounts // error replies, by their first word
+	unknown        nameCounts // commands that there are not
 }
 
 // Stats are counters since the start, or the last CONFIG RESETSTAT.
@@ -46,6 +48,14 @@ type Stats struct {
 	InputBytes     uint64
 	OutputBytes    uint64
 	PerCommand     []CommandStats // those that were called
+
+	// Errors counts error replies by their first word, such as ERR.
+	Errors []NameCount
+
+	// Unknown counts commands that clients sent and Howdah lacks, by their name
+	// in lower case, "client|nosuch" for a subcommand. Names are at most 256;
+	// further ones, and what does not look like a name, are "other".
+	Unknown []NameCount
 }
 
 // CommandStats count one command or subcommand.
@@ -70,6 +80,8 @@ func (e *Engine) Stats() Stats {
 		AuthFailures:   e.stats.authFailures.Load(),
 		InputBytes:     e.stats.input.Load(),
 		OutputBytes:    e.stats.output.Load(),
+		Errors:         e.stats.errors.list(),
+		Unknown:        e.stats.unknown.list(),
 	}
 	e.commands.each(func(cmd *Command) {
 		c := CommandStats{
@@ -96,6 +108,8 @@ func (e *Engine) resetStats() {
 	} {
 		counter.Store(0)
 	}
+	e.stats.errors.reset()
+	e.stats.unknown.reset()
 	e.commands.each(func(cmd *Command) {
 		cmd.stats.calls.Store(0)
 		cmd.stats.failed.Store(0)

@@ -278,14 +278,14 @@ func (x *execution) attempt(ctx context.Context, tx pgx.Tx) error {
 		if q.cmd.now != nil {
 			start := len(x.out)
 			x.out = q.cmd.now(x.conn, q.args, x.out)
-			q.cmd.stats.add(0, isError(x.out[start:]))
+			x.conn.engine.stats.count(q.cmd, 0, x.out[start:])
 			continue
 		}
 		start, begin := len(x.out), x.conn.engine.clock()
 		if err := x.task.run(q.cmd, q.args); err != nil {
 			return err
 		}
-		q.cmd.stats.add(x.conn.engine.clock()-begin, isError(x.out[start:]))
+		x.conn.engine.stats.count(q.cmd, x.conn.engine.clock()-begin, x.out[start:])
 	}
 	return x.flush()
 }
@@ -307,7 +307,9 @@ func (x *execution) flush() error {
 	for _, b := range x.batch {
 		failed := true
 		if b.refused != nil {
+			start := len(x.out)
 			x.out = resp.AppendError(x.out, b.refused.Error())
+			x.conn.engine.stats.countError(x.out[start:])
 		} else {
 			b.request.eachFound(x.noteFound)
 			x.out, failed = b.request.encode(x.out)
