@@ -244,8 +244,8 @@ func clientList(c *Conn, args [][]byte, reply []byte) []byte {
 	return resp.AppendVerbatim(reply, c.proto, text.String())
 }
 
-// clientType tells whether connections of that type are what ours are:
-// normal. ok is false for a type that there is not.
+// clientType reports whether a type is "normal", the type of every connection
+// here. ok is false for a type that Redis does not have.
 func clientType(arg []byte) (normal, ok bool) {
 	switch strings.ToLower(string(arg)) {
 	case "normal":
@@ -260,13 +260,13 @@ func unknownClientType(arg []byte) string {
 	return "ERR Unknown client type '" + string(cString(arg, len(arg))) + "'"
 }
 
-// connectionMemory is about what a connection takes beside its input, its
-// commands and its replies, in bytes.
+// connectionMemory is an estimate of the memory of a connection without its
+// input, commands and replies, in bytes.
 const connectionMemory = 1 << 10
 
-// describe is the connection's line in CLIENT LIST. args is the command line
-// that the connection runs at the moment, nil if another one asks. What has no
-// meaning here is what an idle client of Redis has.
+// describe returns the connection's line in CLIENT LIST. args is the command line
+// that the connection is running, or nil if another connection asks. Fields that
+// have no meaning here have the value of an idle client of Redis.
 func (c *Conn) describe(args [][]byte) string {
 	now := c.engine.clock()
 	c.mu.Lock()

@@ -22,13 +22,13 @@ func waitFor(t testing.TB, what string, condition func() bool) {
 	deadline := time.Now().Add(30 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// closed reads what is left and tells whether the server then closed.
+// closed reads the rest of the input and fails unless the server closed the connection.
 func (c *testClient) closed() (rest string) {
 	c.t.Helper()
 	c.conn.SetReadDeadline(time.Now().Add(30 * time.Second))

@@ -61,8 +61,8 @@ func incrementFloat(r *request, args [][]byte) (err error) {
 	return nil
 }
 
-// replyInfinite answers an increment that is infinite: it is refused, but what
-// is wrong with the stored value comes first.
+// replyInfinite refuses an infinite increment. As in Redis, an error of the stored
+// value takes precedence.
 func replyInfinite(dst []byte, r *request) []byte {
 	if r.call.Status == howdah.StatusOK {
 		if _, err := parseDecimal(r.call.Result.Value); err == errNotFloat {

@@ -11,7 +11,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// TestDocsOfRedis holds the tokens that COMMAND DOCS tells of each command, by
+// TestDocsOfRedis holds the tokens that COMMAND DOCS has for each command, by
 // which redis-cli gives its hints, and the group and age of the command,
 // against redis-server's.
 func TestDocsOfRedis(t *testing.T) {

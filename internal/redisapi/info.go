@@ -41,7 +41,8 @@ func infoSections() []infoSection {
 	}
 }
 
-// wantedSections are the sections that are asked for, in the order of the table.
+// wantedSections returns the sections that INFO was asked for, in the order of the
+// table.
 func wantedSections(args [][]byte) []infoSection {
 	wanted := make(map[string]bool)
 	for _, arg := range args[1:] {
@@ -54,7 +55,7 @@ func wantedSections(args [][]byte) []infoSection {
 	})
 }
 
-// infoIsFree tells whether INFO need not ask PostgreSQL.
+// infoIsFree reports whether INFO can answer without asking PostgreSQL.
 func infoIsFree(_ *Engine, args [][]byte) bool {
 	return !slices.ContainsFunc(wantedSections(args), func(section infoSection) bool { return section.name == "Keyspace" })
 }
@@ -78,7 +79,7 @@ func (w *infoWriter) field(name string, value any) {
 	fmt.Fprintf(w, "%s:%v\r\n", name, value)
 }
 
-// zeros writes fields that have no meaning here.
+// zeros writes fields that have no meaning here, as 0.
 func (w *infoWriter) zeros(names string) {
 	for _, name := range strings.Fields(names) {
 		w.field(name, 0)
@@ -118,7 +119,7 @@ func infoClients(w *infoWriter, t *task) {
 	w.zeros("client_recent_max_input_buffer client_recent_max_output_buffer blocked_clients tracking_clients clients_in_timeout_table")
 }
 
-// memory is what this process takes, in bytes; the data is in PostgreSQL.
+// memory is the memory of this process, in bytes. The data is in PostgreSQL.
 type memory struct{ used, resident int64 }
 
 func readMemory() memory {
@@ -197,7 +198,7 @@ func infoStats(w *infoWriter, t *task) {
 	w.zeros("total_net_repl_input_bytes total_net_repl_output_bytes")
 	w.field("instantaneous_input_kbps", fmt.Sprintf("%.2f", float64(stats.InputBytes)/1024/seconds))
 	w.field("instantaneous_output_kbps", fmt.Sprintf("%.2f", float64(stats.OutputBytes)/1024/seconds))
-	// What the upkeep of this process removed, from any cache.
+	// Rows that the upkeep of this process removed, in all caches.
 	upkeep := e.options.DB.Stats().Upkeep
 	w.zeros("rejected_connections sync_full sync_partial_ok sync_partial_err")
 	w.field("expired_keys", upkeep.Expired)
@@ -214,8 +215,8 @@ func infoStats(w *infoWriter, t *task) {
 	w.zeros("dump_payload_sanitizations total_reads_processed total_writes_processed io_threaded_reads_processed io_threaded_writes_processed")
 }
 
-// lookups counts keys that reads found and missed, through any door of this
-// process.
+// lookups returns the hits and misses of reads in this process, whether by Redis
+// commands, HTTP or Go.
 func (e *Engine) lookups() (hits, misses uint64) {
 	reads := make(map[string]bool)
 	for _, verb := range []howdah.Verb{
@@ -293,16 +294,16 @@ func infoKeyspace(w *infoWriter, t *task) {
 	}
 }
 
-// The keys are counted at most once in keyspaceAge, and for keyspaceWait at
-// most; beyond that PostgreSQL's estimate has to do.
+// Keys are counted at most once in keyspaceAge. If counting takes longer than
+// keyspaceWait, INFO shows PostgreSQL's estimate.
 const (
 	keyspaceAge  = 10 * time.Second
 	keyspaceWait = 500 * time.Millisecond
 )
 
-// keyspaceCache remembers how many keys each database has.
+// keyspaceCache holds the numbers of keys that were counted last.
 type keyspaceCache struct {
-	lock chan struct{} // of one, so that waiting for it can end
+	lock chan struct{} // has room for one: a mutex with a timeout
 	at   time.Time
 	keys [Databases]howdah.TTLCount
 }
@@ -333,8 +334,8 @@ func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]howdah.TT
 	return k.keys
 }
 
-// countKeys counts while counting lasts, and then asks for the estimate, which
-// knows nothing of TTLs.
+// countKeys counts keys until the context counting ends, and then returns the
+// estimate, which has no TTLs.
 func countKeys(counting, ctx context.Context, db *howdah.DB, cache *howdah.Cache) howdah.TTLCount {
 	n, err := cache.CountTTLs(counting)
 	if err == nil {

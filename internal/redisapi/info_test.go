@@ -76,7 +76,7 @@ func TestInfo(t *testing.T) {
 		t.Errorf("INFO server KEYSPACE: %q", sections)
 	}
 	if _, ok := infoFields(t, c.do("INFO"))["cmdstat_incr"]; ok {
-		t.Error("INFO without a section tells command statistics")
+		t.Error("INFO without a section shows command statistics")
 	}
 	c.want(resp.OK, "CONFIG", "RESETSTAT")
 	if fields := infoFields(t, c.do("INFO", "stats")); fields["total_commands_processed"] != "1" {

@@ -2,7 +2,7 @@ package redisapi
 
 import "github.com/howdah/howdah/internal/resp"
 
-// session is what a client has set on its connection.
+// session holds what a client has set on its connection.
 type session struct {
 	proto         resp.Proto
 	authenticated bool
@@ -24,10 +24,10 @@ type session struct {
 	muted    bool // no reply to the command being dispatched
 }
 
-// reset is a new connection's session, or that after RESET.
+// reset makes the session that of a new connection; RESET does the same.
 func (s *session) reset(e *Engine) {
 	begun := s.begun
-	if s.authenticated { // else RESET would put off the time for the password
+	if s.authenticated { // otherwise RESET would extend the time to authenticate
 		begun = e.clock()
 	}
 	s.unwatch()
@@ -50,7 +50,7 @@ func (s *session) unwatch() {
 	s.watched = nil
 }
 
-// set changes what the client has set, so that others can see it.
+// set changes the session under the lock, because other goroutines read it.
 func (c *Conn) set(change func(s *session)) {
 	c.mu.Lock()
 	change(&c.session)

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// setting is one setting of Redis. Those that change nothing in Howdah are
-// kept as they are set, so that programs which tune Redis go on; those that
-// would have to change something are fixed.
+// setting is one setting of Redis. CONFIG SET remembers the settings that have no
+// effect in Howdah, so that programs which tune Redis do not fail, and refuses to
+// change the others.
 type setting struct {
 	name     string
 	alias    string // its name before Redis 5 or 7, if it had one

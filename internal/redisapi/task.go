@@ -7,7 +7,6 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/jackc/pgx/v5"
 )
 
 // A task is a command that needs several steps, or a whole cache. It has the
@@ -19,7 +18,7 @@ type task struct {
 	mute bool
 
 	ctx context.Context // without a deadline: the library bounds each of its calls
-	tx  pgx.Tx          // EXEC: the transaction around it
+	tx  *transaction    // EXEC: the transaction around it
 	out []byte
 
 	found []watchedKey // EXEC: the keys to be marked as found once it is committed
@@ -97,7 +96,7 @@ func (t *task) bounded() (context.Context, context.CancelFunc) {
 func (t *task) cache(number int) *howdah.Cache {
 	cache := t.conn.engine.caches[number]
 	if t.tx != nil {
-		return cache.With(t.tx)
+		return t.tx.join(cache)
 	}
 	return cache
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const noteWatch = "A change is seen by the version of the key. A key that was absent, is created and removed again has none: " +
-	"Howdah sees that if it is done, or the key is found meanwhile, through the Redis commands of the same server."
+const noteWatch = "The version of a key shows whether it has changed. A key that was absent, is created and removed again has no version: " +
+	"Howdah notices it if Redis commands of the same server did it, or found the key."
 
 func transactionCommands() []*Command {
 	return []*Command{
@@ -19,11 +19,11 @@ func transactionCommands() []*Command {
 			Summary: "Begins to queue commands for EXEC", Complexity: "O(1)", now: multi},
 		{Name: "exec", Arity: 1, Flags: "noscript loading stale skip_slowlog", Group: "transactions", ACL: "transaction", Since: "1.2.0",
 			Summary: "Runs the queued commands in one PostgreSQL transaction", Complexity: "Depends on the queued commands",
-			Note: "The replies are written after COMMIT.", now: nil, run: exec},
+			Note: "The replies are written after COMMIT.", run: exec},
 		{Name: "discard", Arity: 1, Flags: "noscript loading stale fast allow_busy", Group: "transactions", ACL: "transaction", Since: "2.0.0",
 			Summary: "Forgets the queued commands and the watched keys", Complexity: "O(N) where N is the number of queued commands", now: discard},
 		{Name: "watch", Arity: -2, Flags: "noscript loading stale fast allow_busy", Keys: allKeys("RO"), Group: "transactions", ACL: "transaction", Since: "2.2.0",
-			Summary: "Lets the next EXEC run only if the keys do not change until then", Complexity: "O(1) for every key",
+			Summary: "Makes the next EXEC fail if one of the keys has changed by then", Complexity: "O(1) for every key",
 			Syntax: "key [key ...]", Note: noteWatch, run: watch},
 		{Name: "unwatch", Arity: 1, Flags: "noscript loading stale fast allow_busy", Group: "transactions", ACL: "transaction", Since: "2.2.0",
 			Summary: "Forgets the watched keys", Complexity: "O(1)", now: unwatch},
@@ -36,15 +36,15 @@ type queuedCommand struct {
 	args [][]byte
 }
 
-// What a connection's bound counts besides the bytes of the arguments: the slice
-// header of each, a queued command, an entry of the map of watched keys.
+// Memory that counts towards the bound of a connection besides the bytes of the
+// arguments: the slice header of each, a queued command, a watched key.
 const (
 	argumentOverhead = 24
 	commandOverhead  = 64
 	watchedOverhead  = 64
 )
 
-// sizeOf is the memory that copied arguments take.
+// sizeOf returns the memory of copied arguments, in bytes.
 func sizeOf(args [][]byte) int {
 	size := argumentOverhead * len(args)
 	for _, arg := range args {
@@ -70,14 +70,14 @@ func discard(c *Conn, _ [][]byte, reply []byte) []byte {
 }
 
 func unwatch(c *Conn, _ [][]byte, reply []byte) []byte {
-	if c.task == nil { // queued by MULTI it comes too late to matter
+	if c.task == nil { // inside EXEC the watched keys are checked already
 		c.set((*session).unwatch)
 	}
 	return append(reply, resp.OK...)
 }
 
-// enqueue keeps a command for EXEC. As in Redis only its name and the number
-// of its arguments have been checked.
+// enqueue keeps a command for EXEC. As in Redis, only its name and the number of
+// its arguments have been checked.
 func (c *Conn) enqueue(cmd *Command, args [][]byte) {
 	size := commandOverhead + sizeOf(args)
 	if c.queueLen+size > c.engine.options.MaxPendingBytes && len(c.queue) > 0 {
@@ -154,6 +154,13 @@ func exec(t *task, _ [][]byte) error {
 	return x.run()
 }
 
+// transaction is what the commands of an EXEC need of the transaction around
+// them.
+type transaction struct {
+	join  func(*howdah.Cache) *howdah.Cache // makes the calls of a cache part of it
+	query func(ctx context.Context, sql string, result any) error
+}
+
 // execution is one EXEC.
 type execution struct {
 	*task
@@ -162,7 +169,8 @@ type execution struct {
 	batch   []execCall
 }
 
-// execCall is a queued command that is a call, or was refused.
+// execCall is a queued command that is one call. refused is the error of arguments
+// that are not valid.
 type execCall struct {
 	request *request
 	refused error
@@ -187,11 +195,14 @@ func (x *execution) run() error {
 	x.prepareDatabases(ctx)
 	before := c.session
 	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx pgx.Tx) error {
-		c.set(func(s *session) { *s = before }) // an attempt may be the second
+		c.set(func(s *session) { *s = before }) // PostgreSQL may have undone an earlier attempt
 		if x.watched.changed() {
 			return howdah.ErrWatch
 		}
-		return x.attempt(ctx, tx)
+		return x.attempt(ctx, &transaction{
+			join:  func(cache *howdah.Cache) *howdah.Cache { return cache.With(tx) },
+			query: func(ctx context.Context, sql string, result any) error { return tx.QueryRow(ctx, sql).Scan(result) },
+		})
 	})
 	x.tx = nil
 	if err == nil {
@@ -209,13 +220,13 @@ func (x *execution) run() error {
 	return err
 }
 
-// takesLong tells whether the library's bound for a call is too short for the
-// whole.
+// takesLong reports whether the transaction needs more time than the library
+// allows for one call.
 func (x *execution) takesLong() bool {
 	return len(x.queue) > 100 || slices.ContainsFunc(x.queue, func(q queuedCommand) bool { return q.cmd.run != nil })
 }
 
-// usesDatabase tells whether a transaction is needed at all.
+// usesDatabase reports whether a transaction is needed.
 func (x *execution) usesDatabase() bool {
 	for _, q := range x.queue {
 		if q.cmd.now == nil {
@@ -225,8 +236,8 @@ func (x *execution) usesDatabase() bool {
 	return x.watched != nil
 }
 
-// prepareDatabases makes the databases that the queue selects, which cannot be
-// done inside the transaction. A failure is told by SELECT.
+// prepareDatabases creates the databases that the queue selects, which cannot be
+// done inside the transaction. After a failure the queued SELECT returns an error.
 func (x *execution) prepareDatabases(ctx context.Context) {
 	for _, q := range x.queue {
 		if q.cmd.Name != "select" {
@@ -238,8 +249,8 @@ func (x *execution) prepareDatabases(ctx context.Context) {
 	}
 }
 
-// options are the versions to check, and the keys that other connections of
-// this process leave alone meanwhile.
+// options returns the versions to check, and the keys that the calls of other
+// connections of this process do not use until the end of the transaction.
 func (x *execution) options() howdah.TxOptions {
 	e, number := x.conn.engine, x.conn.database
 	options := howdah.TxOptions{Cache: e.caches[number].Name()}
@@ -252,16 +263,15 @@ func (x *execution) options() howdah.TxOptions {
 	}
 	for _, q := range x.queue {
 		if q.cmd.Name == "select" {
-			break // keys of one cache only; the others wait for row locks
+			break // Keys are of one cache; in other caches row locks have to do
 		}
 		options.Keys = q.cmd.appendKeys(options.Keys, q.args)
 	}
 	return options
 }
 
-// attempt runs the queue from its beginning. Calls that follow each other are
-// sent together.
-func (x *execution) attempt(ctx context.Context, tx pgx.Tx) error {
+// attempt runs the queue from its beginning. Consecutive calls are sent together.
+func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 	x.tx, x.ctx = tx, ctx
 	x.out, x.found = resp.AppendArray(x.out[:0], len(x.queue)), x.found[:0]
 	x.release()
@@ -290,7 +300,7 @@ func (x *execution) attempt(ctx context.Context, tx pgx.Tx) error {
 	return x.flush()
 }
 
-// flush runs the calls that have gathered and writes their replies.
+// flush runs the calls of the batch and appends their replies.
 func (x *execution) flush() error {
 	defer x.release()
 	var calls []*howdah.Call

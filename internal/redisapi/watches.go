@@ -22,11 +22,10 @@ type watchState struct {
 
 // watchSet holds the keys that one connection watches.
 //
-// Every write gives a key a version that it never had before, so a version
-// tells whether an entry has changed. Absence has no version: a key that is
-// created and removed again leaves no row. So keys that were absent stay in
-// the registry of the engine, which marks them when a command of any of its
-// clients finds or writes them.
+// Every write gives a key a new version, so a version shows whether an entry has
+// changed. Absence has no version: a key that is created and removed again leaves
+// no row. So keys that were absent stay in the registry of the engine, which marks
+// them when a command of any of its clients finds or writes them.
 type watchSet struct {
 	registry *watchRegistry
 
@@ -153,7 +152,7 @@ func (r *watchRegistry) remove(key watchedKey, state *watchState) {
 	r.count.Add(-1)
 }
 
-// inUse reports whether anybody watches an absent key.
+// inUse reports whether a connection watches an absent key.
 func (r *watchRegistry) inUse() bool { return r.count.Load() > 0 }
 
 // found marks a key that a command has found or written.
@@ -193,7 +192,7 @@ func (r *request) eachFound(visit func(key []byte)) {
 		if call.Status == howdah.StatusOK {
 			visitAll(call.Keys, visit)
 		}
-	case howdah.VerbDeleteMany: // says how many there were, not which
+	case howdah.VerbDeleteMany: // returns how many keys existed, not which
 	case howdah.VerbSetRange:
 		if call.Status == howdah.StatusOK && call.Int > 0 {
 			visit(call.Key)

@@ -35,8 +35,8 @@ func TestWatchedKeyFoundAndGone(t *testing.T) {
 	}
 }
 
-// The registry of watched keys is empty once nobody watches any more, however
-// a connection stops watching.
+// The registry of watched keys is empty when no connection watches keys, however
+// each stopped watching.
 func TestWatchesAreForgotten(t *testing.T) {
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
