@@ -26,12 +26,12 @@ func TestWatchedKeysAreBounded(t *testing.T) {
 	s := serve(t, Options{MaxPendingBytes: 64 << 10})
 	c := dial(t, s.addr())
 	for range 3 {
-		c.want(resp.OK, numbered("WATCH", "a", 500)...) // 33 KB
+		c.want(resp.OK, numbered("WATCH", "a", 250)...) // 33 KB
 	}
 	refused := "-" + string(errWatchTooBig) + "\r\n"
-	c.want(refused, numbered("WATCH", "b", 500)...)
+	c.want(refused, numbered("WATCH", "b", 250)...)
 	c.want(resp.OK, "WATCH", "b0")
-	c.want(resp.OK, "SET", "a499", "changed")
+	c.want(resp.OK, "SET", "a249", "changed")
 	c.want(resp.OK, "MULTI")
 	c.want(resp.Queued, "GET", "k")
 	c.want("*-1\r\n", "EXEC")

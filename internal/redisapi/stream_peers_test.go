@@ -154,8 +154,7 @@ func elements(reply string) []string {
 }
 
 // generator makes random commands on few keys. Keys of one letter hold values
-// of one kind: n integers up to the limits, f numbers that a long double adds
-// exactly, s anything.
+// of one kind: n integers up to the limits, f decimal numbers, s anything.
 type generator struct {
 	*rand.Rand
 	ops   []op
@@ -193,7 +192,7 @@ func (g *generator) value(key string) string {
 	case strings.HasPrefix(key, "n"):
 		return g.pick("0", "1", "-1", "42", "9223372036854775807", "-9223372036854775808", "9223372036854775806", "-9223372036854775807", "12345678901", "", "abc", " 1", "01")
 	case strings.HasPrefix(key, "f"):
-		return g.pick("0", "1.5", "-0.25", "1000000.75", "3", "-7", "10.50", "abc", "", "1.")
+		return g.pick("0", "1.5", "-0.25", "1000000.75", "3", "-7", "10.50", "0.1", "19.99", "-1234.56", "abc", "", "1.")
 	}
 	switch g.IntN(5) {
 	case 0:
@@ -358,7 +357,7 @@ func (g *generator) command() []string {
 		}
 		return words(g.pick("INCRBY", "DECRBY"), key, g.pick("1", "-1", "0", "100", "-9223372036854775808", "9223372036854775807", "x", "1.0", "007"))
 	case 36:
-		return words("INCRBYFLOAT", fmt.Sprintf("f%d", g.IntN(4)), g.pick("0.25", "-0.5", "1", "100", "-3.75", "1e2", "0", "x", "", "nan", "inf", "+1"))
+		return words("INCRBYFLOAT", fmt.Sprintf("f%d", g.IntN(4)), g.pick("0.25", "-0.5", "1", "100", "-3.75", "1e2", "0", "0.1", "-0.01", "999.99", "x", "", "nan", "inf", "+1"))
 	case 37, 38:
 		return append(words(g.pick("DEL", "UNLINK")), g.keys(1+g.IntN(3))...)
 	case 39, 40:

@@ -41,7 +41,7 @@ type queuedCommand struct {
 const (
 	argumentOverhead = 24
 	commandOverhead  = 64
-	watchedOverhead  = 64
+	watchedOverhead  = 128
 )
 
 // sizeOf returns the memory of copied arguments, in bytes.
@@ -111,7 +111,12 @@ func watch(t *task, args [][]byte) error {
 	set := c.watched
 	if set == nil {
 		set = c.engine.watches.newSet()
-		c.set(func(s *session) { s.watched = set })
+		c.set(func(s *session) {
+			s.watched = set
+			if c.closed { // Close has released the sets it found
+				set.release()
+			}
+		})
 	}
 	var calls []*howdah.Call
 	var states []*watchState

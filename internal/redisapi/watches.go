@@ -2,6 +2,7 @@ package redisapi
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -118,7 +119,7 @@ func (w *watchSet) release() {
 type watchRegistry struct {
 	count  atomic.Int64 // of states, so that commands need no lock while there are none
 	mu     sync.RWMutex
-	states map[watchedKey]map[*watchState]struct{}
+	states map[watchedKey][]*watchState
 }
 
 func (r *watchRegistry) newSet() *watchSet {
@@ -129,12 +130,9 @@ func (r *watchRegistry) add(key watchedKey, state *watchState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.states == nil {
-		r.states = make(map[watchedKey]map[*watchState]struct{})
+		r.states = make(map[watchedKey][]*watchState)
 	}
-	if r.states[key] == nil {
-		r.states[key] = make(map[*watchState]struct{})
-	}
-	r.states[key][state] = struct{}{}
+	r.states[key] = append(r.states[key], state)
 	r.count.Add(1)
 }
 
@@ -142,11 +140,13 @@ func (r *watchRegistry) remove(key watchedKey, state *watchState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	states := r.states[key]
-	if _, registered := states[state]; !registered {
+	i := slices.Index(states, state)
+	if i < 0 {
 		return
 	}
-	delete(states, state)
-	if len(states) == 0 {
+	if states = slices.Delete(states, i, i+1); len(states) > 0 {
+		r.states[key] = states
+	} else {
 		delete(r.states, key)
 	}
 	r.count.Add(-1)
@@ -162,7 +162,7 @@ func (r *watchRegistry) found(database int, key []byte) {
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for state := range r.states[watchedKey{database, string(key)}] {
+	for _, state := range r.states[watchedKey{database, string(key)}] {
 		state.found.Store(true)
 	}
 }

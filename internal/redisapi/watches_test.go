@@ -70,3 +70,16 @@ func TestWatchesAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// A connection that closes while WATCH runs leaves nothing in the registry.
+func TestWatchOfClosedConnection(t *testing.T) {
+	s := serve(t, Options{})
+	c := s.engine.Connect(Info{}, func() {})
+	c.Close()
+	if err := watch(&task{conn: c, ctx: t.Context()}, [][]byte{[]byte("WATCH"), []byte("k")}); err != nil {
+		t.Fatal(err)
+	}
+	if s.engine.watches.inUse() {
+		t.Error("the key is still watched")
+	}
+}
