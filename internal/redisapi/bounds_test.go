@@ -12,7 +12,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// numbered are n arguments behind a command's name.
+// numbered returns a command with n numbered arguments.
 func numbered(name, prefix string, n int) []string {
 	args := []string{name}
 	for i := range n {
@@ -21,7 +21,7 @@ func numbered(name, prefix string, n int) []string {
 	return args
 }
 
-// What a connection watches is bounded, and watching a key again is free.
+// The memory of watched keys is bounded. Watching a key again takes none.
 func TestWatchedKeysAreBounded(t *testing.T) {
 	s := serve(t, Options{MaxPendingBytes: 64 << 10})
 	c := dial(t, s.addr())
@@ -41,7 +41,7 @@ func TestWatchedKeysAreBounded(t *testing.T) {
 	c.want(resp.OK, "WATCH", "a0")
 }
 
-// Many small arguments count for the memory that they take.
+// The bound counts the memory of many small arguments, not only their bytes.
 func TestSmallArgumentsCount(t *testing.T) {
 	s := serve(t, Options{MaxPendingBytes: 64 << 10})
 	c := dial(t, s.addr())
@@ -65,7 +65,7 @@ func TestSmallArgumentsCount(t *testing.T) {
 	}
 }
 
-// Patterns are bounded, because matching them takes the product of the lengths.
+// Patterns are bounded, because the time to match is the product of the lengths.
 func TestLongPatterns(t *testing.T) {
 	c := dial(t, serve(t, Options{}).addr())
 	pattern := func(n int) string { return "*[" + strings.Repeat("b", n-3) + "]" }
@@ -81,7 +81,7 @@ func TestLongPatterns(t *testing.T) {
 	c.want(names, "COMMAND", "LIST", "FILTERBY", "PATTERN", pattern(maxNamePatterns+1))
 }
 
-// Matching keys ends when its client, or the server, does.
+// Matching keys ends when the client leaves or the server stops.
 func TestMatchingEndsWithItsTask(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	matching := &task{ctx: ctx}
@@ -94,7 +94,7 @@ func TestMatchingEndsWithItsTask(t *testing.T) {
 	}
 }
 
-// Commands that need no database need not wait for those that keep it busy.
+// Commands that need no database do not wait for a slot.
 func TestCommandsWithoutDatabaseNeedNoTurn(t *testing.T) {
 	s := serve(t, Options{})
 	dial(t, s.addr()).want(resp.OK, "SELECT", "1")
@@ -114,7 +114,7 @@ func TestCommandsWithoutDatabaseNeedNoTurn(t *testing.T) {
 	}
 }
 
-// A command line of many names does not make a reply without end.
+// Many names in one command do not make an unbounded reply.
 func TestRepeatedCommandNames(t *testing.T) {
 	c := dial(t, serve(t, Options{}).addr())
 	repeated := func(subcommand string, n int) []string {

@@ -9,8 +9,8 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// A full cache answers Redis's OOM error to what needs room, and nothing else;
-// what upkeep removed is in INFO.
+// A full cache refuses writes that need space with Redis's OOM error, and no other
+// command. INFO counts what upkeep removed.
 func TestFullCache(t *testing.T) {
 	s := serve(t, Options{})
 	c := dial(t, s.addr())

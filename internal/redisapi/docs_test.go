@@ -11,7 +11,7 @@ import (
 
 const docsPath = "../../docs/commands.md"
 
-// TestDocs holds docs/commands.md against the command table and the
+// TestDocs checks that docs/commands.md matches the command table and the
 // transcripts. "go test -run TestDocs -update" writes it.
 func TestDocs(t *testing.T) {
 	want := commandsPage(t)

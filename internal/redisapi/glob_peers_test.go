@@ -4,8 +4,8 @@ package redisapi
 
 import "testing"
 
-// TestGlobOfRedis holds matchGlob against redis-server: random keys and
-// patterns of the bytes that matter. HOWDAH_SEED repeats a run.
+// TestGlobOfRedis compares matchGlob with redis-server: random keys and patterns
+// of the bytes that have a meaning. HOWDAH_SEED repeats a run.
 func TestGlobOfRedis(t *testing.T) {
 	random := randomSeed(t)
 	text := func(alphabet string, longest int) string {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestErrorStatsOfRedis holds the counters of errors against redis-server.
+// TestErrorStatsOfRedis compares the counters of errors with redis-server.
 func TestErrorStatsOfRedis(t *testing.T) {
 	redis, howdah := dial(t, startRedis(t, "--requirepass", "secret")), dial(t, serve(t, Options{Password: "secret"}).addr())
 	for _, command := range []string{

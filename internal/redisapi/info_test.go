@@ -10,7 +10,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// infoFields reads the fields of INFO, and holds that every line is one.
+// infoFields parses the fields of INFO, and checks that every line is a field.
 func infoFields(t *testing.T, reply string) map[string]string {
 	t.Helper()
 	_, text, _ := strings.Cut(reply, "\r\n")

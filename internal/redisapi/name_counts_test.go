@@ -10,7 +10,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// lines is a log that can be read while it is written.
+// lines is a log that is safe to read while it is written.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -82,7 +82,8 @@ func TestUnknownCommandsAreCounted(t *testing.T) {
 	}
 }
 
-// A client that owes the password does not choose what is counted and logged.
+// A client that is not authenticated cannot choose names that are counted and
+// logged.
 func TestUnknownCommandsBeforeAuth(t *testing.T) {
 	s := serve(t, Options{Password: "secret"})
 	dial(t, s.addr()).do("chosen")

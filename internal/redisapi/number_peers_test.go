@@ -15,7 +15,8 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// randomSeed is a new seed, or the one in HOWDAH_SEED, and logs it.
+// randomSeed returns a generator with a new seed, or that in HOWDAH_SEED, and logs
+// the seed.
 func randomSeed(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -29,9 +30,8 @@ func randomSeed(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// decimalNumber is a number below 2^64 with up to 21 decimals, now and then in
-// the notation with an exponent, or one where the rounding is a matter of the
-// last bit.
+// decimalNumber returns a number below 2^64 with up to 21 decimals, sometimes with
+// an exponent, sometimes one whose last bit decides how it is rounded.
 func decimalNumber(random *rand.Rand) string {
 	digits := func(n int) string {
 		b := make([]byte, n)
@@ -61,8 +61,8 @@ func decimalNumber(random *rand.Rand) string {
 }
 
 // TestIncrementFloatOfRedis adds random numbers, and adds to sums, in
-// redis-server and in Howdah. Of numbers from 2^64 on Howdah keeps every digit:
-// what such a number had a part in is not compared.
+// redis-server and in Howdah. Howdah keeps every digit of numbers from 2^64 on:
+// sums that depend on such a number are not compared.
 func TestIncrementFloatOfRedis(t *testing.T) {
 	random := randomSeed(t)
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// settingsOf are all settings, as CONFIG GET shows them.
+// settingsOf returns all settings, as CONFIG GET shows them.
 func settingsOf(t *testing.T, c *testClient) map[string]string {
 	t.Helper()
 	list := elements(c.do("CONFIG", "GET", "*"))
@@ -24,8 +24,8 @@ func unbulk(reply string) string {
 	return strings.TrimSuffix(text, "\r\n")
 }
 
-// TestSettingsOfRedis holds the names, the defaults and the checks of settings
-// against redis-server.
+// TestSettingsOfRedis compares the names, defaults and checks of settings with
+// redis-server.
 func TestSettingsOfRedis(t *testing.T) {
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	want, got := settingsOf(t, redis), settingsOf(t, howdah)
@@ -46,7 +46,7 @@ func TestSettingsOfRedis(t *testing.T) {
 	}
 	for _, s := range settingList() {
 		if s.kind == textSetting {
-			continue // each has a check of its own in Redis
+			continue // Redis checks each of them in another way
 		}
 		for _, value := range []string{"bogus", "-9223372036854775808", "1.5", ""} {
 			want, got := redis.do("CONFIG", "SET", s.name, value), howdah.do("CONFIG", "SET", s.name, value)
@@ -60,7 +60,7 @@ func TestSettingsOfRedis(t *testing.T) {
 	}
 }
 
-// TestClientLinesOfRedis holds the fields of CLIENT INFO and LIST against
+// TestClientLinesOfRedis compares the fields of CLIENT INFO and LIST with
 // redis-server: their names, and the values that do not depend on the process.
 func TestClientLinesOfRedis(t *testing.T) {
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
@@ -98,8 +98,8 @@ func clientFields(t *testing.T, reply string) map[string]string {
 	return fields
 }
 
-// TestCommandListOfRedis holds the names of COMMAND LIST, subcommands
-// included, against redis-server.
+// TestCommandListOfRedis compares the names of COMMAND LIST, which include
+// subcommands, with redis-server.
 func TestCommandListOfRedis(t *testing.T) {
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	want, got := elements(redis.do("COMMAND", "LIST")), elements(howdah.do("COMMAND", "LIST"))

@@ -7,8 +7,8 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// What CONFIG SET remembers holds for all connections; a setting that cannot be
-// changed keeps the others of its command from being changed.
+// All connections see what CONFIG SET remembers. If one setting of a command cannot
+// be changed, none is.
 func TestSettingsAreRemembered(t *testing.T) {
 	s := serve(t, Options{MaxClients: 77})
 	one, other := dial(t, s.addr()), dial(t, s.addr())
@@ -32,8 +32,8 @@ func TestSettingsAreRemembered(t *testing.T) {
 	}
 }
 
-// CLIENT LIST shows the file descriptor that the server gave, and no input of a
-// connection that has none.
+// CLIENT LIST shows the file descriptor that the server passed to Connect, and
+// zeros for a connection without input.
 func TestClientLine(t *testing.T) {
 	s := serve(t, Options{})
 	c := s.engine.Connect(Info{RemoteAddr: "127.0.0.1:1", LocalAddr: "127.0.0.1:2", FD: 9}, func() {})

@@ -78,7 +78,7 @@ func (p *streamPair) exchange(t *testing.T, g *generator, batch [][]string, comp
 	}
 }
 
-// follow keeps account of what EXEC will answer.
+// follow keeps the queue of a transaction, to compare the replies of EXEC.
 func (p *streamPair) follow(args []string, reply string) {
 	switch name := args[0]; {
 	case name == "MULTI" && reply == resp.OK:
@@ -90,8 +90,8 @@ func (p *streamPair) follow(args []string, reply string) {
 	}
 }
 
-// same compares two replies to a command. What is random or a matter of the
-// clock is compared for what it is.
+// same compares two replies to a command. Replies that are random or depend on the
+// clock are compared loosely.
 func (p *streamPair) same(args []string, want, got string) bool {
 	if want == got {
 		return true
@@ -134,7 +134,7 @@ func (p *streamPair) same(args []string, want, got string) bool {
 	return false
 }
 
-// elements cuts an array into its elements.
+// elements splits an array into its elements.
 func elements(reply string) []string {
 	r := bufio.NewReader(strings.NewReader(reply))
 	header, err := r.ReadString('\n')
@@ -211,8 +211,8 @@ func (g *generator) value(key string) string {
 	return g.pick("a", "Hello", "value", "\x00", "{}")
 }
 
-// ttl is long, and 200 s away from every other, so that comparisons of two do
-// not depend on the clock.
+// ttl returns a long TTL, 200 s away from every other, so that comparisons of two
+// do not depend on the clock.
 func (g *generator) ttl() int64 {
 	g.ttls++
 	return 1_000_000 + int64(g.ttls*7919%100_000)*200
