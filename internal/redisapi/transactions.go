@@ -210,14 +210,16 @@ func (x *execution) run() error {
 		})
 	})
 	x.tx = nil
-	if err == nil {
+	if err == nil || errors.Is(err, howdah.ErrUnknownOutcome) {
 		for _, key := range x.found {
 			c.engine.watches.found(key.database, []byte(key.key))
 		}
+	}
+	if err == nil {
 		return nil
 	}
 	c.set(func(s *session) { *s = before })
-	x.out, x.found = x.out[:0], nil
+	x.out = x.out[:0]
 	if errors.Is(err, howdah.ErrWatch) {
 		x.out = resp.AppendNullArray(x.out, c.proto)
 		return nil

@@ -30,7 +30,7 @@ type watchState struct {
 type watchSet struct {
 	registry *watchRegistry
 
-	mu       sync.Mutex
+	mu       sync.Mutex // Close may release the set while WATCH fills it
 	released bool
 	states   map[watchedKey]*watchState
 	size     int // bytes
@@ -56,6 +56,8 @@ func (w *watchSet) add(database int, key []byte) *watchState {
 
 // seen notes the version that WATCH read, 0 for an absent key.
 func (w *watchSet) seen(database int, key []byte, state *watchState, version int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	state.version = version
 	if version != 0 {
 		w.registry.remove(watchedKey{database, string(key)}, state)
