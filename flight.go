@@ -279,6 +279,7 @@ func (fl *flight) takeApart(r *request, step int) {
 		switch {
 		case lockedOut(err):
 			continue
+		case sqlState(err) == "42P01" && fl.reread(r, step):
 		case err != nil:
 			fl.lost(r, err, false)
 		case waited:
