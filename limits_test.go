@@ -103,7 +103,7 @@ func TestNoEvictionKeepsItsBudget(t *testing.T) {
 				})
 			}
 			writers.Wait()
-			used := number(t, dbs[0], "SELECT "+test.used+" FROM howdah.cache_c")
+			used := number(t, dbs[0], "SELECT "+test.used+" FROM "+pgtest.Table(t, dbs[0].Pool(), "c"))
 			t.Logf("%d stored, %.3f of the budget", stored.Load(), float64(used)/float64(test.budget))
 			require.LessOrEqual(t, used, test.budget*103/100)
 			require.GreaterOrEqual(t, used, test.budget*97/100)

@@ -53,8 +53,9 @@ $$;
 COMMENT ON FUNCTION howdah_internal._sample(howdah_internal.cache, bigint, bigint, bigint) IS
 'Internal. Reads some blocks of a cache, spread over it: how many, the live rows
 in them, what these need, and, of those that the policy may evict, the scores and
-the places (first blocks). An entry needs its key, its value and 88 bytes: 60 in
-the row, 28 in the index.
+the places (first blocks). An entry counts as its key, its value and 88 bytes
+for row and index. (It takes 102 since rows say how they may be served stale; the
+budgets of caches keep their meaning.)
 
 expected: how many rows there were the last time.';
 

@@ -100,10 +100,14 @@ func cacheOptions(ctx context.Context, d *db) (options string, err error) {
 	if err := d.freshCache(ctx, "bench_autovacuum"); err != nil {
 		return "", err
 	}
+	table, err := cacheTable(ctx, d, "bench_autovacuum")
+	if err != nil {
+		return "", err
+	}
 	err = d.QueryRow(ctx, `
 		SELECT string_agg(o.option_name || ' = ' || o.option_value, ', ' ORDER BY o.option_name)
 		FROM pg_class AS c, pg_options_to_table(c.reloptions) AS o
-		WHERE c.oid = 'howdah.cache_bench_autovacuum'::regclass AND o.option_name <> 'fillfactor'`).Scan(&options)
+		WHERE c.oid = $1::text::regclass AND o.option_name <> 'fillfactor'`, table).Scan(&options)
 	return options, err
 }
 

@@ -124,7 +124,11 @@ func (x *lockedRows) locked(ctx context.Context, r *result.Result, holder *db) e
 }
 
 func lockRow(ctx context.Context, tx pgx.Tx) error {
-	tag, err := tx.Exec(ctx, `SELECT FROM howdah.cache_`+lockedCache+` WHERE hash = howdah.key_hash($1::bytea) FOR UPDATE`, []byte(lockedKey))
+	table, err := cacheTable(ctx, tx, lockedCache)
+	if err != nil {
+		return err
+	}
+	tag, err := tx.Exec(ctx, `SELECT FROM `+table+` WHERE hash = howdah.key_hash($1::bytea) FOR UPDATE`, []byte(lockedKey))
 	if err == nil && tag.RowsAffected() != 1 {
 		err = fmt.Errorf("the row of %q was not found", lockedKey)
 	}

@@ -49,10 +49,14 @@ SELECT 1 / 0;
 	if err := d.freshCache(ctx, "bench_pgb"); err != nil {
 		return err
 	}
+	table, err := cacheTable(ctx, d, "bench_pgb")
+	if err != nil {
+		return err
+	}
 	err = d.run(ctx,
-		`INSERT INTO howdah.cache_bench_pgb (hash, version, expires_at, key, value)
+		`INSERT INTO `+table+` (hash, version, expires_at, key, value)
 		 SELECT howdah.key_hash(convert_to(s.key, 'UTF8')), 1, 'infinity', convert_to(s.key, 'UTF8'), convert_to(s.value::text, 'UTF8')
-		 FROM bench_pgb_unlogged AS s`, `VACUUM ANALYZE howdah.cache_bench_pgb`, `CHECKPOINT`)
+		 FROM bench_pgb_unlogged AS s`, `VACUUM ANALYZE `+table, `CHECKPOINT`)
 	if err != nil {
 		return err
 	}
