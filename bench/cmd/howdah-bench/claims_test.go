@@ -44,7 +44,7 @@ func TestEveryExperimentIsThere(t *testing.T) {
 		"insert-latency", "identity-cache", "column-types", "expiry-index", "reap-chunks", "keepalive", "fillfactor",
 		"autovacuum", "network", "pgbench-write", "pgbench-read", "redis-benchmark", "ram-tablespace", "spill",
 		"durability-parity", "bulk-load", "http-cache", "kv-scale", "index-kind", "pgpool",
-		"library", "processes", "value-sizes", "footprint", "locked-row",
+		"library", "many-caches", "processes", "value-sizes", "footprint", "locked-row",
 	} {
 		if _, err := experiment.Choose([]string{name}); err != nil {
 			t.Error(err)

@@ -65,6 +65,7 @@ func All() []Article {
 		}},
 		{"What Howdah promises", "Our own sentences, measured the same way.", []Claim{
 			{"locked-row", "A row that an open transaction holds delays only those who write that row", ""},
+			{"many-caches", "Callers of hundreds of caches share as well", ""},
 			{"index-kind", "A short hash of the key makes a better index than the key", ""},
 			{"mass-expiry", "A million entries that expire at once are gone within a minute, and readers hardly notice", ""},
 			{"mass-expiry", "No round of upkeep keeps a row locked for longer than writers wait (20 ms)", ""},
