@@ -48,7 +48,7 @@ func All() []Experiment {
 		insertLatency(), keepalive(), fillfactor(), expiryIndex(), indexKind(),
 		columnTypes(), reapChunks(), durabilityParity(), bulkLoad(),
 		identityCache(), autovacuum(), network(), spill(), sessions(), pgbenchWrite(), pgbenchRead(), ramTablespace(),
-		massExpiry(), neighbours(),
+		massExpiry(), neighbours(), stalledReaders(), fewConnections(), noeviction(),
 	}
 }
 

@@ -243,7 +243,9 @@ func missesOf(ctx context.Context, addr string) (int64, error) {
 
 // infoNumber reads a field of a section of INFO.
 func infoNumber(ctx context.Context, addr, section, field string) (float64, error) {
-	c := redis.NewClient(rival.RedisOptions(addr))
+	o := rival.RedisOptions(addr)
+	o.ReadTimeout = 30 * time.Second // a server under load may take its time
+	c := redis.NewClient(o)
 	defer c.Close()
 	info, err := c.Info(ctx, section).Result()
 	if err != nil {
