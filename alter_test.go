@@ -81,8 +81,8 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 		_, err = tx.Exec(ctx, "SELECT FROM howdah.cache_c LIMIT 1")
 		require.NoError(t, err)
 		for name, change := range map[string]func() error{
-			"Go":           func() error { return db.AlterCache(ctx, config) },
-			"Go, emptying": func() error { return db.AlterAndEmptyCache(ctx, config) },
+			"Go":           func() error { return db.AlterCache(ctx, config, howdah.AlterOptions{}) },
+			"Go, emptying": func() error { return db.AlterCache(ctx, config, howdah.AlterOptions{Empty: true}) },
 			"drop":         func() error { return db.DropCache(ctx, "c") },
 		} {
 			began := time.Now()
@@ -104,16 +104,16 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 		require.GreaterOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_c"), int64(20_000))
 
 		// What needs no lock of the table does not wait.
-		statement(t, db, "SELECT howdah.alter_cache('c', max_ttl => '1 day')")
-		statement(t, db, "SELECT howdah.alter_cache('c', reset => '{max_ttl}')")
+		execute(t, db, "SELECT howdah.alter_cache('c', max_ttl => '1 day')")
+		execute(t, db, "SELECT howdah.alter_cache('c', reset => '{max_ttl}')")
 	})
 
 	t.Run("rewritten", func(t *testing.T) {
 		for _, step := range []struct{ class, table string }{{"sync", "p"}, {"unlogged", "u"}, {"async", "p"}, {"sync", "p"}, {"unlogged", "u"}} {
 			acknowledged, stop := writing(t, cache)
 			eventually(t, "writes", func() bool { return acknowledged.Load() > 50 })
-			config.Durability = step.class
-			require.NoError(t, db.AlterCache(ctx, config))
+			config.Durability = howdah.Durability(step.class)
+			require.NoError(t, db.AlterCache(ctx, config, howdah.AlterOptions{}))
 			before := acknowledged.Load()
 			eventually(t, "writes go on", func() bool { return acknowledged.Load() > before+100 })
 			stop(false)
@@ -127,7 +127,7 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 		acknowledged, stop := writing(t, cache)
 		eventually(t, "writes", func() bool { return acknowledged.Load() > 50 })
 		config.Durability = "sync"
-		require.NoError(t, db.AlterAndEmptyCache(ctx, config))
+		require.NoError(t, db.AlterCache(ctx, config, howdah.AlterOptions{Empty: true}))
 		before := acknowledged.Load()
 		eventually(t, "writes go on", func() bool { return acknowledged.Load() > before+100 })
 		stop(true)

@@ -5,12 +5,6 @@ import (
 	"time"
 )
 
-// Item is one key and value of SetMany.
-type Item struct {
-	Key   string
-	Value []byte
-}
-
 // Backend is what every store under Howdah's small interface can do: the
 // PostgreSQL cache (*Cache), Redis, Memcached and memory (package backend).
 // All are safe for concurrent use. Keys are arbitrary bytes unless the

@@ -54,9 +54,11 @@ func TestBadSettingsChangeNothing(t *testing.T) {
 					b.change(&config)
 					change := db.AlterCache
 					if base == "new" {
-						change = func(ctx context.Context, c howdah.CacheConfig, _ ...string) error { return db.CreateCache(ctx, c) }
+						change = func(ctx context.Context, c howdah.CacheConfig, _ howdah.AlterOptions) error {
+							return db.CreateCache(ctx, c)
+						}
 					}
-					err := change(ctx, config)
+					err := change(ctx, config, howdah.AlterOptions{})
 					require.ErrorIs(t, err, howdah.ErrInvalidSetting)
 					require.ErrorContains(t, err, b.says)
 				}
@@ -71,17 +73,17 @@ func TestBadSettingsChangeNothing(t *testing.T) {
 
 	t.Run("names", func(t *testing.T) {
 		require.ErrorIs(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "c"}), howdah.ErrCacheExists)
-		require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: "none"}), howdah.ErrCacheNotFound)
-		require.ErrorIs(t, db.AlterAndEmptyCache(ctx, howdah.CacheConfig{Name: "none"}), howdah.ErrCacheNotFound)
+		require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: "none"}, howdah.AlterOptions{}), howdah.ErrCacheNotFound)
+		require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: "none"}, howdah.AlterOptions{Empty: true}), howdah.ErrCacheNotFound)
 		require.ErrorIs(t, db.DropCache(ctx, "none"), howdah.ErrCacheNotFound)
 		_, err := db.Maintain(ctx, howdah.MaintainOptions{Cache: "none"})
 		require.ErrorIs(t, err, howdah.ErrCacheNotFound)
 		for _, name := range []string{"", "C", "c;drop", "1c", "c_pkey"} {
 			require.ErrorIs(t, db.CreateCache(ctx, howdah.CacheConfig{Name: name}), howdah.ErrInvalidName, name)
-			require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: name}), howdah.ErrInvalidName, name)
+			require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: name}, howdah.AlterOptions{}), howdah.ErrInvalidName, name)
 			require.ErrorIs(t, db.DropCache(ctx, name), howdah.ErrInvalidName, name)
 		}
-		require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: "c"}, "size"), howdah.ErrInvalidSetting)
+		require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: "c"}, howdah.AlterOptions{Only: []string{"size"}}), howdah.ErrInvalidSetting)
 		require.Equal(t, before, state())
 	})
 
@@ -101,13 +103,13 @@ func TestBadSettingsChangeNothing(t *testing.T) {
 		u.User = url.UserPassword(role, "p")
 		_, err = howdah.Open(ctx, u.String(), nil)
 		require.ErrorIs(t, err, howdah.ErrPermission, "a stranger")
-		statement(t, db, "SELECT howdah.grant_runtime($1)", role)
+		execute(t, db, "SELECT howdah.grant_runtime($1)", role)
 		before := state()
 		app := open(t, u.String(), nil)
 		for what, err := range map[string]error{
 			"create": app.CreateCache(ctx, howdah.CacheConfig{Name: "new"}),
-			"alter":  app.AlterCache(ctx, howdah.CacheConfig{Name: "c", MaxEntries: 5}),
-			"empty":  app.AlterAndEmptyCache(ctx, howdah.CacheConfig{Name: "c"}),
+			"alter":  app.AlterCache(ctx, howdah.CacheConfig{Name: "c", MaxEntries: 5}, howdah.AlterOptions{}),
+			"empty":  app.AlterCache(ctx, howdah.CacheConfig{Name: "c"}, howdah.AlterOptions{Empty: true}),
 			"drop":   app.DropCache(ctx, "c"),
 		} {
 			require.ErrorIs(t, err, howdah.ErrPermission, what)

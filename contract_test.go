@@ -15,6 +15,8 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // door is one way into a cache. The same contract holds behind each.
@@ -76,7 +78,7 @@ func open(t *testing.T, url string, opts *howdah.Options) *howdah.DB {
 
 func ofClass(t *testing.T, class string) *howdah.Cache {
 	db := open(t, pgtest.New(t), nil)
-	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "pages", Durability: class}))
+	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "pages", Durability: howdah.Durability(class)}))
 	return db.Cache("pages")
 }
 
@@ -106,9 +108,9 @@ type fixture struct {
 
 func (f *fixture) key(k string) string { return f.prefix + k }
 
-func (f *fixture) do(call *howdah.Call) *howdah.Call {
+func (f *fixture) do(call *verb.Call) *verb.Call {
 	f.Helper()
-	require.NoError(f, f.Do(f.Context(), call))
+	require.NoError(f, do(f.Context(), f.Cache, call))
 	return call
 }
 
@@ -142,8 +144,8 @@ func (f *fixture) lives(key string, want time.Duration) {
 // expire makes a key's expiry pass without waiting for it.
 func (f *fixture) kill(key string) {
 	f.Helper()
-	call := f.do(&howdah.Call{Verb: howdah.VerbExpire, Key: []byte(f.key(key)), Expiry: howdah.ExpireAt(time.Unix(1, 0))})
-	require.Equal(f, howdah.StatusOK, call.Status)
+	call := f.do(&verb.Call{Verb: statement.Expire, Key: []byte(f.key(key)), Expiry: verb.ExpireAt(time.Unix(1, 0))})
+	require.Equal(f, verb.OK, call.Status)
 }
 
 var contract = []struct {
@@ -194,7 +196,7 @@ var contract = []struct {
 		_, err := f.TTL(ctx, f.key("k"))
 		require.ErrorIs(t, err, howdah.ErrMiss)
 		far := time.Now().Add(100 * time.Hour)
-		f.do(&howdah.Call{Verb: howdah.VerbSet, Key: []byte(f.key("k")), Expiry: howdah.ExpireAt(far)})
+		f.do(&verb.Call{Verb: statement.Set, Key: []byte(f.key("k")), Expiry: verb.ExpireAt(far)})
 		e, err := f.Stat(ctx, f.key("k"))
 		require.NoError(t, err)
 		require.WithinDuration(t, far, e.ExpiresAt, time.Millisecond)
@@ -229,20 +231,20 @@ var contract = []struct {
 		require.NoError(t, f.Add(ctx, k, []byte("new"), 0))
 		f.holds("k", []byte("new"))
 		revive()
-		old := f.do(&howdah.Call{Verb: howdah.VerbSet, Key: []byte(k), Value: []byte("x"), WantOld: true})
+		old := f.do(&verb.Call{Verb: statement.Set, Key: []byte(k), Value: []byte("x"), WantOld: true})
 		require.False(t, old.Result.Found)
 		revive()
-		f.do(&howdah.Call{Verb: howdah.VerbAppend, Key: []byte(k), Value: []byte("x")})
+		f.do(&verb.Call{Verb: statement.Append, Key: []byte(k), Value: []byte("x")})
 		f.holds("k", []byte("x"))
 		revive()
-		f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: []byte(k), Value: []byte("x"), Offset: 1})
+		f.do(&verb.Call{Verb: statement.SetRange, Key: []byte(k), Value: []byte("x"), Offset: 1})
 		f.holds("k", []byte("\x00x"))
 		revive()
 		_, err = f.CompareAndSet(ctx, k, 0, []byte("cas"), 0)
 		require.NoError(t, err)
 		revive()
-		all := f.do(&howdah.Call{Verb: howdah.VerbSetManyIfAbsent, Keys: [][]byte{[]byte(k)}, Values: [][]byte{[]byte("m")}})
-		require.Equal(t, howdah.StatusOK, all.Status)
+		all := f.do(&verb.Call{Verb: statement.SetManyIfAbsent, Keys: [][]byte{[]byte(k)}, Values: [][]byte{[]byte("m")}})
+		require.Equal(t, verb.OK, all.Status)
 		f.holds("k", []byte("m"))
 	}},
 	{"add and replace", func(t *testing.T, f *fixture) {
@@ -258,12 +260,12 @@ var contract = []struct {
 	}},
 	{"keep the expiry", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		for _, condition := range []howdah.Condition{howdah.Always, howdah.IfPresent} {
+		for _, condition := range []verb.Condition{verb.Always, verb.IfPresent} {
 			require.NoError(t, f.Set(ctx, f.key("k"), []byte("a"), time.Hour))
 			for _, old := range []bool{false, true} {
-				call := f.do(&howdah.Call{Verb: howdah.VerbSet, Key: []byte(f.key("k")), Value: []byte("b"),
-					Expiry: howdah.KeepExpiry(), Condition: condition, WantOld: old})
-				require.Equal(t, howdah.StatusOK, call.Status)
+				call := f.do(&verb.Call{Verb: statement.Set, Key: []byte(f.key("k")), Value: []byte("b"),
+					Expiry: verb.KeepExpiry(), Condition: condition, WantOld: old})
+				require.Equal(t, verb.OK, call.Status)
 				f.holds("k", []byte("b"))
 				f.lives("k", time.Hour)
 			}
@@ -271,20 +273,20 @@ var contract = []struct {
 	}},
 	{"exchange", func(t *testing.T, f *fixture) {
 		k := []byte(f.key("k"))
-		set := func(v string, condition howdah.Condition) *howdah.Call {
-			return f.do(&howdah.Call{Verb: howdah.VerbSet, Key: k, Value: []byte(v), Condition: condition, WantOld: true})
+		set := func(v string, condition verb.Condition) *verb.Call {
+			return f.do(&verb.Call{Verb: statement.Set, Key: k, Value: []byte(v), Condition: condition, WantOld: true})
 		}
-		call := set("1", howdah.IfPresent)
-		require.Equal(t, howdah.StatusNotStored, call.Status)
+		call := set("1", verb.IfPresent)
+		require.Equal(t, verb.NotStored, call.Status)
 		require.False(t, call.Result.Found)
-		call = set("2", howdah.IfAbsent)
-		require.Equal(t, howdah.StatusOK, call.Status)
+		call = set("2", verb.IfAbsent)
+		require.Equal(t, verb.OK, call.Status)
 		require.False(t, call.Result.Found)
-		call = set("3", howdah.IfAbsent)
-		require.Equal(t, howdah.StatusNotStored, call.Status)
+		call = set("3", verb.IfAbsent)
+		require.Equal(t, verb.NotStored, call.Status)
 		require.Equal(t, "2", string(call.Result.Value))
-		call = set("4", howdah.Always)
-		require.Equal(t, howdah.StatusOK, call.Status)
+		call = set("4", verb.Always)
+		require.Equal(t, verb.OK, call.Status)
 		require.Equal(t, "2", string(call.Result.Value))
 		f.holds("k", []byte("4"))
 		require.Equal(t, howdah.NoExpiry, f.ttlOrMax("k"))
@@ -307,7 +309,7 @@ var contract = []struct {
 		require.NoError(t, f.Delete(ctx, k))
 		require.NoError(t, f.Set(ctx, k, nil, 0))
 		grows()
-		call := f.do(&howdah.Call{Verb: howdah.VerbSet, Key: []byte(k), Value: []byte("v"), WantVersion: true})
+		call := f.do(&verb.Call{Verb: statement.Set, Key: []byte(k), Value: []byte("v"), WantVersion: true})
 		grows()
 		require.Equal(t, last, call.Result.Version)
 		_, err := f.CompareAndSet(ctx, k, last-1, []byte("no"), 0)
@@ -341,9 +343,9 @@ var contract = []struct {
 		require.Len(t, got, 1000)
 		require.Equal(t, "last wins", string(got[f.key("7")]))
 		f.lives("7", time.Hour)
-		call := f.do(&howdah.Call{Verb: howdah.VerbGetMany, Keys: [][]byte{[]byte(f.key("3")), []byte(f.key("x")), []byte(f.key("3"))}})
+		call := f.do(&verb.Call{Verb: statement.GetMany, Keys: [][]byte{[]byte(f.key("3")), []byte(f.key("x")), []byte(f.key("3"))}})
 		require.Equal(t, []bool{true, false, true}, []bool{call.Entries[0].Found, call.Entries[1].Found, call.Entries[2].Found})
-		call = f.do(&howdah.Call{Verb: howdah.VerbStatMany, Keys: [][]byte{[]byte(f.key("7")), []byte(f.key("x"))}})
+		call = f.do(&verb.Call{Verb: statement.StatMany, Keys: [][]byte{[]byte(f.key("7")), []byte(f.key("x"))}})
 		require.Equal(t, len("last wins"), call.Entries[0].Length)
 		require.Nil(t, call.Entries[0].Value)
 		n, err := f.DeleteMany(ctx, keys)
@@ -358,18 +360,18 @@ var contract = []struct {
 		require.Empty(t, got)
 	}},
 	{"all or none", func(t *testing.T, f *fixture) {
-		add := func(keys ...string) howdah.Status {
-			call := &howdah.Call{Verb: howdah.VerbSetManyIfAbsent}
+		add := func(keys ...string) verb.Status {
+			call := &verb.Call{Verb: statement.SetManyIfAbsent}
 			for _, k := range keys {
 				call.Keys, call.Values = append(call.Keys, []byte(f.key(k))), append(call.Values, []byte(k))
 			}
 			return f.do(call).Status
 		}
-		require.Equal(t, howdah.StatusOK, add("a", "b"))
-		require.Equal(t, howdah.StatusNotStored, add("b", "c"))
+		require.Equal(t, verb.OK, add("a", "b"))
+		require.Equal(t, verb.NotStored, add("b", "c"))
 		f.holds("c", nil)
 		f.kill("b")
-		require.Equal(t, howdah.StatusOK, add("b", "c"))
+		require.Equal(t, verb.OK, add("b", "c"))
 	}},
 	{"delete", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
@@ -394,34 +396,34 @@ var contract = []struct {
 		require.NoError(t, f.Persist(ctx, k))
 		require.Equal(t, howdah.NoExpiry, f.ttlOrMax("k"))
 		require.NoError(t, f.Persist(ctx, k))
-		call := f.do(&howdah.Call{Verb: howdah.VerbGetExpire, Key: []byte(k), Expiry: howdah.ExpireIn(time.Hour)})
+		call := f.do(&verb.Call{Verb: statement.GetExpire, Key: []byte(k), Expiry: verb.ExpireIn(time.Hour)})
 		require.Equal(t, "v", string(call.Result.Value))
 		f.lives("k", time.Hour)
-		call = f.do(&howdah.Call{Verb: howdah.VerbGetExpire, Key: []byte(k), Expiry: howdah.ExpireNever()})
+		call = f.do(&verb.Call{Verb: statement.GetExpire, Key: []byte(k), Expiry: verb.ExpireNever()})
 		require.Equal(t, "v", string(call.Result.Value))
-		call = f.do(&howdah.Call{Verb: howdah.VerbGetExpire, Key: []byte(k), Expiry: howdah.ExpireNever()})
+		call = f.do(&verb.Call{Verb: statement.GetExpire, Key: []byte(k), Expiry: verb.ExpireNever()})
 		require.Equal(t, "v", string(call.Result.Value))
 		require.ErrorIs(t, f.Expire(ctx, f.key("absent"), time.Hour), howdah.ErrMiss)
 	}},
 	{"conditional expire", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		expire := func(in time.Duration, condition howdah.ExpireIf) bool {
-			return f.do(&howdah.Call{Verb: howdah.VerbExpire, Key: []byte(f.key("k")), Expiry: howdah.ExpireIn(in), ExpireIf: condition}).Status == howdah.StatusOK
+		expire := func(in time.Duration, condition verb.ExpireIf) bool {
+			return f.do(&verb.Call{Verb: statement.Expire, Key: []byte(f.key("k")), Expiry: verb.ExpireIn(in), ExpireIf: condition}).Status == verb.OK
 		}
 		require.NoError(t, f.Set(ctx, f.key("k"), nil, howdah.NoExpiry))
 		if f.ttl("k") == howdah.NoExpiry {
-			require.False(t, expire(time.Hour, howdah.ExpireHasTTL))
-			require.False(t, expire(time.Hour, howdah.ExpireGreater), "no TTL is infinite")
-			require.True(t, expire(2*time.Hour, howdah.ExpireNoTTL))
+			require.False(t, expire(time.Hour, verb.ExpireHasTTL))
+			require.False(t, expire(time.Hour, verb.ExpireGreater), "no TTL is infinite")
+			require.True(t, expire(2*time.Hour, verb.ExpireNoTTL))
 		} else {
-			require.True(t, expire(2*time.Hour, howdah.ExpireAlways))
+			require.True(t, expire(2*time.Hour, verb.ExpireAlways))
 		}
-		require.False(t, expire(time.Hour, howdah.ExpireNoTTL))
-		require.False(t, expire(time.Hour, howdah.ExpireGreater))
+		require.False(t, expire(time.Hour, verb.ExpireNoTTL))
+		require.False(t, expire(time.Hour, verb.ExpireGreater))
 		f.lives("k", 2*time.Hour)
-		require.True(t, expire(time.Hour, howdah.ExpireLess))
+		require.True(t, expire(time.Hour, verb.ExpireLess))
 		f.lives("k", time.Hour)
-		require.True(t, expire(3*time.Hour, howdah.ExpireGreater|howdah.ExpireHasTTL))
+		require.True(t, expire(3*time.Hour, verb.ExpireGreater|verb.ExpireHasTTL))
 		f.lives("k", 3*time.Hour)
 	}},
 	{"increment", func(t *testing.T, f *fixture) {
@@ -457,8 +459,8 @@ var contract = []struct {
 	{"increment by a fraction", func(t *testing.T, f *fixture) {
 		add := func(delta string) string {
 			t.Helper()
-			call := f.do(&howdah.Call{Verb: howdah.VerbIncrementFloat, Key: []byte(f.key("k")), DeltaFloat: delta})
-			require.Equal(t, howdah.StatusOK, call.Status)
+			call := f.do(&verb.Call{Verb: statement.IncrementFloat, Key: []byte(f.key("k")), DeltaFloat: delta})
+			require.Equal(t, verb.OK, call.Status)
 			return string(call.Result.Value)
 		}
 		require.Equal(t, "0.1", add("0.1"))
@@ -466,55 +468,55 @@ var contract = []struct {
 		require.Equal(t, "5000.3", add("5.0e3"))
 		require.Equal(t, "-0.7", add("-5001"))
 		require.NoError(t, f.Set(t.Context(), f.key("k"), []byte("ten"), 0))
-		call := f.do(&howdah.Call{Verb: howdah.VerbIncrementFloat, Key: []byte(f.key("k")), DeltaFloat: "1"})
-		require.Equal(t, howdah.StatusNotFloat, call.Status)
+		call := f.do(&verb.Call{Verb: statement.IncrementFloat, Key: []byte(f.key("k")), DeltaFloat: "1"})
+		require.Equal(t, verb.NotFloat, call.Status)
 	}},
 	{"append and set range", func(t *testing.T, f *fixture) {
 		k := []byte(f.key("k"))
-		call := f.do(&howdah.Call{Verb: howdah.VerbAppend, Key: k, Value: []byte("Hello")})
+		call := f.do(&verb.Call{Verb: statement.Append, Key: k, Value: []byte("Hello")})
 		require.EqualValues(t, 5, call.Int)
-		call = f.do(&howdah.Call{Verb: howdah.VerbAppend, Key: k, Value: []byte(" World")})
+		call = f.do(&verb.Call{Verb: statement.Append, Key: k, Value: []byte(" World")})
 		require.EqualValues(t, 11, call.Int)
-		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: k, Offset: 6, Value: []byte("Redis")})
+		call = f.do(&verb.Call{Verb: statement.SetRange, Key: k, Offset: 6, Value: []byte("Redis")})
 		require.EqualValues(t, 11, call.Int)
 		f.holds("k", []byte("Hello Redis"))
-		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: k, Offset: 13, Value: []byte("!")})
+		call = f.do(&verb.Call{Verb: statement.SetRange, Key: k, Offset: 13, Value: []byte("!")})
 		require.EqualValues(t, 14, call.Int)
 		f.holds("k", []byte("Hello Redis\x00\x00!"))
-		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: []byte(f.key("new")), Offset: 2, Value: []byte("x")})
+		call = f.do(&verb.Call{Verb: statement.SetRange, Key: []byte(f.key("new")), Offset: 2, Value: []byte("x")})
 		require.EqualValues(t, 3, call.Int)
 		f.holds("new", []byte("\x00\x00x"))
-		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: []byte(f.key("none")), Offset: 5})
+		call = f.do(&verb.Call{Verb: statement.SetRange, Key: []byte(f.key("none")), Offset: 5})
 		require.Zero(t, call.Int)
 		f.holds("none", nil)
-		call = f.do(&howdah.Call{Verb: howdah.VerbSetRange, Key: k, Offset: 50})
+		call = f.do(&verb.Call{Verb: statement.SetRange, Key: k, Offset: 50})
 		require.EqualValues(t, 14, call.Int, "no value: nothing is padded")
-		err := f.Do(t.Context(), &howdah.Call{Verb: howdah.VerbSetRange, Key: k, Offset: howdah.DefaultMaxValueBytes, Value: []byte("x")})
+		err := do(t.Context(), f.Cache, &verb.Call{Verb: statement.SetRange, Key: k, Offset: howdah.DefaultMaxValueBytes, Value: []byte("x")})
 		require.ErrorIs(t, err, howdah.ErrValueTooLarge)
 		require.NoError(t, f.Set(t.Context(), f.key("big"), make([]byte, howdah.DefaultMaxValueBytes-1), 0))
-		call = f.do(&howdah.Call{Verb: howdah.VerbAppend, Key: []byte(f.key("big")), Value: []byte("xy")})
-		require.Equal(t, howdah.StatusTooLarge, call.Status)
+		call = f.do(&verb.Call{Verb: statement.Append, Key: []byte(f.key("big")), Value: []byte("xy")})
+		require.Equal(t, verb.TooLarge, call.Status)
 		require.NoError(t, f.Delete(t.Context(), f.key("big")))
 	}},
 	{"rename and copy", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		require.ErrorIs(t, f.Rename(ctx, f.key("a"), f.key("b"), false), howdah.ErrMiss)
+		require.ErrorIs(t, f.Rename(ctx, f.key("a"), f.key("b"), howdah.RenameOptions{}), howdah.ErrMiss)
 		require.NoError(t, f.Set(ctx, f.key("a"), []byte("A"), time.Hour))
 		require.NoError(t, f.Set(ctx, f.key("b"), []byte("B"), 0))
-		require.ErrorIs(t, f.Rename(ctx, f.key("a"), f.key("b"), true), howdah.ErrNotStored)
-		require.NoError(t, f.Rename(ctx, f.key("a"), f.key("b"), false))
+		require.ErrorIs(t, f.Rename(ctx, f.key("a"), f.key("b"), howdah.RenameOptions{IfAbsent: true}), howdah.ErrNotStored)
+		require.NoError(t, f.Rename(ctx, f.key("a"), f.key("b"), howdah.RenameOptions{}))
 		f.holds("a", nil)
 		f.holds("b", []byte("A"))
 		f.lives("b", time.Hour)
-		require.NoError(t, f.Rename(ctx, f.key("b"), f.key("b"), false))
-		require.ErrorIs(t, f.Rename(ctx, f.key("b"), f.key("b"), true), howdah.ErrNotStored)
-		require.NoError(t, f.Copy(ctx, f.key("b"), f.Cache, f.key("c"), false))
-		require.ErrorIs(t, f.Copy(ctx, f.key("b"), f.Cache, f.key("c"), false), howdah.ErrNotStored)
+		require.NoError(t, f.Rename(ctx, f.key("b"), f.key("b"), howdah.RenameOptions{}))
+		require.ErrorIs(t, f.Rename(ctx, f.key("b"), f.key("b"), howdah.RenameOptions{IfAbsent: true}), howdah.ErrNotStored)
+		require.NoError(t, f.Copy(ctx, f.key("b"), f.Cache, f.key("c"), howdah.CopyOptions{}))
+		require.ErrorIs(t, f.Copy(ctx, f.key("b"), f.Cache, f.key("c"), howdah.CopyOptions{}), howdah.ErrNotStored)
 		f.holds("b", []byte("A"))
 		f.holds("c", []byte("A"))
 		f.lives("c", time.Hour)
 		f.kill("c")
-		require.NoError(t, f.Copy(ctx, f.key("b"), f.Cache, f.key("c"), false))
+		require.NoError(t, f.Copy(ctx, f.key("b"), f.Cache, f.key("c"), howdah.CopyOptions{}))
 	}},
 	{"whole cache", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
@@ -560,19 +562,19 @@ var contract = []struct {
 		require.Len(t, seen, 2500)
 		require.Greater(t, pages, 30)
 		ones := 0
-		for e, err := range f.All(ctx, []byte("p1:")) {
+		for e, err := range f.All(ctx, "p1:") {
 			require.NoError(t, err)
-			require.True(t, bytes.HasPrefix(e.Key, []byte("p1:")))
+			require.True(t, strings.HasPrefix(e.Key, "p1:"))
 			ones++
 		}
 		require.Equal(t, 1250, ones)
-		keys, err := f.Keys(ctx, []byte("p0:"))
+		keys, err := f.Keys(ctx, "p0:")
 		require.NoError(t, err)
 		require.Len(t, keys, 1250)
 		key, err := f.RandomKey(ctx)
 		require.NoError(t, err)
 		require.Contains(t, seen, string(key))
-		n, err = f.DeletePrefix(ctx, []byte("p1:"))
+		n, err = f.DeletePrefix(ctx, "p1:")
 		require.NoError(t, err)
 		require.EqualValues(t, 1250, n)
 		n, err = f.Count(ctx)

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // content is what write n of a key stores: nothing else may ever be read under
@@ -143,11 +145,11 @@ func (l *ledger) check(t *testing.T, db *howdah.DB, class string, e *event) surv
 	var lost []write
 	kept := make(map[string]time.Time) // by writer, the latest
 	for chunk := range slices.Chunk(keys, 500) {
-		calls := make([]*howdah.Call, len(chunk))
+		calls := make([]*verb.Call, len(chunk))
 		for i, key := range chunk {
-			calls[i] = &howdah.Call{Verb: howdah.VerbGetEntry, Key: []byte(key)}
+			calls[i] = &verb.Call{Verb: statement.GetEntry, Key: []byte(key)}
 		}
-		require.NoError(t, db.Cache(l.cache).Do(t.Context(), calls...))
+		require.NoError(t, do(t.Context(), db.Cache(l.cache), calls...))
 		for i, key := range chunk {
 			writes := l.writes[key]
 			holds := state(t, writes, calls[i])
@@ -188,9 +190,9 @@ func (l *ledger) check(t *testing.T, db *howdah.DB, class string, e *event) surv
 const absent = -1
 
 // state finds the write that left what a key holds.
-func state(t *testing.T, writes []write, call *howdah.Call) int {
+func state(t *testing.T, writes []write, call *verb.Call) int {
 	t.Helper()
-	if call.Status == howdah.StatusMiss {
+	if call.Status == verb.Miss {
 		return absent
 	}
 	for i, w := range writes {

@@ -47,7 +47,7 @@ func TestCrashMatrix(t *testing.T) {
 	server := pgtest.Own(t, "fsync", "off")
 	setUp := open(t, server.NewURL(), nil)
 	for _, class := range classes {
-		require.NoError(t, setUp.CreateCache(t.Context(), howdah.CacheConfig{Name: class, Durability: class}))
+		require.NoError(t, setUp.CreateCache(t.Context(), howdah.CacheConfig{Name: class, Durability: howdah.Durability(class)}))
 	}
 	down := func(stop func()) func(*testing.T, *howdah.DB) string {
 		return func(t *testing.T, db *howdah.DB) string {

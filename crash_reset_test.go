@@ -70,12 +70,12 @@ func startSessions(t *testing.T, db *howdah.DB) (s sessionRows) {
 	for i := range 20 {
 		var id string
 		require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT gen_random_uuid()::text").Scan(&id))
-		statement(t, db, "SELECT howdah.session_create($1, sha256($2), 'user', $2)", id, []byte(id))
+		execute(t, db, "SELECT howdah.session_create($1, sha256($2), 'user', $2)", id, []byte(id))
 		if i%2 == 0 {
 			s.live = append(s.live, id)
 			continue
 		}
-		statement(t, db, "SELECT howdah.session_revoke($1)", id)
+		execute(t, db, "SELECT howdah.session_revoke($1)", id)
 		s.revoked = append(s.revoked, id)
 	}
 	return s

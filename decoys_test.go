@@ -55,10 +55,10 @@ func TestDecoys(t *testing.T) {
 	require.NoError(t, err)
 	_, err = cache.CountTTLs(ctx)
 	require.NoError(t, err)
-	_, err = cache.DeletePrefix(ctx, []byte("k:1"))
+	_, err = cache.DeletePrefix(ctx, "k:1")
 	require.NoError(t, err)
 	config.Durability, config.Fillfactor = "sync", 70
-	require.NoError(t, db.AlterCache(ctx, config))
+	require.NoError(t, db.AlterCache(ctx, config, howdah.AlterOptions{}))
 	configs, err := db.Caches(ctx)
 	require.NoError(t, err)
 	require.Contains(t, configs, config)

@@ -45,10 +45,10 @@ func TestPolicies(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
 	for _, test := range tests {
 		t.Run(test.policy, func(t *testing.T) {
-			statement(t, db, "SELECT howdah.drop_cache('c', true)")
-			statement(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 2400)", test.policy)
+			execute(t, db, "SELECT howdah.drop_cache('c', true)")
+			execute(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 2400)", test.policy)
 			fill(t, db, "c", 4000, "'infinity'")
-			statement(t, db, rows)
+			execute(t, db, rows)
 			var evicted int64
 			for range 100 {
 				r := maintain(t, db, howdah.MaintainOptions{Cache: "c", MaxTime: time.Second})
@@ -84,10 +84,10 @@ func TestPolicies(t *testing.T) {
 	}
 
 	t.Run("volatile-ttl takes the soonest", func(t *testing.T) {
-		statement(t, db, "SELECT howdah.drop_cache('c', true)")
-		statement(t, db, "SELECT howdah.create_cache('c', eviction => 'volatile-ttl', max_entries => 3000)")
+		execute(t, db, "SELECT howdah.drop_cache('c', true)")
+		execute(t, db, "SELECT howdah.create_cache('c', eviction => 'volatile-ttl', max_entries => 3000)")
 		fill(t, db, "c", 4000, "'infinity'")
-		statement(t, db, rows)
+		execute(t, db, rows)
 		for maintain(t, db, howdah.MaintainOptions{Cache: "c", MaxTime: time.Second}).Evicted > 0 {
 		}
 		// Of the even ones, those with large i expire first: 1150 of 2000 went.
@@ -127,11 +127,11 @@ const thisMinute = "SELECT (ceil(extract(epoch FROM statement_timestamp()) / 60)
 // minute in which the reads were noted first.
 func readsDecide(t *testing.T, db *howdah.DB, name, policy string) (minute int64) {
 	t.Helper()
-	statement(t, db, "SELECT howdah.create_cache($1, eviction => $2, max_entries => 1000)", name, policy)
+	execute(t, db, "SELECT howdah.create_cache($1, eviction => $2, max_entries => 1000)", name, policy)
 	cache, table := db.Cache(name), "howdah.cache_"+name
 	fill(t, db, name, 900, "'infinity'")
 	// Written long ago, so that what comes later is more recent but for the reads.
-	statement(t, db, "UPDATE "+table+" SET version = version - 600000000")
+	execute(t, db, "UPDATE "+table+" SET version = version - 600000000")
 	hot := make([]string, 100)
 	for i := range hot {
 		hot[i] = fmt.Sprintf("key:%d", i+1)
@@ -157,7 +157,7 @@ func readsDecide(t *testing.T, db *howdah.DB, name, policy string) (minute int64
 // reads and deletes go on.
 func TestOutOfMemory(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
-	statement(t, db, "SELECT howdah.create_cache('c', eviction => 'noeviction', max_entries => 100)")
+	execute(t, db, "SELECT howdah.create_cache('c', eviction => 'noeviction', max_entries => 100)")
 	cache := db.Cache("c")
 	ctx := t.Context()
 	for i := range 101 {
@@ -167,16 +167,16 @@ func TestOutOfMemory(t *testing.T) {
 	eventually(t, "a write is refused", func() bool {
 		return cache.Set(ctx, "k1", []byte("1"), 0) != nil
 	})
-	require.ErrorIs(t, cache.Set(ctx, "k1", []byte("2"), 0), howdah.ErrOutOfMemory)
-	require.ErrorIs(t, cache.Add(ctx, "new", nil, 0), howdah.ErrOutOfMemory)
-	require.ErrorIs(t, cache.SetMany(ctx, []howdah.Item{{Key: "new"}}, 0), howdah.ErrOutOfMemory)
+	require.ErrorIs(t, cache.Set(ctx, "k1", []byte("2"), 0), howdah.ErrCacheFull)
+	require.ErrorIs(t, cache.Add(ctx, "new", nil, 0), howdah.ErrCacheFull)
+	require.ErrorIs(t, cache.SetMany(ctx, []howdah.Item{{Key: "new"}}, 0), howdah.ErrCacheFull)
 	_, err := cache.Increment(ctx, "k2", 1, 0)
-	require.ErrorIs(t, err, howdah.ErrOutOfMemory)
-	require.ErrorIs(t, cache.Copy(ctx, "k1", cache, "k1 again", false), howdah.ErrOutOfMemory)
-	require.NoError(t, cache.Rename(ctx, "k3", "k3 moved", false))
+	require.ErrorIs(t, err, howdah.ErrCacheFull)
+	require.ErrorIs(t, cache.Copy(ctx, "k1", cache, "k1 again", howdah.CopyOptions{}), howdah.ErrCacheFull)
+	require.NoError(t, cache.Rename(ctx, "k3", "k3 moved", howdah.RenameOptions{}))
 	tx, err := db.Pool().Begin(ctx)
 	require.NoError(t, err)
-	require.ErrorIs(t, cache.With(tx).Set(ctx, "k1", nil, 0), howdah.ErrOutOfMemory)
+	require.ErrorIs(t, cache.With(tx).Set(ctx, "k1", nil, 0), howdah.ErrCacheFull)
 	require.NoError(t, cache.With(tx).Delete(ctx, "k4"))
 	require.NoError(t, tx.Commit(ctx))
 	for _, verb := range []string{
@@ -192,7 +192,7 @@ func TestOutOfMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "1", string(value), "nothing was written")
 	require.NoError(t, cache.Expire(ctx, "k1", time.Hour))
-	statement(t, db, "SELECT howdah.expire('c', 'k1', '1 hour'), howdah.delete('c', 'k5')")
+	execute(t, db, "SELECT howdah.expire('c', 'k1', '1 hour'), howdah.delete('c', 'k5')")
 	for i := range 10 {
 		require.NoError(t, cache.Delete(ctx, fmt.Sprintf("k%d", i)))
 	}
@@ -200,10 +200,10 @@ func TestOutOfMemory(t *testing.T) {
 	eventually(t, "and it is known", func() bool { return !full(db) })
 
 	// volatile-* with nothing that expires: the same.
-	statement(t, db, "SELECT howdah.alter_cache('c', eviction => 'volatile-lru', max_entries => 50)")
+	execute(t, db, "SELECT howdah.alter_cache('c', eviction => 'volatile-lru', max_entries => 50)")
 	eventually(t, "a write is refused", func() bool { return strings.Contains(fmt.Sprint(cache.Set(ctx, "k1", nil, 0)), "budget") })
-	statement(t, db, "SELECT howdah.alter_cache('c', eviction => 'allkeys-lru')")
-	statement(t, db, "SELECT howdah.set('c', 'at once', 'v')")
+	execute(t, db, "SELECT howdah.alter_cache('c', eviction => 'allkeys-lru')")
+	execute(t, db, "SELECT howdah.set('c', 'at once', 'v')")
 	eventually(t, "writes go on", func() bool { return cache.Set(ctx, "k1", nil, 0) == nil })
 }
 
@@ -221,12 +221,12 @@ func full(db *howdah.DB) bool {
 // evicts each time, and keeps far less than its budget.
 func TestSparseTableIsCounted(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
-	statement(t, db, "SELECT howdah.create_cache('c', eviction => 'allkeys-lru', max_entries => 1000000)")
-	statement(t, db, "ALTER TABLE howdah.cache_c SET (autovacuum_enabled = off)")
+	execute(t, db, "SELECT howdah.create_cache('c', eviction => 'allkeys-lru', max_entries => 1000000)")
+	execute(t, db, "ALTER TABLE howdah.cache_c SET (autovacuum_enabled = off)")
 	for part := range 4 { // of each all go but a few stretches; of the last, half
-		statement(t, db, `INSERT INTO howdah.cache_c (hash, version, expires_at, key, value)
+		execute(t, db, `INSERT INTO howdah.cache_c (hash, version, expires_at, key, value)
 			SELECT $1 * 30000 + i, 1, 'infinity', '', convert_to(repeat('x', 800), 'UTF8') FROM generate_series(1, 30000) AS i`, part)
-		statement(t, db, "DELETE FROM howdah.cache_c WHERE hash > $1 * 30000 AND (hash % 1000 > 20 OR $1 = 3) AND ($1 < 3 OR hash % 30000 > 10000)", part)
+		execute(t, db, "DELETE FROM howdah.cache_c WHERE hash > $1 * 30000 AND (hash % 1000 > 20 OR $1 = 3) AND ($1 < 3 OR hash % 30000 > 10000)", part)
 	}
 	blocks := number(t, db, "SELECT pg_relation_size('howdah.cache_c') / current_setting('block_size')::bigint")
 	entries := number(t, db, "SELECT count(*) FROM howdah.cache_c")

@@ -17,6 +17,8 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 func runSQL(t *testing.T, url string, sql ...string) {
@@ -103,7 +105,7 @@ func TestCaches(t *testing.T) {
 		require.InDelta(t, 2*time.Hour, ttl, float64(time.Minute))
 	}
 	want = howdah.CacheConfig{Name: "pages", Durability: "sync", MaxTTL: time.Minute}
-	require.NoError(t, db.AlterCache(ctx, want))
+	require.NoError(t, db.AlterCache(ctx, want, howdah.AlterOptions{}))
 	require.NoError(t, pages.Set(ctx, "capped", nil, howdah.NoExpiry))
 	ttl, err = pages.TTL(ctx, "capped")
 	require.NoError(t, err)
@@ -118,11 +120,11 @@ func TestCaches(t *testing.T) {
 		{Name: "x", Durability: "\x00"}, {Name: "x", Eviction: "\xff"}} {
 		require.ErrorIs(t, db.CreateCache(ctx, bad), howdah.ErrInvalidSetting, "%+v", bad)
 		bad.Name = "pages"
-		require.ErrorIs(t, db.AlterCache(ctx, bad), howdah.ErrInvalidSetting, "%+v", bad)
+		require.ErrorIs(t, db.AlterCache(ctx, bad, howdah.AlterOptions{}), howdah.ErrInvalidSetting, "%+v", bad)
 	}
 	for _, name := range []string{"", "Pages", "1x", "a-b", `a"; DROP SCHEMA howdah --`, strings.Repeat("x", 49), "x\x00", "x\xff"} {
 		require.ErrorIs(t, db.CreateCache(ctx, howdah.CacheConfig{Name: name}), howdah.ErrInvalidName, "%q", name)
-		require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: name}), howdah.ErrInvalidName, "%q", name)
+		require.ErrorIs(t, db.AlterCache(ctx, howdah.CacheConfig{Name: name}, howdah.AlterOptions{}), howdah.ErrInvalidName, "%q", name)
 		require.ErrorIs(t, db.DropCache(ctx, name), howdah.ErrInvalidName, "%q", name)
 		_, err := db.Cache(name).Get(ctx, "k")
 		require.ErrorIs(t, err, howdah.ErrInvalidName, "%q", name)
@@ -160,17 +162,17 @@ func TestCollision(t *testing.T) {
 		"set all": func(c *howdah.Cache) error { return c.SetMany(ctx, []howdah.Item{{Key: "k"}, {Key: "l"}}, 0) },
 		"add":     func(c *howdah.Cache) error { return c.Add(ctx, "k", []byte("1"), 0) },
 		"keep": func(c *howdah.Cache) error {
-			return status(c, &howdah.Call{Verb: howdah.VerbSet, Key: []byte("k"), Expiry: howdah.KeepExpiry()})
+			return status(c, &verb.Call{Verb: statement.Set, Key: []byte("k"), Expiry: verb.KeepExpiry()})
 		},
 		"exchange": func(c *howdah.Cache) error {
-			return status(c, &howdah.Call{Verb: howdah.VerbSet, Key: []byte("k"), WantOld: true})
+			return status(c, &verb.Call{Verb: statement.Set, Key: []byte("k"), WantOld: true})
 		},
 		"increment": func(c *howdah.Cache) error { _, err := c.Increment(ctx, "k", 1, 0); return err },
 		"append": func(c *howdah.Cache) error {
-			return status(c, &howdah.Call{Verb: howdah.VerbAppend, Key: []byte("k"), Value: []byte("1")})
+			return status(c, &verb.Call{Verb: statement.Append, Key: []byte("k"), Value: []byte("1")})
 		},
 		"set range": func(c *howdah.Cache) error {
-			return status(c, &howdah.Call{Verb: howdah.VerbSetRange, Key: []byte("k"), Value: []byte("1")})
+			return status(c, &verb.Call{Verb: statement.SetRange, Key: []byte("k"), Value: []byte("1")})
 		},
 	}
 	for name, write := range writes {
@@ -181,7 +183,7 @@ func TestCollision(t *testing.T) {
 				_, err := c.Get(ctx, "k")
 				require.ErrorIs(t, err, howdah.ErrMiss, "never another key's value")
 				require.NoError(t, c.Delete(ctx, "k"))
-				other := status(c, &howdah.Call{Verb: howdah.VerbStat, Key: []byte("k")})
+				other := status(c, &verb.Call{Verb: statement.Stat, Key: []byte("k")})
 				require.ErrorIs(t, other, howdah.ErrMiss)
 				err = write(c)
 				if cache == "db0" {
@@ -204,12 +206,12 @@ func TestCollision(t *testing.T) {
 }
 
 // status is an error for a call that ended with a status other than OK.
-func status(c *howdah.Cache, call *howdah.Call) error {
-	if err := c.Do(context.Background(), call); err != nil {
+func status(c *howdah.Cache, call *verb.Call) error {
+	if err := do(context.Background(), c, call); err != nil {
 		return err
 	}
-	return map[howdah.Status]error{howdah.StatusMiss: howdah.ErrMiss, howdah.StatusCollision: howdah.ErrCollision,
-		howdah.StatusTooLarge: howdah.ErrValueTooLarge, howdah.StatusNotStored: howdah.ErrNotStored}[call.Status]
+	return map[verb.Status]error{verb.Miss: howdah.ErrMiss, verb.Collision: howdah.ErrCollision,
+		verb.TooLarge: howdah.ErrValueTooLarge, verb.NotStored: howdah.ErrNotStored}[call.Status]
 }
 
 // TestHashes compares the key hash of Go with that of SQL: what one door

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // PostgreSQL calculates with NaN and infinities; a cache must not store them.
@@ -19,14 +21,14 @@ func TestOnlyDecimalNumbersAreAdded(t *testing.T) {
 			require.NoError(t, f.Set(t.Context(), "one", []byte("1"), 0))
 			for _, bad := range []string{"NaN", "Infinity", "-inf", "1e99999", "0x10", "1_000", " 1", "ten", ".", ""} {
 				for _, key := range []string{"one", "absent"} {
-					err := f.Do(t.Context(), &howdah.Call{Verb: howdah.VerbIncrementFloat, Key: []byte(key), DeltaFloat: bad})
+					err := do(t.Context(), f.Cache, &verb.Call{Verb: statement.IncrementFloat, Key: []byte(key), DeltaFloat: bad})
 					require.ErrorIs(t, err, howdah.ErrNotFloat, "%q", bad)
 				}
 			}
 			f.holds("one", []byte("1"))
 			f.holds("absent", nil)
 			for _, good := range []string{"-.5", "+2.", "1E-1", "1e4932", "-1e4932"} {
-				f.do(&howdah.Call{Verb: howdah.VerbIncrementFloat, Key: []byte("sum"), DeltaFloat: good})
+				f.do(&verb.Call{Verb: statement.IncrementFloat, Key: []byte("sum"), DeltaFloat: good})
 			}
 		})
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // Every way of storing a value spreads its TTL; what sets a TTL by itself, or
@@ -38,25 +40,25 @@ func TestJitter(t *testing.T) {
 			return err
 		},
 	}
-	for name, call := range map[string]howdah.Call{
-		"exchange":        {Verb: howdah.VerbSet, WantOld: true},
-		"with version":    {Verb: howdah.VerbSet, WantVersion: true},
-		"append":          {Verb: howdah.VerbAppend},
-		"set range":       {Verb: howdah.VerbSetRange},
-		"increment float": {Verb: howdah.VerbIncrementFloat, DeltaFloat: "0.5"},
+	for name, call := range map[string]verb.Call{
+		"exchange":        {Verb: statement.Set, WantOld: true},
+		"with version":    {Verb: statement.Set, WantVersion: true},
+		"append":          {Verb: statement.Append},
+		"set range":       {Verb: statement.SetRange},
+		"increment float": {Verb: statement.IncrementFloat, DeltaFloat: "0.5"},
 	} {
 		stores[name] = func(ctx context.Context, c *howdah.Cache, key string) error {
 			call := call
-			call.Key, call.Value, call.Expiry = []byte(key), []byte("1"), howdah.ExpireIn(ttl)
-			return c.Do(ctx, &call)
+			call.Key, call.Value, call.Expiry = []byte(key), []byte("1"), verb.ExpireIn(ttl)
+			return do(ctx, c, &call)
 		}
 	}
 	many := map[string]func(ctx context.Context, c *howdah.Cache, keys [][]byte) error{
 		"set many": func(ctx context.Context, c *howdah.Cache, keys [][]byte) error {
-			return c.Do(ctx, &howdah.Call{Verb: howdah.VerbSetMany, Keys: keys, Values: keys, Expiry: howdah.ExpireIn(ttl)})
+			return do(ctx, c, &verb.Call{Verb: statement.SetMany, Keys: keys, Values: keys, Expiry: verb.ExpireIn(ttl)})
 		},
 		"set many if absent": func(ctx context.Context, c *howdah.Cache, keys [][]byte) error {
-			return c.Do(ctx, &howdah.Call{Verb: howdah.VerbSetManyIfAbsent, Keys: keys, Values: keys, Expiry: howdah.ExpireIn(ttl)})
+			return do(ctx, c, &verb.Call{Verb: statement.SetManyIfAbsent, Keys: keys, Values: keys, Expiry: verb.ExpireIn(ttl)})
 		},
 	}
 
@@ -76,7 +78,7 @@ func TestJitter(t *testing.T) {
 					WHERE expires_at - to_timestamp(version / 1e6) BETWEEN $1::interval / 2 - interval '1 s' AND $1::interval + interval '1 ms'`, most))
 				require.Greater(t, number(t, db, "SELECT extract(epoch FROM max(expires_at) - min(expires_at))::bigint FROM howdah.cache_c"),
 					int64(most.Seconds()/200))
-				statement(t, db, "SELECT howdah.flush('c')")
+				execute(t, db, "SELECT howdah.flush('c')")
 			}
 			for name, store := range stores {
 				t.Run(name, func(t *testing.T) {
@@ -105,17 +107,17 @@ func TestJitter(t *testing.T) {
 				"howdah.compare_and_set('c', k, 0, '1', '1000 s')", "howdah.increment('c', k, 1, '1000 s')",
 			} {
 				t.Run(sql, func(t *testing.T) {
-					statement(t, db, "SELECT "+sql+" FROM (SELECT int4send(i) AS k FROM generate_series(1, 20) AS i) AS s")
+					execute(t, db, "SELECT "+sql+" FROM (SELECT int4send(i) AS k FROM generate_series(1, 20) AS i) AS s")
 					spread(t, ttl)
 				})
 			}
 			t.Run("howdah.replace", func(t *testing.T) {
-				statement(t, db, "SELECT howdah.set_many('c', array_agg(int4send(i)), array_agg(''::bytea)) FROM generate_series(1, 20) AS i")
-				statement(t, db, "SELECT howdah.replace('c', key, '1', '1000 s') FROM howdah.cache_c")
+				execute(t, db, "SELECT howdah.set_many('c', array_agg(int4send(i)), array_agg(''::bytea)) FROM generate_series(1, 20) AS i")
+				execute(t, db, "SELECT howdah.replace('c', key, '1', '1000 s') FROM howdah.cache_c")
 				spread(t, ttl)
 			})
 			t.Run("howdah.set_many", func(t *testing.T) {
-				statement(t, db, "SELECT howdah.set_many('c', array_agg(int4send(i)), array_agg(int4send(i)), '1000 s') FROM generate_series(1, 20) AS i")
+				execute(t, db, "SELECT howdah.set_many('c', array_agg(int4send(i)), array_agg(int4send(i)), '1000 s') FROM generate_series(1, 20) AS i")
 				spread(t, ttl)
 			})
 
@@ -126,18 +128,18 @@ func TestJitter(t *testing.T) {
 					require.Zero(t, number(t, db, "SELECT count(*) FROM howdah.cache_c WHERE expires_at <> '2100-01-01'"), what)
 				}
 				require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "free", TTLJitter: 90}))
-				statement(t, db, "SELECT howdah.alter_cache('c', reset => '{max_ttl}')")
+				execute(t, db, "SELECT howdah.alter_cache('c', reset => '{max_ttl}')")
 				other := open(t, db.Pool().Config().ConnString(), nil).Cache("c") // knows no maximum
-				at := howdah.ExpireAt(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
-				require.NoError(t, other.Do(ctx, &howdah.Call{Verb: howdah.VerbSet, Key: []byte("k"), Expiry: at}))
+				at := verb.ExpireAt(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
+				require.NoError(t, do(ctx, other, &verb.Call{Verb: statement.Set, Key: []byte("k"), Expiry: at}))
 				exactly("SET EXAT")
-				require.NoError(t, other.Do(ctx, &howdah.Call{Verb: howdah.VerbExpire, Key: []byte("k"), Expiry: at}))
+				require.NoError(t, do(ctx, other, &verb.Call{Verb: statement.Expire, Key: []byte("k"), Expiry: at}))
 				exactly("EXPIREAT")
 				for _, reexpire := range []func() error{
 					func() error { return other.Expire(ctx, "k", ttl) },
 					func() error { return other.Touch(ctx, "k", ttl) },
 					func() error {
-						return other.Do(ctx, &howdah.Call{Verb: howdah.VerbGetExpire, Key: []byte("k"), Expiry: howdah.ExpireIn(ttl)})
+						return do(ctx, other, &verb.Call{Verb: statement.GetExpire, Key: []byte("k"), Expiry: verb.ExpireIn(ttl)})
 					},
 					func() error { _, err := db.Pool().Exec(ctx, "SELECT howdah.expire('c', 'k', '1000 s')"); return err },
 				} {
@@ -147,7 +149,7 @@ func TestJitter(t *testing.T) {
 				}
 				// KEEPTTL keeps it to the microsecond.
 				before := number(t, db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint FROM howdah.cache_c")
-				require.NoError(t, other.Do(ctx, &howdah.Call{Verb: howdah.VerbSet, Key: []byte("k"), Expiry: howdah.KeepExpiry()}))
+				require.NoError(t, do(ctx, other, &verb.Call{Verb: statement.Set, Key: []byte("k"), Expiry: verb.KeepExpiry()}))
 				require.Equal(t, before, number(t, db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint FROM howdah.cache_c"))
 				// Without a TTL there is nothing to shorten.
 				require.NoError(t, db.Cache("free").Set(ctx, "k", nil, 0))
@@ -172,23 +174,23 @@ func TestJitterSetting(t *testing.T) {
 	config := find()
 	require.Equal(t, 10, config.TTLJitter)
 	config.TTLJitter = 90
-	require.NoError(t, db.AlterCache(ctx, config))
+	require.NoError(t, db.AlterCache(ctx, config, howdah.AlterOptions{}))
 	require.Equal(t, 90, find().TTLJitter)
-	statement(t, db, "SELECT howdah.alter_cache('c', ttl_jitter => 20)")
+	execute(t, db, "SELECT howdah.alter_cache('c', ttl_jitter => 20)")
 	require.EqualValues(t, 20, number(t, db, "SELECT ttl_jitter FROM howdah.caches() WHERE name = 'c'"))
-	statement(t, db, "SELECT howdah.alter_cache('c', max_entries => 5)")
+	execute(t, db, "SELECT howdah.alter_cache('c', max_entries => 5)")
 	require.Equal(t, 20, find().TTLJitter)
 	for _, jitter := range []int{-1, 91} {
 		config.TTLJitter = jitter
-		require.ErrorIs(t, db.AlterCache(ctx, config), howdah.ErrInvalidSetting)
+		require.ErrorIs(t, db.AlterCache(ctx, config, howdah.AlterOptions{}), howdah.ErrInvalidSetting)
 		require.ErrorIs(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "d", TTLJitter: jitter}), howdah.ErrInvalidSetting)
 	}
 	require.Equal(t, 20, find().TTLJitter)
-	statement(t, db, "SELECT howdah.alter_cache('c', reset => '{ttl_jitter}')")
+	execute(t, db, "SELECT howdah.alter_cache('c', reset => '{ttl_jitter}')")
 	require.Zero(t, find().TTLJitter)
 	config.TTLJitter = 30
-	require.NoError(t, db.AlterCache(ctx, config))
+	require.NoError(t, db.AlterCache(ctx, config, howdah.AlterOptions{}))
 	config.TTLJitter = 0
-	require.NoError(t, db.AlterCache(ctx, config))
+	require.NoError(t, db.AlterCache(ctx, config, howdah.AlterOptions{}))
 	require.Zero(t, find().TTLJitter)
 }

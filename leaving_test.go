@@ -11,6 +11,8 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // Several calls handed over together leave when their context ends, and what
@@ -34,8 +36,8 @@ func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	calls := []*howdah.Call{{Verb: howdah.VerbGet, Key: []byte("a")}, {Verb: howdah.VerbGet, Key: []byte("b")}}
-	require.ErrorIs(t, cache.Do(ctx, calls...), howdah.ErrTimeout)
+	calls := []*verb.Call{{Verb: statement.Get, Key: []byte("a")}, {Verb: statement.Get, Key: []byte("b")}}
+	require.ErrorIs(t, do(ctx, cache, calls...), howdah.ErrTimeout)
 	for _, call := range calls {
 		require.ErrorIs(t, call.Err, howdah.ErrTimeout)
 	}

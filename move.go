@@ -1,105 +1,31 @@
 package howdah
 
-import (
-	"context"
-	"fmt"
-	"maps"
-	"slices"
+import "context"
 
-	"github.com/jackc/pgx/v5"
-)
+// RenameOptions restrict Rename. The zero value replaces what is at the new key.
+type RenameOptions struct {
+	IfAbsent bool // only if the new key is absent; otherwise ErrNotStored
+}
 
-// Rename gives an entry another key, with its TTL, replacing what was there;
-// with onlyIfAbsent nothing may be there. Errors: ErrMiss, ErrNotStored.
-func (c *Cache) Rename(ctx context.Context, from, to string, onlyIfAbsent bool) error {
-	return c.transfer(ctx, from, c, to, !onlyIfAbsent, true)
+// CopyOptions restrict Copy. The zero value keeps what is at the target.
+type CopyOptions struct {
+	Replace bool // replace what is at the target; otherwise ErrNotStored if the key exists
+}
+
+// Rename gives an entry another key, with its TTL. Errors: ErrMiss, ErrNotStored.
+func (c *Cache) Rename(ctx context.Context, from, to string, opts RenameOptions) error {
+	return c.core().Rename(ctx, from, to, opts.IfAbsent)
 }
 
 // Copy copies an entry, with its TTL, to another key, of the same cache or of
-// another of the same database. If the key exists it is replaced where replace
-// says so; otherwise ErrNotStored. ErrMiss if there is nothing to copy.
-func (c *Cache) Copy(ctx context.Context, from string, target *Cache, to string, replace bool) error {
-	return c.transfer(ctx, from, target, to, replace, false)
+// another of the same database. Errors: ErrMiss, ErrNotStored.
+func (c *Cache) Copy(ctx context.Context, from string, target *Cache, to string, opts CopyOptions) error {
+	return c.core().Copy(ctx, from, target.core(), to, opts.Replace)
 }
 
 // Move puts an entry, with its TTL, into another cache of the same database
 // under the same key. ErrMiss if there is none, ErrNotStored if the key exists
 // there.
 func (c *Cache) Move(ctx context.Context, key string, target *Cache) error {
-	return c.transfer(ctx, key, target, key, false, true)
-}
-
-func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to string, replace, remove bool) error {
-	if len(from) > MaxKeyBytes || len(to) > MaxKeyBytes {
-		return fmt.Errorf("%w: at most %d bytes", ErrKeyTooLong, MaxKeyBytes)
-	}
-	source, err := c.engine(ctx)
-	if err != nil {
-		return err
-	}
-	goal, err := target.engine(ctx)
-	if err != nil {
-		return err
-	}
-	if c.tx != nil {
-		return c.transferIn(ctx, c.tx, source, from, goal, to, replace, remove)
-	}
-	opts := TxOptions{Cache: c.name, Keys: [][]byte{[]byte(from)}}
-	if source == goal {
-		opts.Keys = append(opts.Keys, []byte(to))
-	}
-	return c.db.Transact(ctx, opts, func(ctx context.Context, tx pgx.Tx) error {
-		return c.transferIn(ctx, tx, source, from, goal, to, replace, remove)
-	})
-}
-
-// transferIn looks at both places under lock, writes the target from the
-// source within the database, and removes the source.
-func (c *Cache) transferIn(ctx context.Context, tx pgx.Tx, source *engine, from string, goal *engine, to string, replace, remove bool) error {
-	fromHash, toHash := c.db.keyHash([]byte(from)), c.db.keyHash([]byte(to))
-	// By table and hash, as everybody locks: two transfers in opposite
-	// directions do not wait for each other.
-	places := map[string][]int64{source.name: {fromHash}}
-	places[goal.name] = append(places[goal.name], toHash)
-	live := map[string]map[string]int64{}
-	for _, name := range slices.Sorted(maps.Keys(places)) {
-		var err error
-		if live[name], err = lockEntries(ctx, tx, name, places[name]); err != nil {
-			return txFailure(err)
-		}
-	}
-	if _, ok := live[source.name][from]; !ok {
-		return ErrMiss
-	}
-	if goal.table.Load().full && (source != goal || !remove) {
-		return ErrOutOfMemory
-	}
-	if _, ok := live[goal.name][to]; ok && !replace {
-		return ErrNotStored
-	}
-	if source == goal && from == to {
-		return nil
-	}
-	tag, err := tx.Exec(ctx, `
-		INSERT INTO `+tableName(goal.name)+` AS t (hash, key, value, version, expires_at)
-		SELECT $3::bigint, $4::bytea, s.value, (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint, s.expires_at
-		FROM `+tableName(source.name)+` AS s
-		WHERE s.hash = $1::bigint AND s.key = $2::bytea
-		ON CONFLICT (hash) DO UPDATE
-		SET key        = excluded.key,
-		    value      = excluded.value,
-		    version    = greatest(t.version + 1, excluded.version),
-		    expires_at = excluded.expires_at
-		WHERE NOT $5::boolean OR t.key = excluded.key OR t.expires_at <= statement_timestamp()`,
-		fromHash, []byte(from), toHash, []byte(to), goal.table.Load().sync())
-	if err != nil {
-		return txFailure(err)
-	}
-	if tag.RowsAffected() == 0 {
-		return ErrCollision
-	}
-	if remove {
-		_, err = tx.Exec(ctx, `DELETE FROM `+tableName(source.name)+` WHERE hash = $1::bigint AND key = $2::bytea`, fromHash, []byte(from))
-	}
-	return txFailure(err)
+	return c.core().Move(ctx, key, target.core())
 }

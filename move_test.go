@@ -31,12 +31,12 @@ func TestTransfersLockInOneOrder(t *testing.T) {
 		first, second string // the statements that lock them
 		transfer      func() error
 	}{
-		"copy":         {here, there, func() error { return db0.Copy(ctx, keys[0], db0, keys[1], true) }},
-		"copy back":    {here, there, func() error { return db0.Copy(ctx, keys[1], db0, keys[0], true) }},
-		"rename":       {here, there, func() error { return db0.Rename(ctx, keys[0], keys[1], false) }},
-		"rename back":  {here, there, func() error { return db0.Rename(ctx, keys[1], keys[0], false) }},
-		"another":      {row("db0", "a"), row("db1", "a"), func() error { return db0.Copy(ctx, "a", db1, "a", true) }},
-		"another back": {row("db0", "a"), row("db1", "a"), func() error { return db1.Copy(ctx, "a", db0, "a", true) }},
+		"copy":         {here, there, func() error { return db0.Copy(ctx, keys[0], db0, keys[1], howdah.CopyOptions{Replace: true}) }},
+		"copy back":    {here, there, func() error { return db0.Copy(ctx, keys[1], db0, keys[0], howdah.CopyOptions{Replace: true}) }},
+		"rename":       {here, there, func() error { return db0.Rename(ctx, keys[0], keys[1], howdah.RenameOptions{}) }},
+		"rename back":  {here, there, func() error { return db0.Rename(ctx, keys[1], keys[0], howdah.RenameOptions{}) }},
+		"another":      {row("db0", "a"), row("db1", "a"), func() error { return db0.Copy(ctx, "a", db1, "a", howdah.CopyOptions{Replace: true}) }},
+		"another back": {row("db0", "a"), row("db1", "a"), func() error { return db1.Copy(ctx, "a", db0, "a", howdah.CopyOptions{Replace: true}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, cache := range []*howdah.Cache{db0, db1} {
@@ -71,15 +71,15 @@ func TestTransfersInOppositeDirections(t *testing.T) {
 		"copies": func(i int) error {
 			c := dbs[i].Cache("db0")
 			keys := []string{"a", "b"}
-			return c.Copy(ctx, keys[i], c, keys[1-i], true)
+			return c.Copy(ctx, keys[i], c, keys[1-i], howdah.CopyOptions{Replace: true})
 		},
 		"copies between caches": func(i int) error {
 			caches := []*howdah.Cache{dbs[0].Cache("db0"), dbs[0].Cache("db1")}
-			return caches[i].Copy(ctx, "a", caches[1-i], "a", true)
+			return caches[i].Copy(ctx, "a", caches[1-i], "a", howdah.CopyOptions{Replace: true})
 		},
 		"renames": func(i int) error {
 			keys := []string{"one", "two"} // of which one is absent
-			won(t, dbs[i].Cache("db0").Rename(ctx, keys[i], keys[1-i], false))
+			won(t, dbs[i].Cache("db0").Rename(ctx, keys[i], keys[1-i], howdah.RenameOptions{}))
 			return nil
 		},
 		"moves": func(i int) error {
@@ -93,8 +93,8 @@ func TestTransfersInOppositeDirections(t *testing.T) {
 				require.NoError(t, dbs[0].Cache("db0").Set(ctx, key, []byte("v"), 0))
 			}
 			require.NoError(t, dbs[0].Cache("db1").Set(ctx, "a", []byte("v"), 0))
-			statement(t, dbs[0], "DELETE FROM howdah.cache_db0 WHERE key = 'two'")
-			statement(t, dbs[0], "DELETE FROM howdah.cache_db1 WHERE key = 'moved'")
+			execute(t, dbs[0], "DELETE FROM howdah.cache_db0 WHERE key = 'two'")
+			execute(t, dbs[0], "DELETE FROM howdah.cache_db1 WHERE key = 'moved'")
 			together(2, func(i int) {
 				for range 200 {
 					require.NoError(t, transfer(i))

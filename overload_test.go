@@ -37,7 +37,7 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			url := pgtest.New(t)
 			dbs := []*howdah.DB{open(t, url, nil)}
-			statement(t, dbs[0], "SELECT howdah.create_cache('c', "+test.settings+")")
+			execute(t, dbs[0], "SELECT howdah.create_cache('c', "+test.settings+")")
 			running(t, dbs[0])
 			eventually(t, "it leads", func() bool { return dbs[0].Stats().Upkeep.Leader })
 			for len(dbs) < test.processes {

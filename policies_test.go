@@ -51,10 +51,10 @@ func TestEachPolicyKeepsWhatItsNameSays(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
 	for policy, test := range tests {
 		t.Run(policy, func(t *testing.T) {
-			statement(t, db, "SELECT howdah.drop_cache('c', true)")
-			statement(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 3200)", policy)
+			execute(t, db, "SELECT howdah.drop_cache('c', true)")
+			execute(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 3200)", policy)
 			fill(t, db, "c", entries, "'infinity'")
-			statement(t, db, traits)
+			execute(t, db, traits)
 			for maintain(t, db, howdah.MaintainOptions{Cache: "c", MaxTime: time.Second}).Evicted > 0 {
 			}
 			kept := make(map[int]bool)
@@ -103,14 +103,14 @@ func TestScanTellsFrequencyFromRecency(t *testing.T) {
 	for policy, survives := range map[string]bool{"allkeys-lfu": true, "allkeys-lru": false} {
 		t.Run(policy, func(t *testing.T) {
 			db := open(t, pgtest.New(t), nil)
-			statement(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 2000)", policy)
+			execute(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 2000)", policy)
 			cache := db.Cache("c")
 			hot := make([]string, 200)
 			for i := range hot {
 				hot[i] = fmt.Sprintf("key:%d", i+1)
 			}
 			fill(t, db, "c", len(hot), "'infinity'")
-			statement(t, db, "UPDATE howdah.cache_c SET version = version - 600000000")
+			execute(t, db, "UPDATE howdah.cache_c SET version = version - 600000000")
 			found, err := cache.GetMany(t.Context(), hot) // the engine knows the cache
 			require.NoError(t, err)
 			require.Len(t, found, len(hot))
@@ -125,7 +125,7 @@ func TestScanTellsFrequencyFromRecency(t *testing.T) {
 				return noted && (!survives || number(t, db, "SELECT min(frequency) FROM howdah.cache_c") >= 20)
 			})
 			stop()
-			statement(t, db, "UPDATE howdah.cache_c SET accessed = accessed - 10")
+			execute(t, db, "UPDATE howdah.cache_c SET accessed = accessed - 10")
 
 			for i := range 150 { // of one statement all would be equally old
 				var items []howdah.Item

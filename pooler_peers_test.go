@@ -95,7 +95,7 @@ max_client_conn = 200
 func TestPgbouncer(t *testing.T) {
 	db := open(t, throughPgbouncer(t, pgtest.New(t)), nil)
 	for _, class := range []string{"unlogged", "async"} {
-		require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: class, Durability: class}))
+		require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: class, Durability: howdah.Durability(class)}))
 		t.Run(class, func(t *testing.T) {
 			for _, part := range contract {
 				t.Run(part.name, func(t *testing.T) {

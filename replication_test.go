@@ -27,14 +27,14 @@ func TestUpkeepLeavesStandbysTime(t *testing.T) {
 	}
 	const rows = 6000
 	db := open(t, url, &howdah.Options{Timeout: 20 * time.Second, MaxReplicationLag: 256 << 10})
-	statement(t, db, "SELECT howdah.create_cache('logged', durability => 'sync')")
-	statement(t, db, "SELECT howdah.create_cache('kept', durability => 'async', max_entries => 1000)")
+	execute(t, db, "SELECT howdah.create_cache('logged', durability => 'sync')")
+	execute(t, db, "SELECT howdah.create_cache('kept', durability => 'async', max_entries => 1000)")
 	expire := func() {
 		t.Helper()
 		for _, cache := range []string{"db0", "logged"} {
 			fill(t, db, cache, rows, "statement_timestamp()")
 		}
-		statement(t, db, `INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at)
+		execute(t, db, `INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at)
 			SELECT gen_random_uuid(), sha256(''), now() - interval '1 s', now() - interval '1 s' FROM generate_series(1, $1)`, rows)
 	}
 	round := func(opts howdah.MaintainOptions) map[string]howdah.Upkeep {
@@ -117,7 +117,7 @@ func TestUpkeepSeesSlots(t *testing.T) {
 	defer super.Close(context.Background())
 	_, err = super.Exec(t.Context(), "SELECT pg_create_physical_replication_slot('forgotten', true)")
 	require.NoError(t, err)
-	statement(t, db, "SELECT howdah.create_cache('logged', durability => 'async')")
+	execute(t, db, "SELECT howdah.create_cache('logged', durability => 'async')")
 	fill(t, db, "logged", 5000, "statement_timestamp()")
 	held := func(lag int64) bool {
 		t.Helper()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // PostgreSQL answers the first statements while it has yet to read the last:
@@ -22,12 +24,12 @@ func TestLongRequestsWithLongAnswers(t *testing.T) {
 	cache := db.Cache("db0")
 	const n = 12
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 1<<20) }
-	calls := func() (calls []*howdah.Call) {
+	calls := func() (calls []*verb.Call) {
 		for i := range n {
-			calls = append(calls, &howdah.Call{Verb: howdah.VerbGetDelete, Key: fmt.Appendf(nil, "old%d", i)})
+			calls = append(calls, &verb.Call{Verb: statement.GetDelete, Key: fmt.Appendf(nil, "old%d", i)})
 		}
 		for i := range n {
-			calls = append(calls, &howdah.Call{Verb: howdah.VerbSet, Key: fmt.Appendf(nil, "new%d", i), Value: value(n + i)})
+			calls = append(calls, &verb.Call{Verb: statement.Set, Key: fmt.Appendf(nil, "new%d", i), Value: value(n + i)})
 		}
 		return calls
 	}
@@ -36,10 +38,10 @@ func TestLongRequestsWithLongAnswers(t *testing.T) {
 			require.NoError(t, cache.Set(t.Context(), fmt.Sprintf("old%d", i), value(i), howdah.NoExpiry))
 		}
 	}
-	check := func(calls []*howdah.Call) {
+	check := func(calls []*verb.Call) {
 		for i, call := range calls {
 			require.NoError(t, call.Err)
-			require.Equal(t, howdah.StatusOK, call.Status)
+			require.Equal(t, verb.OK, call.Status)
 			if i < n {
 				require.True(t, bytes.Equal(value(i), call.Result.Value))
 			}
@@ -49,7 +51,7 @@ func TestLongRequestsWithLongAnswers(t *testing.T) {
 	t.Run("in flights", func(t *testing.T) {
 		fill()
 		calls := calls()
-		require.NoError(t, cache.Do(t.Context(), calls...))
+		require.NoError(t, do(t.Context(), cache, calls...))
 		check(calls)
 	})
 	t.Run("in a transaction", func(t *testing.T) {
@@ -58,7 +60,7 @@ func TestLongRequestsWithLongAnswers(t *testing.T) {
 		require.NoError(t, err)
 		defer tx.Rollback(context.WithoutCancel(t.Context()))
 		calls := calls()
-		require.NoError(t, cache.With(tx).Do(t.Context(), calls...))
+		require.NoError(t, do(t.Context(), cache.With(tx), calls...))
 		check(calls)
 		require.NoError(t, tx.Commit(t.Context()))
 	})

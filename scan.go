@@ -1,169 +1,67 @@
 package howdah
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"iter"
-	"math"
-	"math/rand/v2"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/howdah/howdah/internal/core"
 )
 
-// wholeCacheTimeout bounds a call that reads or changes all of a cache, where
-// its context has no deadline: Options.Timeout is for single keys.
-const wholeCacheTimeout = 30 * time.Second
-
-// ScanOptions choose what Scan returns.
+// ScanOptions choose what Scan returns. The zero value is every key, in pages of
+// 100.
 type ScanOptions struct {
 	// Count is about how many entries a page holds. Default 100, at most 10,000.
 	Count int
 	// Prefix restricts to keys that begin with it. Pages then hold what of
 	// about Count entries matches, perhaps nothing.
-	Prefix []byte
+	Prefix string
 }
-
-// Scan cursors are slots of 2^10 hashes, so that they stay below 2^53, which
-// clients in JavaScript read exactly.
-const (
-	slotBits  = 10
-	maxCursor = 1 << (63 - slotBits)
-)
 
 // Scan returns one page of live entries, without their values, and the cursor
 // of the next page, 0 at the end. It begins with cursor 0 and keeps no state:
 // entries go by the hash of their keys, so whatever exists during the whole
 // scan is returned, once.
 func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page []Entry, next uint64, err error) {
-	e, err := c.engine(ctx)
-	if err != nil {
-		return nil, 0, err
+	found, next, err := c.core().Scan(ctx, cursor, core.ScanOptions{Count: opts.Count, Prefix: []byte(opts.Prefix)})
+	for _, e := range found {
+		page = append(page, entryOf(string(e.Key), e))
 	}
-	if cursor >= maxCursor {
-		return nil, 0, nil
-	}
-	ctx, cancel := c.db.bounded(ctx, wholeCacheTimeout)
-	defer cancel()
-	count := opts.Count
-	if count <= 0 {
-		count = 100
-	}
-	count = min(count, 10_000)
-	// The page ends with its last slot, so that no entry of it is skipped.
-	rows, err := c.query(ctx, fmt.Sprintf(`
-		WITH page AS (
-			SELECT max(hash) | %[2]d AS last, count(*) AS n
-			FROM (SELECT hash FROM %[1]s WHERE hash >= $1::bigint ORDER BY hash LIMIT $2::integer) AS p
-		)
-		SELECT page.last, page.n, t.key, octet_length(t.value), t.version, t.expires_at, statement_timestamp()
-		FROM page
-		LEFT JOIN %[1]s AS t
-		  ON t.hash BETWEEN $1 AND page.last
-		 AND t.expires_at > statement_timestamp()
-		 AND substring(t.key FROM 1 FOR octet_length($3::bytea)) = $3
-		ORDER BY t.hash`, tableName(e.name), 1<<slotBits-1),
-		int64(cursor<<slotBits), count, nonNil(opts.Prefix))
-	if err != nil {
-		return nil, 0, failure(err, false, false)
-	}
-	var last *int64
-	var n int
-	var row scannedRow
-	_, err = pgx.ForEachRow(rows, append([]any{&last, &n}, row.targets()...), func() error {
-		if row.key != nil {
-			page = append(page, row.entry())
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, 0, failure(err, false, false)
-	}
-	if last == nil || n < count || *last>>slotBits+1 >= maxCursor {
-		return page, 0, nil
-	}
-	return page, uint64(*last>>slotBits + 1), nil
+	return page, next, err
 }
 
-// scannedRow takes the columns of an entry as pgx reads them.
-type scannedRow struct {
-	key       []byte
-	length    *int
-	version   *int64
-	expiresAt pgtype.Timestamptz
-	now       time.Time
-}
-
-func (r *scannedRow) targets() []any {
-	return []any{&r.key, &r.length, &r.version, &r.expiresAt, &r.now}
-}
-
-func (r *scannedRow) entry() Entry {
-	e := Entry{Key: r.key, Found: true, Length: *r.length, Version: *r.version}
-	expiresAt := int64(infinity)
-	if r.expiresAt.InfinityModifier == pgtype.Finite {
-		expiresAt = r.expiresAt.Time.UnixMicro() - postgresEpoch
-	}
-	e.setExpiry(expiresAt, r.now.UnixMicro()-postgresEpoch)
-	r.key = nil
-	return e
-}
-
-// All iterates over the live entries whose keys begin with prefix (nil: all),
+// All iterates over the live entries whose keys begin with prefix ("": all),
 // without their values, page by page as Scan does. It ends at the first error.
-func (c *Cache) All(ctx context.Context, prefix []byte) iter.Seq2[Entry, error] {
+func (c *Cache) All(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for cursor, more := uint64(0), true; more; more = cursor != 0 {
-			page, next, err := c.Scan(ctx, cursor, ScanOptions{Count: 1000, Prefix: prefix})
-			if err != nil {
-				yield(Entry{}, err)
+		for e, err := range c.core().All(ctx, []byte(prefix)) {
+			if !yield(entryOf(string(e.Key), e), err) {
 				return
 			}
-			for _, entry := range page {
-				if !yield(entry, nil) {
-					return
-				}
-			}
-			cursor = next
 		}
 	}
 }
 
-// Keys returns the live keys that begin with prefix (nil: all), in no order
+// Keys returns the live keys that begin with prefix ("": all), in no order
 // and in one snapshot. All does the same in pieces.
-func (c *Cache) Keys(ctx context.Context, prefix []byte) ([][]byte, error) {
-	var keys [][]byte
-	err := c.whole(ctx, func(ctx context.Context, tx pgx.Tx, table string) error {
-		rows, err := tx.Query(ctx, `SELECT key FROM `+table+` WHERE expires_at > statement_timestamp() AND `+prefixed, prefixArgs(prefix)...)
-		if err != nil {
-			return err
-		}
-		keys, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
-		return err
-	})
+func (c *Cache) Keys(ctx context.Context, prefix string) ([]string, error) {
+	found, err := c.core().Keys(ctx, []byte(prefix))
+	keys := make([]string, len(found))
+	for i, key := range found {
+		keys[i] = string(key)
+	}
 	return keys, err
 }
 
-// prefixed selects keys by prefix; the comparisons let a prefix index serve.
-const prefixed = `($2::bytea IS NULL OR substring(key FROM 1 FOR 1024) < $2)
-	AND substring(key FROM 1 FOR 1024) >= substring($1::bytea FROM 1 FOR 1024)
-	AND substring(key FROM 1 FOR octet_length($1)) = $1`
-
-func prefixArgs(prefix []byte) []any {
-	return []any{nonNil(prefix), after(prefix[:min(len(prefix), 1024)])}
+// RandomKey returns the key of some live entry, or ErrMiss if there is none.
+func (c *Cache) RandomKey(ctx context.Context) (string, error) {
+	key, err := c.core().RandomKey(ctx)
+	return string(key), err
 }
 
 // Count returns how many live entries there are, exactly: it reads the whole
-// table. Caches gives a cheap estimate.
-func (c *Cache) Count(ctx context.Context) (n int64, err error) {
-	err = c.whole(ctx, func(ctx context.Context, tx pgx.Tx, table string) error {
-		return tx.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE expires_at > statement_timestamp()`).Scan(&n)
-	})
-	return n, err
-}
+// table. SELECT * FROM howdah.caches() gives a cheap estimate.
+func (c *Cache) Count(ctx context.Context) (int64, error) { return c.core().Count(ctx) }
 
 // TTLCount is how many entries a cache holds, with and without a TTL.
 type TTLCount struct {
@@ -173,191 +71,7 @@ type TTLCount struct {
 }
 
 // CountTTLs is Count with a look at the TTLs. It too reads the whole table.
-func (c *Cache) CountTTLs(ctx context.Context) (n TTLCount, err error) {
-	var mean float64
-	err = c.whole(ctx, func(ctx context.Context, tx pgx.Tx, table string) error {
-		return tx.QueryRow(ctx, `
-			SELECT count(*), count(*) FILTER (WHERE expires_at < 'infinity'),
-			       coalesce(avg(date_part('epoch', expires_at - statement_timestamp())) FILTER (WHERE expires_at < 'infinity'), 0)
-			FROM `+table+`
-			WHERE expires_at > statement_timestamp()`).Scan(&n.Entries, &n.WithTTL, &mean)
-	})
-	n.MeanTTL = time.Duration(min(mean*float64(time.Second), math.MaxInt64/2)) // a date far away does not fit
-	return n, err
-}
-
-// RandomKey returns the key of some live entry, or ErrMiss if there is none.
-func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
-	e, err := c.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := c.db.bounded(ctx, wholeCacheTimeout)
-	defer cancel()
-	rows, err := c.query(ctx, fmt.Sprintf(`
-		(SELECT key FROM %[1]s WHERE hash >= $1::bigint AND expires_at > statement_timestamp() ORDER BY hash LIMIT 1)
-		UNION ALL
-		(SELECT key FROM %[1]s WHERE hash < $1 AND expires_at > statement_timestamp() ORDER BY hash LIMIT 1)
-		LIMIT 1`, tableName(e.name)), rand.Int64())
-	if err != nil {
-		return nil, failure(err, false, false)
-	}
-	keys, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-	if err != nil {
-		return nil, failure(err, false, false)
-	}
-	if len(keys) == 0 {
-		return nil, ErrMiss
-	}
-	return keys[0], nil
-}
-
-// DeletePrefix removes the entries whose keys begin with prefix and returns
-// how many live ones that were. It goes through the cache in pieces, so it is
-// not atomic: what is stored meanwhile may stay. With CacheConfig.PrefixIndex
-// it goes through the keys with the prefix only.
-func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, err error) {
-	e, err := c.engine(ctx)
-	if err != nil {
-		return 0, err
-	}
-	ctx, cancel := c.db.bounded(ctx, wholeCacheTimeout)
-	defer cancel()
-	var indexed bool
-	err = c.querier().QueryRow(ctx, `SELECT prefix_index FROM howdah.cache WHERE name = $1::text`, e.name).Scan(&indexed)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return 0, failure(err, false, false)
-	}
-	walk, start, end := walkHashes, any(int64(0)), any(int64(math.MaxInt64))
-	if indexed {
-		walk, start, end = walkKeys, nonNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
-	}
-	for sql := walk.deletePage(tableName(e.name)); start != nil; {
-		var next any
-		var deleted int64
-		rows, err := c.query(ctx, sql, start, end, nonNil(prefix))
-		if err == nil {
-			_, err = pgx.ForEachRow(rows, []any{&next, &deleted}, func() error { return nil })
-		}
-		if lockedOut(err) && c.tx == nil && ctx.Err() == nil {
-			continue // somebody holds a row of this page for a moment
-		}
-		if err != nil {
-			return total, failure(err, false, false)
-		}
-		total += deleted
-		start = next
-	}
-	return total, nil
-}
-
-// indexedBytes is how much of a key is in the prefix index.
-const indexedBytes = 1024
-
-// afterIndexed is no less than what the prefix index has of any key with this
-// prefix.
-func afterIndexed(prefix []byte) []byte {
-	if end := after(prefix[:min(len(prefix), indexedBytes)]); end != nil {
-		return end
-	}
-	return bytes.Repeat([]byte{0xff}, indexedBytes)
-}
-
-// walk is an order in which to go through a table: an index of it.
-type walk struct {
-	place string // what is indexed, of a row t
-	kind  string // its type
-	next  string // the place after "last"
-}
-
-var (
-	walkHashes = walk{"t.hash", "bigint", "last + 1"}
-	walkKeys   = walk{"substring(t.key FROM 1 FOR 1024)", "bytea", `last || '\x00'::bytea`}
-)
-
-// deletePage is a statement that deletes what has a prefix, $3, from the next
-// 5,000 places from $1 to $2, and answers where to go on, NULL at the end. A
-// page ends with all rows of its last place, so that none of them is skipped.
-// It joins nothing and finds before it sorts: a plan that was made while the
-// cache was empty must not go through all of it for each row.
-func (w walk) deletePage(table string) string {
-	return fmt.Sprintf(`
-		WITH page AS MATERIALIZED (
-			SELECT (
-				SELECT %[2]s FROM %[1]s AS t
-				WHERE %[2]s BETWEEN $1::%[3]s AND $2::%[3]s
-				ORDER BY %[2]s OFFSET 4999 LIMIT 1
-			) AS last
-		), found AS MATERIALIZED (
-			SELECT t.hash FROM %[1]s AS t
-			WHERE %[2]s BETWEEN $1 AND (SELECT coalesce(last, $2) FROM page)
-			  AND substring(t.key FROM 1 FOR octet_length($3::bytea)) = $3
-		), locked AS MATERIALIZED (
-			SELECT t.hash FROM %[1]s AS t
-			WHERE t.hash = ANY (ARRAY(SELECT hash FROM found))
-			  AND substring(t.key FROM 1 FOR octet_length($3)) = $3
-			ORDER BY t.hash
-			FOR UPDATE
-		), gone AS (
-			DELETE FROM %[1]s AS t
-			WHERE t.hash = ANY (ARRAY(SELECT hash FROM locked))
-			RETURNING t.expires_at > statement_timestamp() AS live
-		)
-		SELECT (SELECT %[4]s FROM page WHERE last < $2), count(*) FILTER (WHERE live) FROM gone`,
-		table, w.place, w.kind, w.next)
-}
-
-// Flush empties the cache: at once by TRUNCATE if no other transaction is
-// using it, else by deleting every entry. If one holds an entry, that is done
-// in pieces, as DeletePrefix does, until ctx ends (without a deadline, for 30 s).
-func (c *Cache) Flush(ctx context.Context) error {
-	if _, err := c.engine(ctx); err != nil {
-		return err
-	}
-	ctx, cancel := c.db.bounded(ctx, wholeCacheTimeout)
-	defer cancel()
-	var how string
-	err := c.querier().QueryRow(ctx, `SELECT howdah.flush($1::text)::text`, c.name).Scan(&how)
-	if lockedOut(err) && c.tx == nil && ctx.Err() == nil {
-		// Not once more: everybody would wait behind each TRUNCATE.
-		_, err := c.DeletePrefix(ctx, nil)
-		return err
-	}
-	return schemaFailure(err)
-}
-
-// query runs a statement of its own on the transaction or the pool.
-func (c *Cache) query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if c.tx != nil {
-		return c.tx.Query(ctx, sql, args...)
-	}
-	return c.db.pool.Query(ctx, sql, args...)
-}
-
-// whole runs fn in a read-only transaction that may scan the table from end
-// to end, which our connections otherwise avoid.
-func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx, table string) error) error {
-	e, err := c.engine(ctx)
-	if err != nil {
-		return err
-	}
-	table := tableName(e.name)
-	if c.tx != nil {
-		return failureOrNil(fn(ctx, c.tx, table))
-	}
-	ctx, cancel := c.db.bounded(ctx, wholeCacheTimeout)
-	defer cancel()
-	return failureOrNil(pgx.BeginTxFunc(ctx, c.db.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)`); err != nil {
-			return err
-		}
-		return fn(ctx, tx, table)
-	}))
-}
-
-func failureOrNil(err error) error {
-	if err == nil {
-		return nil
-	}
-	return failure(err, false, false)
+func (c *Cache) CountTTLs(ctx context.Context) (TTLCount, error) {
+	n, err := c.core().CountTTLs(ctx)
+	return TTLCount(n), err
 }

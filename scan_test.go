@@ -41,7 +41,7 @@ func awaitRetries(t *testing.T, url string, n int) {
 func TestWholeCacheWaitsForARow(t *testing.T) {
 	for name, empty := range map[string]func(context.Context, *howdah.Cache) error{
 		"flush":         func(ctx context.Context, c *howdah.Cache) error { return c.Flush(ctx) },
-		"delete prefix": func(ctx context.Context, c *howdah.Cache) error { _, err := c.DeletePrefix(ctx, nil); return err },
+		"delete prefix": func(ctx context.Context, c *howdah.Cache) error { _, err := c.DeletePrefix(ctx, ""); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := pgtest.New(t)
@@ -88,7 +88,7 @@ func TestDeletePrefix(t *testing.T) {
 			cache := db.Cache(name)
 			// 6,000 with the longest prefix that is indexed as a whole, of which
 			// a third has expired; 6,000 that only begin alike, and 12,000 others.
-			statement(t, db, fmt.Sprintf(`
+			execute(t, db, fmt.Sprintf(`
 				INSERT INTO howdah.cache_%s (hash, version, expires_at, key, value)
 				SELECT howdah.key_hash(key), 1, expires_at, key, ''
 				FROM generate_series(1, 6000) AS i,
@@ -107,14 +107,14 @@ func TestDeletePrefix(t *testing.T) {
 				{long, 6000, 6000},
 				{long[:1024], 6000, 6000},
 			} {
-				n, err := cache.DeletePrefix(ctx, step.prefix)
+				n, err := cache.DeletePrefix(ctx, string(step.prefix))
 				require.NoError(t, err)
 				require.EqualValues(t, step.live, n, "%.20q", step.prefix)
 				left -= step.rows
 				require.EqualValues(t, left, number(t, db, "SELECT count(*) FROM howdah.cache_"+name))
 			}
 			fill(t, db, name, 12_000, "'infinity'")
-			n, err := cache.DeletePrefix(ctx, nil)
+			n, err := cache.DeletePrefix(ctx, "")
 			require.NoError(t, err)
 			require.EqualValues(t, 12_000, n, "no prefix is everything")
 
@@ -122,7 +122,7 @@ func TestDeletePrefix(t *testing.T) {
 			fill(t, db, name, 10, "'infinity'")
 			tx, err := db.Pool().Begin(ctx)
 			require.NoError(t, err)
-			n, err = cache.With(tx).DeletePrefix(ctx, []byte("key:"))
+			n, err = cache.With(tx).DeletePrefix(ctx, "key:")
 			require.NoError(t, err)
 			require.EqualValues(t, 10, n)
 			require.NoError(t, tx.Rollback(ctx))
@@ -137,7 +137,7 @@ func TestDeletePrefixUsesItsIndex(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "c", PrefixIndex: true}))
 	fill(t, db, "c", 30_000, "'infinity'")
-	statement(t, db, "ANALYZE howdah.cache_c")
+	execute(t, db, "ANALYZE howdah.cache_c")
 	// What this session has read is counted in its own transaction at once.
 	tx, err := db.Pool().Begin(t.Context())
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestDeletePrefixUsesItsIndex(t *testing.T) {
 		return n
 	}
 	before := read()
-	n, err := db.Cache("c").With(tx).DeletePrefix(t.Context(), []byte("key:2999"))
+	n, err := db.Cache("c").With(tx).DeletePrefix(t.Context(), "key:2999")
 	require.NoError(t, err)
 	require.EqualValues(t, 11, n)
 	require.Less(t, read()-before, int64(1000))

@@ -35,7 +35,7 @@ func TestCallsDoNotWaitForSettings(t *testing.T) {
 			db := pool.open(t, url)
 			cache := db.Cache("db0")
 			require.NoError(t, cache.Set(ctx, "k", []byte("old"), 0))
-			require.NoError(t, db.AlterCache(ctx, howdah.CacheConfig{Name: "db0"})) // forgets the settings
+			require.NoError(t, db.AlterCache(ctx, howdah.CacheConfig{Name: "db0"}, howdah.AlterOptions{})) // forgets the settings
 
 			migration, err := open(t, url, nil).Pool().Begin(ctx)
 			require.NoError(t, err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // lockSettings makes whoever asks for the settings of a cache wait, as in a
@@ -30,22 +32,22 @@ func TestStartDoesNotWait(t *testing.T) {
 	tx := lockSettings(t, url)
 	defer tx.Rollback(t.Context())
 	cache := db.Cache("db0")
-	done := make(chan *howdah.Call, 100)
-	start := func(call *howdah.Call) { cache.Start(call, func(call *howdah.Call) { done <- call }) }
+	done := make(chan *verb.Call, 100)
+	start := func(call *verb.Call) { start(cache, call, func(call *verb.Call) { done <- call }) }
 	want := ""
 	for i := range 20 {
-		start(&howdah.Call{Verb: howdah.VerbAppend, Key: []byte("k"), Value: fmt.Append(nil, i)})
+		start(&verb.Call{Verb: statement.Append, Key: []byte("k"), Value: fmt.Append(nil, i)})
 		want += fmt.Sprint(i)
 	}
-	start(&howdah.Call{Verb: howdah.VerbGet, Key: []byte("k")})
+	start(&verb.Call{Verb: statement.Get, Key: []byte("k")})
 	require.Empty(t, done, "nobody could answer yet")
 	require.NoError(t, tx.Commit(t.Context()))
-	var last *howdah.Call
+	var last *verb.Call
 	for range 21 {
 		last = <-done
 		require.NoError(t, last.Err)
 	}
-	require.Equal(t, howdah.VerbGet, last.Verb)
+	require.Equal(t, statement.Get, last.Verb)
 	require.Equal(t, want, string(last.Result.Value))
 }
 
@@ -59,7 +61,7 @@ func TestFirstCallKeepsItsTime(t *testing.T) {
 	_, err := db.Cache("db0").Get(t.Context(), "k")
 	require.ErrorIs(t, err, howdah.ErrTimeout)
 	failed := make(chan error, 1)
-	db.Cache("db0").Start(&howdah.Call{Verb: howdah.VerbGet, Key: []byte("k")}, func(call *howdah.Call) { failed <- call.Err })
+	start(db.Cache("db0"), &verb.Call{Verb: statement.Get, Key: []byte("k")}, func(call *verb.Call) { failed <- call.Err })
 	require.ErrorIs(t, <-failed, howdah.ErrTimeout)
 	require.Less(t, time.Since(began), 4*time.Second)
 	require.NoError(t, tx.Commit(t.Context()))
@@ -72,7 +74,7 @@ func TestStartOnAbsentCache(t *testing.T) {
 	cache := db.Cache("later")
 	set := func(cache *howdah.Cache) error {
 		done := make(chan error, 1)
-		cache.Start(&howdah.Call{Verb: howdah.VerbSet, Key: []byte("k"), Value: []byte("v")}, func(call *howdah.Call) { done <- call.Err })
+		start(cache, &verb.Call{Verb: statement.Set, Key: []byte("k"), Value: []byte("v")}, func(call *verb.Call) { done <- call.Err })
 		return <-done
 	}
 	require.ErrorIs(t, set(db.Cache("No name")), howdah.ErrInvalidName)

@@ -1,12 +1,7 @@
 package howdah
 
 import (
-	"math/bits"
-	"slices"
-	"sync/atomic"
-	"time"
-
-	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/engine"
 )
 
 // Stats is what a DB has counted since it was opened.
@@ -22,6 +17,7 @@ type PoolStats struct {
 	Idle     int32
 	Acquired int32 // in use
 	Max      int32 // the most there may be
+	Limit    int32 // the most that PostgreSQL allows, as far as is known; Max while it has refused none
 }
 
 // CacheStats are the counters of one cache in this process.
@@ -32,14 +28,14 @@ type CacheStats struct {
 	BatchKeys Histogram // keys in one shared statement
 	Batches   uint64    // shared statements
 	Merged    uint64    // calls that shared the place of an equal one
-	Blocked   uint64    // times that a call met a foreign lock
+	Blocked   uint64    // times that a call met a lock of another transaction
 	Queued    int       // calls waiting now
 	Full      bool      // it refuses writes: over its budget, with nothing that may be evicted
 }
 
 // VerbStats are the counters of one verb.
 type VerbStats struct {
-	Verb    string    // its name, as Verb.String returns it
+	Verb    string    // its name, such as "get"
 	Calls   uint64    // finished, or left by their callers
 	Hits    uint64    // keys found by reads; for writes, calls that took effect
 	Misses  uint64    // keys not found by reads; for writes, calls that changed nothing
@@ -56,128 +52,36 @@ type Histogram struct {
 	Sum    float64   // of all observations
 }
 
-// String returns the verb's name as it stands in metrics.
-func (v Verb) String() string {
-	if v < verbCount {
-		return verbNames[v]
-	}
-	return "unknown"
-}
-
-var verbNames = [verbCount]string{
-	"get", "get_entry", "stat", "get_many", "stat_many", "set", "set_many", "delete", "delete_many",
-	"get_delete", "expire", "touch", "get_expire", "increment", "increment_float", "append",
-	"set_range", "set_many_if_absent",
-}
-
-// many tells whether the verb takes Keys.
-func (v Verb) many() bool {
-	switch v {
-	case VerbGetMany, VerbStatMany, VerbSetMany, VerbDeleteMany, VerbSetManyIfAbsent:
-		return true
-	}
-	return false
-}
-
-// latencyBuckets are powers of two of 32 microseconds, up to 1 s.
-const latencyBuckets = 16
-
-// counters are those of one cache, cheap enough for every call.
-type counters struct {
-	verbs [verbCount]struct {
-		calls, hits, misses, errors atomic.Uint64
-		nanoseconds                 atomic.Uint64
-		latency                     [latencyBuckets + 1]atomic.Uint64
-	}
-}
-
-// record counts a finished call.
-func (n *counters) record(c *Call) {
-	if c.Verb >= verbCount {
-		return
-	}
-	v := &n.verbs[c.Verb]
-	v.calls.Add(1)
-	if c.Err != nil {
-		v.errors.Add(1)
-		return
-	}
-	elapsed := max(0, coalesce.Now()-c.flight.start)
-	v.nanoseconds.Add(uint64(elapsed))
-	v.latency[min(bits.Len64(uint64(elapsed)/32_000), latencyBuckets)].Add(1)
-	switch {
-	case c.Entries != nil:
-		var hits uint64
-		for i := range c.Entries {
-			if c.Entries[i].Found {
-				hits++
-			}
-		}
-		v.hits.Add(hits)
-		v.misses.Add(uint64(len(c.Entries)) - hits)
-	case c.Status == StatusOK:
-		v.hits.Add(1)
-	default:
-		v.misses.Add(1)
-	}
-}
-
-// fail counts a call whose caller left it to its flight.
-func (n *counters) fail(verb Verb) {
-	n.verbs[verb].calls.Add(1)
-	n.verbs[verb].errors.Add(1)
+// UpkeepStats are the counters of Run.
+type UpkeepStats struct {
+	Leader   bool   // this process does the rounds now
+	HeldBack bool   // its last round was slowed down: a standby or a slot is behind (see Options.MaxReplicationLag)
+	Rounds   uint64 // done by this process
+	Expired  uint64 // entries that they removed because they had expired
+	Evicted  uint64 // entries that they removed for a budget
+	Sessions uint64 // expired sessions that they removed
+	Resets   uint64 // times that the UNLOGGED caches were found emptied
 }
 
 // Stats returns a snapshot of the counters.
 func (db *DB) Stats() Stats {
-	db.mu.RLock()
-	defer db.mu.RUnlock()
-	var s Stats
-	for _, e := range db.engines {
-		s.Caches = append(s.Caches, e.stats())
+	found := db.core().Stats()
+	s := Stats{Pool: PoolStats(found.Pool), Upkeep: UpkeepStats(found.Upkeep)}
+	for _, c := range found.Caches {
+		s.Caches = append(s.Caches, cacheStats(c))
 	}
-	slices.SortFunc(s.Caches, func(a, b CacheStats) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	s.Upkeep = db.upkeep.stats()
-	p := db.pool.Stat()
-	s.Pool = PoolStats{Total: p.TotalConns(), Idle: p.IdleConns(), Acquired: p.AcquiredConns(), Max: p.MaxConns()}
 	return s
 }
 
-func (e *engine) stats() CacheStats {
-	cs := e.coalescer.Stats()
-	s := CacheStats{Name: e.name, Full: e.table.Load().full, Merged: cs.Merged, Blocked: cs.Blocked, Queued: cs.Queued}
-	s.BatchKeys.Sum = float64(cs.KeysTotal)
-	for i, n := range cs.Keys {
-		if i < len(cs.Keys)-1 {
-			s.BatchKeys.Bounds = append(s.BatchKeys.Bounds, float64(uint64(1)<<i))
-		}
-		s.BatchKeys.Counts = append(s.BatchKeys.Counts, n)
-		s.BatchKeys.Count += n
+func cacheStats(c engine.Stats) CacheStats {
+	s := CacheStats{
+		Name: c.Name, BatchKeys: Histogram(c.BatchKeys), Batches: c.Batches, Merged: c.Merged,
+		Blocked: c.Blocked, Queued: c.Queued, Full: c.Full,
 	}
-	s.Batches = s.BatchKeys.Count
-	for verb := range e.counters.verbs {
-		v := &e.counters.verbs[verb]
-		if v.calls.Load() == 0 {
-			continue
-		}
-		vs := VerbStats{
-			Verb: verbNames[verb], Calls: v.calls.Load(), Hits: v.hits.Load(), Misses: v.misses.Load(), Errors: v.errors.Load(),
-		}
-		vs.Latency.Sum = time.Duration(v.nanoseconds.Load()).Seconds()
-		for i := range v.latency {
-			n := v.latency[i].Load()
-			if i < latencyBuckets {
-				vs.Latency.Bounds = append(vs.Latency.Bounds, float64(32_000*(uint64(1)<<i))/1e9)
-			}
-			vs.Latency.Counts = append(vs.Latency.Counts, n)
-			vs.Latency.Count += n
-		}
-		s.Verbs = append(s.Verbs, vs)
+	for _, v := range c.Verbs {
+		s.Verbs = append(s.Verbs, VerbStats{
+			Verb: v.Verb, Calls: v.Calls, Hits: v.Hits, Misses: v.Misses, Errors: v.Errors, Latency: Histogram(v.Latency),
+		})
 	}
 	return s
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // A statement fails, and nobody says so: PostgreSQL commits nothing, and
@@ -41,12 +43,12 @@ func TestInvalidCallInTransaction(t *testing.T) {
 	require.NoError(t, err)
 	defer tx.Rollback(context.Background())
 	cache := db.Cache("db0").With(tx)
-	calls := []*howdah.Call{
-		{Verb: howdah.VerbSet, Key: []byte("before")},
-		{Verb: howdah.VerbSet, Key: make([]byte, howdah.MaxKeyBytes+1)},
-		{Verb: howdah.VerbSet, Key: []byte("after")},
+	calls := []*verb.Call{
+		{Verb: statement.Set, Key: []byte("before")},
+		{Verb: statement.Set, Key: make([]byte, howdah.MaxKeyBytes+1)},
+		{Verb: statement.Set, Key: []byte("after")},
 	}
-	require.ErrorIs(t, cache.Do(ctx, calls...), howdah.ErrKeyTooLong)
+	require.ErrorIs(t, do(ctx, cache, calls...), howdah.ErrKeyTooLong)
 	require.ErrorIs(t, calls[1].Err, howdah.ErrKeyTooLong)
 	for _, i := range []int{0, 2} {
 		require.ErrorContains(t, calls[i].Err, "not run")
@@ -55,7 +57,7 @@ func TestInvalidCallInTransaction(t *testing.T) {
 		require.ErrorIs(t, err, howdah.ErrMiss)
 	}
 	calls = slices.Delete(calls, 1, 2)
-	require.NoError(t, cache.Do(ctx, calls...))
+	require.NoError(t, do(ctx, cache, calls...))
 	for _, call := range calls {
 		require.NoError(t, call.Err)
 	}
@@ -73,7 +75,7 @@ func TestWatchLocksAbsentKeysInOneOrder(t *testing.T) {
 	require.NoError(t, err)
 	var watch []howdah.Watch
 	for _, key := range slices.Backward(keys) {
-		watch = append(watch, howdah.Watch{Cache: "db0", Key: key})
+		watch = append(watch, howdah.Watch{Cache: "db0", Key: string(key)})
 	}
 	tx, err := db.Pool().Begin(ctx)
 	require.NoError(t, err)

@@ -20,14 +20,14 @@ import (
 // fill stores n rows without the detour over calls. expires is SQL on i.
 func fill(t *testing.T, db *howdah.DB, cache string, n int, expires string) {
 	t.Helper()
-	statement(t, db, fmt.Sprintf(`
+	execute(t, db, fmt.Sprintf(`
 		INSERT INTO howdah.cache_%s (hash, version, expires_at, key, value)
 		SELECT howdah.key_hash(convert_to('key:' || i, 'UTF8')), howdah._clock() + i, %s,
 		       convert_to('key:' || i, 'UTF8'), convert_to(repeat('v', 200), 'UTF8')
 		FROM generate_series(1, %d) AS i`, cache, expires, n))
 }
 
-func statement(t *testing.T, db *howdah.DB, sql string, args ...any) {
+func execute(t *testing.T, db *howdah.DB, sql string, args ...any) {
 	t.Helper()
 	_, err := db.Pool().Exec(t.Context(), sql, args...)
 	require.NoError(t, err, sql)
@@ -173,7 +173,7 @@ func TestMaintainWaitsForNobody(t *testing.T) {
 	require.EqualValues(t, 1, maintain(t, db, howdah.MaintainOptions{}).Expired)
 
 	// A cache whose table is locked as a whole is left out.
-	statement(t, db, "SELECT howdah.create_cache('other')")
+	execute(t, db, "SELECT howdah.create_cache('other')")
 	tx, err = db.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
@@ -189,7 +189,7 @@ func TestMaintainRemovesSessions(t *testing.T) {
 	rounds, err := db.Maintain(t.Context(), howdah.MaintainOptions{})
 	require.NoError(t, err)
 	require.Len(t, rounds, 1, "no sessions, no row")
-	statement(t, db, `INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at, payload)
+	execute(t, db, `INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at, payload)
 		SELECT gen_random_uuid(), sha256(''), e, e, convert_to(repeat('p', 500), 'UTF8')
 		FROM (SELECT statement_timestamp() + CASE WHEN i % 5 = 0 THEN interval '1 hour' ELSE interval '-1 s' END AS e
 		      FROM generate_series(1, 20000) AS i) AS s`)
@@ -210,12 +210,12 @@ func TestMaintainRemovesSessions(t *testing.T) {
 	}
 	require.EqualValues(t, 15_990, expired)
 	require.NoError(t, tx.Rollback(t.Context()))
-	statement(t, db, "SELECT FROM howdah.maintain(max_time => '1 minute')")
+	execute(t, db, "SELECT FROM howdah.maintain(max_time => '1 minute')")
 	require.EqualValues(t, 4000, number(t, db, "SELECT count(*) FROM howdah.session"))
 	require.EqualValues(t, 16_000, number(t, db, "SELECT expired FROM howdah.upkeep WHERE cache = 'howdah.session'"))
 
 	// The first chunk is all that a short time allows.
-	statement(t, db, "UPDATE howdah.session SET idle_expires_at = statement_timestamp()")
+	execute(t, db, "UPDATE howdah.session SET idle_expires_at = statement_timestamp()")
 	r := maintain(t, db, howdah.MaintainOptions{Cache: howdah.UpkeepOfSessions, MaxTime: time.Microsecond})
 	require.Positive(t, r.Expired+r.Blocks)
 	require.LessOrEqual(t, r.Expired, int64(1000))
@@ -278,7 +278,7 @@ func TestMaintainRefusesBadArguments(t *testing.T) {
 func TestRunRemovesWhatExpired(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	statement(t, db, "SELECT howdah.create_cache('logged', durability => 'sync')")
+	execute(t, db, "SELECT howdah.create_cache('logged', durability => 'sync')")
 	stop := running(t, db)
 	eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
 	fill(t, db, "db0", 30_000, "statement_timestamp() + CASE WHEN i % 10 = 0 THEN interval '1 hour' ELSE interval '1 second' END")
@@ -296,10 +296,10 @@ func TestRunRemovesWhatExpired(t *testing.T) {
 func TestRunReachesEveryBudget(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		statement(t, db, fmt.Sprintf("SELECT howdah.create_cache('%s', max_entries => 4000, eviction => 'allkeys-random')", name))
+		execute(t, db, fmt.Sprintf("SELECT howdah.create_cache('%s', max_entries => 4000, eviction => 'allkeys-random')", name))
 		fill(t, db, name, 20_000, "'infinity'")
 	}
-	statement(t, db, "INSERT INTO howdah.cache_a (hash, version, expires_at, key, value) SELECT hash + 1, version, '-infinity', key, value FROM howdah.cache_a")
+	execute(t, db, "INSERT INTO howdah.cache_a (hash, version, expires_at, key, value) SELECT hash + 1, version, '-infinity', key, value FROM howdah.cache_a")
 	fill(t, db, "db0", 60_000, "statement_timestamp()")
 	running(t, db)
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -329,7 +329,7 @@ func TestAnotherTakesOver(t *testing.T) {
 
 	// Somebody died a second ago.
 	began := time.Now()
-	statement(t, dbs[0], "UPDATE howdah.leader SET holder = 'dead', until = statement_timestamp() + interval '4 s'")
+	execute(t, dbs[0], "UPDATE howdah.leader SET holder = 'dead', until = statement_timestamp() + interval '4 s'")
 	running(t, dbs[0])
 	eventually(t, "the lease runs out", func() bool { n, _ := leaders(); return n == 1 })
 	require.Greater(t, time.Since(began), 3*time.Second)
@@ -351,10 +351,10 @@ func TestUpkeepByTheRuntimeRole(t *testing.T) {
 		_, err := super.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
 		require.NoError(t, err)
 	})
-	statement(t, owner, "SELECT howdah.grant_runtime($1)", role)
-	statement(t, owner, "SELECT howdah.create_cache('full', max_entries => 100, eviction => 'noeviction')")
-	statement(t, owner, "SELECT howdah.create_cache('lru', max_entries => 100)")
-	statement(t, owner, "DELETE FROM howdah.beacon") // as a crash does
+	execute(t, owner, "SELECT howdah.grant_runtime($1)", role)
+	execute(t, owner, "SELECT howdah.create_cache('full', max_entries => 100, eviction => 'noeviction')")
+	execute(t, owner, "SELECT howdah.create_cache('lru', max_entries => 100)")
+	execute(t, owner, "DELETE FROM howdah.beacon") // as a crash does
 	fill(t, owner, "full", 200, "'infinity'")
 	fill(t, owner, "lru", 200, "'infinity'")
 	fill(t, owner, "db0", 200, "statement_timestamp()")
@@ -377,7 +377,7 @@ func TestUpkeepByTheRuntimeRole(t *testing.T) {
 func TestResetIsDetected(t *testing.T) {
 	server := pgtest.Own(t)
 	db := open(t, server.NewURL(), nil)
-	statement(t, db, "SELECT howdah.create_cache('kept', durability => 'sync')")
+	execute(t, db, "SELECT howdah.create_cache('kept', durability => 'sync')")
 	for _, cache := range []string{"db0", "kept"} {
 		require.NoError(t, db.Cache(cache).Set(t.Context(), "k", []byte("v"), 0))
 	}

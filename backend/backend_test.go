@@ -43,7 +43,7 @@ func TestDurabilityConformance(t *testing.T) {
 	db := open(t, url, patient()).(*backend.Postgres).DB
 	for _, durability := range []string{"async", "sync"} {
 		t.Run(durability, func(t *testing.T) {
-			require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: durability, Durability: durability}))
+			require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: durability, Durability: howdah.Durability(durability)}))
 			own := withParameter(url, "cache="+durability)
 			caps, _ := backend.CapabilitiesOf(open(t, own, patient()))
 			backendtest.Run(t, func(t *testing.T) howdah.Backend { return open(t, own, patient()) }, caps)

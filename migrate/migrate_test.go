@@ -93,6 +93,8 @@ func TestUpInstalls(t *testing.T) {
 	require.True(t, status.FunctionsCurrent)
 	require.Equal(t, []string{"db0"}, status.Caches)
 	run(t, conn, "SELECT howdah.set('db0', 'k', 'v')")
+	require.EqualValues(t, 1, one[float32](t, conn, "SELECT reltuples FROM pg_class WHERE oid = 'howdah.meta'::regclass"),
+		"the planner knows that this table has one row")
 
 	// Again is nothing; a cache that was dropped stays dropped.
 	run(t, conn, "SELECT howdah.drop_cache('db0')")

@@ -87,6 +87,7 @@ func functionsSQL(digest string) string {
 	fmt.Fprintf(&b, "UPDATE howdah.meta SET functions = %d, functions_digest = %s;\n",
 		schema.FunctionsVersion, literal(digest))
 	b.WriteString("SELECT howdah._grant_functions(r.role) FROM howdah.runtime_role AS r;\n")
+	b.WriteString("-- Autovacuum never comes to a table of one row, and until then the planner\n-- takes it for hundreds.\nANALYZE howdah.meta;\n")
 	return b.String()
 }
 

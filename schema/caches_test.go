@@ -37,6 +37,12 @@ func TestCreateCacheMakesATable(t *testing.T) {
 		"SELECT attname::text FROM pg_stats WHERE tablename = 'cache_full' AND attname IN ('key', 'value')"))
 
 	refused(t, db, "HW003", "SELECT howdah.create_cache('c')")
+	run(t, db, "SELECT howdah.set_text('full', 'key', 'kept')")
+	require.False(t, one[bool](t, db, "SELECT howdah.create_cache('full', if_not_exists => true)"))
+	require.Equal(t, "kept", one[string](t, db, "SELECT howdah.get_text('full', 'key')"))
+	require.Equal(t, "async", one[string](t, db, "SELECT durability FROM howdah.caches() WHERE name = 'full'"), "it keeps its settings")
+	require.True(t, one[bool](t, db, "SELECT howdah.create_cache('new', if_not_exists => true)"))
+	refused(t, db, "HW004", "SELECT howdah.create_cache('new', durability => 'fast', if_not_exists => true)")
 }
 
 func TestInvalidCacheNames(t *testing.T) {

@@ -111,6 +111,9 @@ func TestDecoysInPublic(t *testing.T) {
 		"session_bury('01890000-0000-8000-8000-000000000002', " + hash + ")", "session_revoke('01890000-0000-8000-8000-000000000002')",
 		"session_revoke(" + sessionID + ", 'bob')", "session_revoke_user('ada', " + sessionID + ")", "session_end(" + sessionID + ", " + renewed + ")",
 		"session_beat(" + sessionID + ", 1)", "session_expire()",
+		"ttl_text('c', 'k')", "increment_text('c', 'n')", "touch_text('c', 'k')", "expire_text('c', 'k')", "persist_text('c', 'k')",
+		"get_entry_text('c', 'k')", "delete_many_text('c', '{k}')", "delete_prefix_text('c', 'k')", "key_hash_text('k')",
+		"compare_and_set_text('c', 'k', 0, 'v')", "set_json('c', 'j', '1')", "get_json('c', 'j')", "create_cache('c', if_not_exists => true)",
 	} {
 		run(t, db, "SELECT * FROM howdah."+call)
 	}

@@ -53,7 +53,9 @@ func TestRuntimeRole(t *testing.T) {
 			"compare_and_set('%c', 'k', 0, 'v')", "compare_and_set('%c', 'k', 1, 'v')", "touch('%c', 'k')", "expire('%c', 'k')",
 			"persist('%c', 'k')", "ttl('%c', 'k')", "increment('%c', 'n')", "scan('%c')", "scan_text('%c')", "count('%c')",
 			"delete('%c', 'k')", "delete_text('%c', 'k')", "delete_many('%c', '{k}')", "delete_prefix('%c', 'k')",
-			"get_and_delete('%c', 'k')", "get_and_delete_text('%c', 'k')", "flush('%c')", "caches()", "key_hash('k')", "no_expiry()",
+			"get_and_delete('%c', 'k')", "get_and_delete_text('%c', 'k')", "flush('%c')", "caches()", "key_hash('k')", "no_expiry()", "ttl_text('%c', 'k')", "increment_text('%c', 'n')", "touch_text('%c', 'k')", "expire_text('%c', 'k')", "persist_text('%c', 'k')",
+			"get_entry_text('%c', 'k')", "delete_many_text('%c', '{k}')", "delete_prefix_text('%c', 'k')",
+			"compare_and_set_text('%c', 'text', 0, 'v')", "set_json('%c', 'j', '1')", "get_json('%c', 'j')", "key_hash_text('k')",
 		} {
 			run(t, app, "SELECT howdah."+replaceAll(call, "%c", cache))
 		}
@@ -64,7 +66,7 @@ func TestRuntimeRole(t *testing.T) {
 
 	for _, sql := range []string{
 		"SELECT howdah.create_cache('x')", "SELECT howdah.alter_cache('c', fillfactor => 50)", "SELECT howdah.drop_cache('c')",
-		"SELECT howdah.grant_runtime(current_user::text)", "SELECT howdah.create_database(1)",
+		"SELECT howdah.grant_runtime(current_user::text)", "SELECT howdah.create_database(1)", "SELECT howdah.revoke_runtime(current_user::text)",
 		"CREATE TABLE howdah.x ()", "DROP TABLE howdah.cache_c", "ALTER TABLE howdah.cache_c ADD x int",
 		"UPDATE howdah.cache SET max_ttl = '1 s'", "INSERT INTO howdah.cache (name) VALUES ('x')", "UPDATE howdah.meta SET functions = 9",
 		"DELETE FROM howdah.migration", "SELECT * FROM howdah.runtime_role", "SELECT * FROM other.secret", "CREATE SCHEMA mine",
@@ -104,4 +106,35 @@ func TestAdministratorMakesCache(t *testing.T) {
 	run(t, super, "SELECT howdah.create_cache('x', prefix_index => true)")
 	run(t, owner, "SELECT howdah.set('x', 'k', 'v'), howdah.alter_cache('x', durability => 'sync')")
 	run(t, owner, "SELECT howdah.drop_cache('x')")
+}
+
+// What was granted is taken back as a whole: the role could be dropped, and
+// caches and functions that come later are not granted to it again.
+func TestRevokeRuntime(t *testing.T) {
+	databaseURL := pgtest.New(t)
+	owner := connect(t, databaseURL)
+	role, app := newRole(t, databaseURL, `app "x'`)
+	other, _ := newRole(t, databaseURL, "other")
+	refused(t, owner, "42704", "SELECT howdah.revoke_runtime('nobody at all')")
+	refused(t, owner, "42704", "SELECT howdah.revoke_runtime(NULL)")
+	require.False(t, one[bool](t, owner, "SELECT howdah.revoke_runtime($1)", role))
+
+	run(t, owner, "SELECT howdah.grant_runtime($1, create_databases => true), howdah.grant_runtime($2)", role, other)
+	run(t, app, "SELECT howdah.set('db0', 'k', 'v')")
+	require.True(t, one[bool](t, owner, "SELECT howdah.revoke_runtime($1)", role))
+	run(t, owner, "SELECT howdah.create_cache('later')")
+	for _, call := range []string{"get('db0', 'k')", "set('later', 'k', 'v')", "create_database(1)", "session_count()"} {
+		refused(t, app, "42501", "SELECT howdah."+call)
+	}
+	const held = `SELECT count(*) FROM pg_shdepend
+	              WHERE refclassid = 'pg_authid'::regclass AND refobjid = (SELECT oid FROM pg_roles WHERE rolname = $1)
+	                AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())`
+	require.Zero(t, one[int](t, owner, held, role), "nothing is left of it")
+	require.Positive(t, one[int](t, owner, held, other))
+	require.Equal(t, []string{other}, all[string](t, owner, "SELECT role::text FROM howdah.runtime_role"))
+
+	run(t, owner, "INSERT INTO howdah.runtime_role VALUES ('dropped long ago')")
+	require.True(t, one[bool](t, owner, "SELECT howdah.revoke_runtime('dropped long ago')"))
+	run(t, owner, "SELECT howdah.grant_runtime($1)", role)
+	run(t, app, "SELECT howdah.set('later', 'k', 'v')")
 }

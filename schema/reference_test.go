@@ -20,21 +20,25 @@ var sections = []struct {
 	title     string
 	functions []string
 }{
-	{"Reading", []string{"get", "get_text", "get_entry", "get_many", "get_many_text", "ttl"}},
+	{"Reading", []string{"get", "get_text", "get_json", "get_entry", "get_entry_text", "get_many", "get_many_text", "ttl", "ttl_text"}},
 	{"Writing", []string{
-		"set", "set_text", "set_many", "set_many_text", "add", "add_text", "replace", "replace_text", "compare_and_set", "increment",
-		"touch", "expire", "persist",
+		"set", "set_text", "set_json", "set_many", "set_many_text", "add", "add_text", "replace", "replace_text",
+		"compare_and_set", "compare_and_set_text", "increment", "increment_text",
+		"touch", "touch_text", "expire", "expire_text", "persist", "persist_text",
 	}},
-	{"Removing", []string{"delete", "delete_text", "delete_many", "delete_prefix", "get_and_delete", "get_and_delete_text", "flush"}},
+	{"Removing", []string{
+		"delete", "delete_text", "delete_many", "delete_many_text", "delete_prefix", "delete_prefix_text",
+		"get_and_delete", "get_and_delete_text", "flush",
+	}},
 	{"Walking and counting", []string{"scan", "scan_text", "count"}},
-	{"Caches", []string{"create_cache", "alter_cache", "drop_cache", "caches", "create_database", "grant_runtime"}},
+	{"Caches", []string{"create_cache", "alter_cache", "drop_cache", "caches", "create_database", "grant_runtime", "revoke_runtime"}},
 	{"Upkeep", []string{"maintain"}},
 	{"Sessions", []string{
 		"session_create", "session_get", "session_save", "session_merge", "session_touch", "session_rotate",
 		"session_end", "session_revoke", "session_revoke_user", "session_list", "session_count",
 		"session_put", "session_bury", "session_expire", "session_beat",
 	}},
-	{"Small things", []string{"no_expiry", "key_hash"}},
+	{"Small things", []string{"no_expiry", "key_hash", "key_hash_text"}},
 }
 
 // The second half of docs/sql.md is made from the comments in the database.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-//go:embed statements/*.sql
+//go:embed statements/*.sql queries/*.sql
 var statements embed.FS
 
 // The pieces that the statements share. Statements run with the search_path of
@@ -37,6 +37,8 @@ func replacer(own map[string]string) *strings.Replacer {
 		"{live}", "t.key = excluded.key AND t.expires_at > statement_timestamp()",
 		// A scalar subquery is evaluated once a statement, not once a row.
 		"{clock}", "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint)",
+		// When reads are noted: the end of the minute, in minutes since 1970.
+		"{this_minute}", "(ceil(extract(epoch FROM statement_timestamp()) / 60))::integer",
 	}
 	for k, v := range own {
 		pairs = append(pairs, k, v)
@@ -54,8 +56,11 @@ const expiry = `coalesce(CASE WHEN u.e < 0
 
 // Table is what the statements of a cache are made for.
 type Table struct {
-	Name   string // of its table, quoted
-	MaxTTL int64  // the longest TTL in microseconds. 0: any
+	Name string // of its table, as TableName returns it
+	// Source is the table that the statement "transfer" reads, as TableName
+	// returns it. The others have none.
+	Source string
+	MaxTTL int64 // the longest TTL in microseconds. 0: any
 	// Jitter is by how many per cent, at most, the TTL of a value is shortened
 	// at random. 0: not at all.
 	Jitter int
@@ -82,11 +87,24 @@ func (t Table) expiry(spread bool) string {
 // Statement returns the text of statements/<name>.sql for one cache's table.
 // It panics if there is no such file.
 func Statement(name string, t Table) string {
-	text, err := statements.ReadFile("statements/" + name + ".sql")
+	sql := strings.NewReplacer("{table}", t.Name, "{source}", t.Source,
+		"{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(text("statements/" + name))
+	return pieces[t.RefuseCollision].Replace(sql)
+}
+
+// Query returns the text of queries/<name>.sql: what is asked of no table of a
+// cache. It panics if there is no such file.
+func Query(name string) string { return text("queries/" + name) }
+
+// TableName returns the quoted name of a cache's table.
+func TableName(cache string) string {
+	return `howdah."cache_` + strings.ReplaceAll(cache, `"`, `""`) + `"`
+}
+
+func text(file string) string {
+	sql, err := statements.ReadFile(file + ".sql")
 	if err != nil {
 		panic(err)
 	}
-	sql := strings.NewReplacer(
-		"{table}", t.Name, "{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(string(text))
-	return pieces[t.RefuseCollision].Replace(sql)
+	return string(sql)
 }

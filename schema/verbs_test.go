@@ -119,8 +119,8 @@ func TestManyKeys(t *testing.T) {
 
 	for _, call := range []string{
 		"set_many('c', '{a,b}', '{1}')", "set_many('c', '{a}', NULL)", "set_many('c', NULL, '{1}')",
-		"set_many('c', '{z,NULL}', '{1,2}')", "set_many('c', '{z,y}', '{1,NULL}')", "set_many_text('c', NULL, '{}')",
-		"get_many('c', NULL)", "get_many('c', '{a,NULL}')", "get_many_text('c', NULL)", "delete_many('c', NULL)", "delete_many('c', '{NULL}')",
+		"set_many('c', '{z,NULL}', '{1,2}')", "set_many('c', '{z,y}', '{1,NULL}')",
+		"get_many('c', '{a,NULL}')", "delete_many('c', '{NULL}')", "delete_many_text('c', '{NULL}')",
 	} {
 		refused(t, db, "HW012", "SELECT howdah."+call)
 	}
@@ -130,6 +130,80 @@ func TestManyKeys(t *testing.T) {
 	require.Equal(t, 5000, one[int](t, db, `
 		SELECT count(*) FROM howdah.get_many('c', (SELECT array_agg(int4send(i)) FROM generate_series(1, 9000) AS i)) AS m
 		WHERE m.value = int4send(2 * ('x' || encode(m.key, 'hex'))::bit(32)::integer)`))
+}
+
+// array_agg() of no rows is NULL: the trigger of a statement that changed no row
+// asks for no key, and must not fail that statement.
+func TestNullArrayIsNoKeys(t *testing.T) {
+	db := open(t)
+	for call, want := range map[string]string{
+		"delete_many('c', NULL)": "0", "delete_many_text('c', NULL)": "0", "set_many('c', NULL, NULL)": "0",
+		"set_many_text('c', NULL, '{}')": "0", "set_many('c', '{}', NULL)": "0",
+	} {
+		require.Equal(t, want, one[string](t, db, "SELECT howdah."+call+"::text"), call)
+	}
+	require.Zero(t, one[int](t, db, "SELECT count(*) FROM howdah.get_many('c', NULL)"))
+	require.Zero(t, one[int](t, db, "SELECT count(*) FROM howdah.get_many_text('c', NULL)"))
+
+	run(t, db, "CREATE TABLE users (id int PRIMARY KEY, name text)")
+	run(t, db, `CREATE FUNCTION users_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+	            BEGIN
+	                PERFORM howdah.delete_many_text('c', (SELECT array_agg('user:' || id) FROM changed));
+	                RETURN NULL;
+	            END $$`)
+	run(t, db, `CREATE TRIGGER changed AFTER UPDATE ON users REFERENCING OLD TABLE AS changed
+	            FOR EACH STATEMENT EXECUTE FUNCTION users_changed()`)
+	run(t, db, "INSERT INTO users VALUES (1, 'Ada')")
+	run(t, db, "SELECT howdah.set_text('c', 'user:1', 'Ada')")
+	run(t, db, "UPDATE users SET name = 'Bob' WHERE id = 2")
+	require.Equal(t, "Ada", one[string](t, db, "SELECT howdah.get_text('c', 'user:1')"))
+	run(t, db, "UPDATE users SET name = 'Bob'")
+	require.Nil(t, one[*string](t, db, "SELECT howdah.get_text('c', 'user:1')"))
+}
+
+// A delete takes the row of an expired entry along, whatever waits in it, and
+// says that there was no key.
+func TestDeleteRemovesExpiredRows(t *testing.T) {
+	for _, prefixIndex := range []bool{false, true} {
+		db := open(t)
+		run(t, db, "SELECT howdah.alter_cache('c', prefix_index => $1)", prefixIndex)
+		for call, want := range map[string]string{
+			"delete('c', 'k')": "false", "delete_text('c', 'k')": "false",
+			"delete_many('c', '{k}')": "0", "delete_many_text('c', '{k}')": "0",
+			"delete_prefix('c', 'k')": "0", "delete_prefix('c', 'k', 1)": "0", "delete_prefix_text('c', 'k')": "0",
+			"get_and_delete('c', 'k')": "", "get_and_delete_text('c', 'k')": "",
+		} {
+			run(t, db, "SELECT howdah.flush('c')")
+			run(t, db, "SELECT howdah.set_many('c', '{k,other}', '{v,v}')")
+			expireNow(t, db, "c", "k")
+			require.Equal(t, want, one[string](t, db, "SELECT coalesce(howdah."+call+"::text, '')"), call)
+			require.Equal(t, []string{"other"}, all[string](t, db, "SELECT encode(key, 'escape') FROM howdah.cache_c"), call)
+		}
+	}
+}
+
+// max_rows bounds the keys that delete_prefix counts, and expired rows do not
+// use it up: less than max_rows means that none is left.
+func TestDeletePrefixInPieces(t *testing.T) {
+	for _, prefixIndex := range []bool{false, true} {
+		db := open(t)
+		run(t, db, "SELECT howdah.alter_cache('c', prefix_index => $1)", prefixIndex)
+		run(t, db, "SELECT howdah.set_text('c', 'k' || i, 'v') FROM generate_series(1, 25) AS i")
+		run(t, db, "SELECT howdah.set_text('c', 'dead' || i, 'v') FROM generate_series(1, 30) AS i")
+		run(t, db, "SELECT howdah.set_text('c', 'kdead' || i, 'v') FROM generate_series(1, 30) AS i")
+		run(t, db, "UPDATE howdah.cache_c SET expires_at = '-infinity' WHERE encode(key, 'escape') LIKE '%dead%'")
+		var removed []int64
+		for {
+			n := one[int64](t, db, "SELECT howdah.delete_prefix_text('c', 'k', 10)")
+			removed = append(removed, n)
+			if n < 10 {
+				break
+			}
+		}
+		require.Equal(t, []int64{10, 10, 5}, removed)
+		require.Equal(t, 30, one[int](t, db, "SELECT count(*) FROM howdah.cache_c WHERE encode(key, 'escape') LIKE 'dead%'"))
+		require.Equal(t, 30, one[int](t, db, "SELECT count(*) FROM howdah.cache_c"))
+	}
 }
 
 func TestDelete(t *testing.T) {
@@ -280,9 +354,52 @@ func TestTextTwins(t *testing.T) {
 	require.True(t, one[bool](t, db, "SELECT howdah.replace_text('c', $1, 'x')", key))
 	require.Nil(t, one[*string](t, db, "SELECT howdah.get_text('c', 'nope')"))
 
+	require.EqualValues(t, 3, one[int64](t, db, "SELECT howdah.increment_text('c', 'nümber', 3, '1 h')"))
+	require.Equal(t, []byte("3"), one[[]byte](t, db, "SELECT howdah.get('c', convert_to('nümber', 'UTF8'))"))
+	require.True(t, one[bool](t, db, "SELECT howdah.ttl_text('c', 'nümber') BETWEEN '59 min' AND '1 h'"))
+	require.True(t, one[bool](t, db, "SELECT howdah.touch_text('c', 'nümber', '2 h')"))
+	require.True(t, one[bool](t, db, "SELECT howdah.ttl_text('c', 'nümber') > '1 h'"))
+	require.True(t, one[bool](t, db, "SELECT howdah.expire_text('c', 'nümber', '1 min')"))
+	require.True(t, one[bool](t, db, "SELECT ttl < '2 min' AND value = '3' FROM howdah.get_entry_text('c', 'nümber')"))
+	require.True(t, one[bool](t, db, "SELECT howdah.persist_text('c', 'nümber')"))
+	require.True(t, one[bool](t, db, "SELECT howdah.ttl_text('c', 'nümber') = howdah.no_expiry()"))
+	require.True(t, one[bool](t, db, "SELECT howdah.key_hash_text('nümber') = howdah.key_hash(convert_to('nümber', 'UTF8'))"))
+	version := one[int64](t, db, "SELECT howdah.compare_and_set_text('c', $1, (SELECT version FROM howdah.get_entry_text('c', $1)), $2)", key, value)
+	require.Equal(t, version, one[int64](t, db, "SELECT version FROM howdah.get_entry_text('c', $1)", key))
+	require.EqualValues(t, 1, one[int64](t, db, "SELECT howdah.delete_many_text('c', $1)", []string{key, "nope"}))
+	require.EqualValues(t, 1, one[int64](t, db, "SELECT howdah.delete_prefix_text('c', 'nü')"))
+
 	run(t, db, `SELECT howdah.set('c', 'bin', '\xff00')`)
-	for _, call := range []string{"get_text('c', 'bin')", "get_and_delete_text('c', 'bin')", "get_many_text('c', '{bin}')"} {
+	for _, call := range []string{"get_text('c', 'bin')", "get_entry_text('c', 'bin')", "get_and_delete_text('c', 'bin')", "get_many_text('c', '{bin}')"} {
 		refused(t, db, "22021", "SELECT howdah."+call)
 	}
 	require.Equal(t, []byte{0xff, 0}, one[[]byte](t, db, "SELECT howdah.get('c', 'bin')"))
+}
+
+// Every function that takes a key, or several, has a twin for text.
+func TestEveryKeyHasATextTwin(t *testing.T) {
+	db := open(t)
+	require.Empty(t, all[string](t, db, `
+		SELECT p.proname::text
+		FROM pg_proc AS p
+		WHERE p.pronamespace = 'howdah'::regnamespace AND p.proname NOT LIKE '\_%'
+		  AND p.proargnames[1:p.pronargs] && '{key,keys,prefix}'
+		  AND NOT p.proargtypes::oid[] <@ (SELECT array_agg(oid) FROM pg_type WHERE typname NOT IN ('bytea', '_bytea'))
+		  AND NOT EXISTS (SELECT FROM pg_proc AS t
+		                  WHERE t.pronamespace = p.pronamespace AND t.proname = p.proname || '_text')`))
+}
+
+func TestJSON(t *testing.T) {
+	db := open(t)
+	require.Nil(t, one[*string](t, db, "SELECT howdah.get_json('c', 'k')::text"))
+	version := one[int64](t, db, `SELECT howdah.set_json('c', 'k', '{"b": [1, null], "a": "ä"}', '1 h')`)
+	require.Positive(t, version)
+	require.Equal(t, "ä", one[string](t, db, "SELECT howdah.get_json('c', 'k') ->> 'a'"))
+	require.Equal(t, `{"a": "ä", "b": [1, null]}`, one[string](t, db, "SELECT howdah.get_text('c', 'k')"))
+	require.True(t, one[bool](t, db, "SELECT howdah.ttl_text('c', 'k') <= '1 h'"))
+	run(t, db, "SELECT howdah.set_json('c', 'k', 'null')")
+	require.Equal(t, "null", one[string](t, db, "SELECT howdah.get_json('c', 'k')::text"))
+	refused(t, db, "HW012", "SELECT howdah.set_json('c', 'k', NULL)")
+	run(t, db, "SELECT howdah.set_text('c', 'k', 'no json')")
+	refused(t, db, "22P02", "SELECT howdah.get_json('c', 'k')")
 }

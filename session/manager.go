@@ -10,6 +10,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
@@ -21,6 +22,7 @@ type Manager struct {
 	run      statement.Runner
 	opts     Options
 	reads    *coalesce.Coalescer
+	sessions *coalesce.Table // where reads has its keys
 	uses     uses
 	standbys *standbys // nil: none
 	stats    counters
@@ -37,8 +39,8 @@ func New(db *howdah.DB, opts *Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{run: statement.Runner{DB: db, Timeout: o.Timeout}, opts: o, standbys: standbys}
-	m.reads = m.sharedReads()
+	m := &Manager{run: statement.Runner{DB: (*core.DB)(db), Timeout: o.Timeout}, opts: o, standbys: standbys}
+	m.reads, m.sessions = m.sharedReads()
 	return m, nil
 }
 

@@ -13,12 +13,13 @@ import (
 // sharedReads lets sessions that are wanted at the same time share a SELECT, as
 // the reads of a cache do. A lone caller asks at once and for itself; while two
 // statements are on their way, others gather for the next.
-func (m *Manager) sharedReads() *coalesce.Coalescer {
-	return coalesce.New(coalesce.Options{
+func (m *Manager) sharedReads() (*coalesce.Coalescer, *coalesce.Table) {
+	reads := coalesce.New(coalesce.Options{
 		MaxKeys: 64, // payloads are larger than most cached values
 		Run:     m.readShared,
 		OnPanic: func(err error) { m.opts.Logger.Error("session: reading failed", "error", err) },
 	})
+	return reads, reads.NewTable(coalesce.TableOptions{})
 }
 
 // lookup is a session that somebody waits for.
@@ -33,7 +34,7 @@ func (l *lookup) id() string { return l.rec.session.ID.String() }
 // is none.
 func (m *Manager) fromPrimary(ctx context.Context, rec *record) error {
 	l := &lookup{rec: rec}
-	l.op.Call = l
+	l.op.Call, l.op.Table = l, m.sessions
 	l.op.Deadline = coalesce.Now() + int64(m.opts.Timeout)
 	err := m.reads.Do(ctx, &l.op)
 	var left *coalesce.LeftError
@@ -59,13 +60,14 @@ const (
 )
 
 // readShared is one flight: a statement for all who wait.
-func (m *Manager) readShared(ctx context.Context, f *coalesce.Flight) {
+func (m *Manager) readShared(ctx context.Context, f coalesce.Flight) {
 	ops := f.Take()
 	if len(ops) == 0 {
 		return
 	}
 	if len(ops) == 1 {
 		l := ops[0].Call.(*lookup)
+		f.Sent() // the caller may leave: nothing of it is read any more
 		err := m.run.Read(ctx, l.rec.scan(), readOne, l.id())
 		if errors.Is(err, pgx.ErrNoRows) {
 			l.rec.hash, err = nil, nil // an attempt that failed late may have seen a row

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
@@ -56,12 +57,12 @@ func newStandbys(db *howdah.DB, o *Options) (*standbys, error) {
 		misses: bucket{perSecond: float64(o.MissRate)},
 	}
 	primary := db.Pool().Config()
-	options := &howdah.Options{MaxConns: max(int(primary.MaxConns), 2)}
+	options := core.Options{MaxConns: max(int(primary.MaxConns), 2)}
 	if primary.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeExec {
 		options.Pooler = "transaction"
 	}
 	for i, url := range o.ReadURLs {
-		config, err := howdah.StandbyConfig(url, options)
+		config, err := core.StandbyConfig(url, options)
 		if err != nil {
 			return nil, fmt.Errorf("session: Options.ReadURLs[%d]: %w", i, err)
 		}

@@ -70,7 +70,7 @@ func failure(direction remote.Direction, err error) error {
 	case strings.Contains(err.Error(), "object too large for cache"):
 		return fmt.Errorf("%w: the server's item limit (-I) is below this store's MaxValueBytes: %w", howdah.ErrValueTooLarge, err)
 	case strings.Contains(err.Error(), "out of memory storing object"):
-		return fmt.Errorf("%w: memcached: %w", howdah.ErrOutOfMemory, err)
+		return fmt.Errorf("%w: memcached: %w", howdah.ErrCacheFull, err)
 	}
 	return remote.Failure("memcached", direction, err)
 }

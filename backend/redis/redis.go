@@ -306,7 +306,7 @@ func failure(direction remote.Direction, err error) error {
 	case errors.Is(err, goredis.ErrPoolTimeout):
 		return fmt.Errorf("%w: redis: %w", howdah.ErrOverloaded, err)
 	case strings.HasPrefix(err.Error(), "OOM "):
-		return fmt.Errorf("%w: redis: %w", howdah.ErrOutOfMemory, err)
+		return fmt.Errorf("%w: redis: %w", howdah.ErrCacheFull, err)
 	}
 	return remote.Failure("redis", direction, err)
 }

@@ -107,5 +107,5 @@ func TestServerAway(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	addr := backendtest.StartRedis(t, "--maxmemory", "1", "--maxmemory-policy", "noeviction").Addr
 	store := open(t, "redis://"+addr)
-	require.ErrorIs(t, store.Set(t.Context(), "k", []byte("v"), 0), howdah.ErrOutOfMemory)
+	require.ErrorIs(t, store.Set(t.Context(), "k", []byte("v"), 0), howdah.ErrCacheFull)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/howdah/howdah/internal/core"
+
 	"github.com/spf13/cobra"
 
 	"github.com/howdah/howdah"
@@ -157,7 +159,7 @@ func openDirect(ctx context.Context, databaseURL, cache string) (*direct, error)
 		}
 		return nil, err
 	}
-	engine, err := redisapi.New(redisapi.Options{DB: db, Database: func(int) string { return cache }})
+	engine, err := redisapi.New(redisapi.Options{DB: (*core.DB)(db), Database: func(int) string { return cache }})
 	if err != nil {
 		_ = db.Close()
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgurl"
 	"github.com/howdah/howdah/migrate"
 )
@@ -111,7 +111,7 @@ func connect(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return nil, howdah.Unreachable(err)
+		return nil, fault.Unreachable(err)
 	}
 	return conn, nil
 }

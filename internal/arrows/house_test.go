@@ -1,22 +1,34 @@
 package arrows_test
 
+import "fmt"
+
 // floor orders the rooms: arrows point to lower ones only.
 type floor int
 
 const (
 	ground floor = iota
-	stairs
 	floor1
-	mezzanine
 	floor2
 	floor3
 	floor4
+	floor5
+	floor6
+	floor7
+	floor8
+	floor9
+	floor10
+	floor11
 	roof
 )
 
-var floorNames = map[floor]string{
-	ground: "ground", stairs: "the stairs", floor1: "floor 1", mezzanine: "the mezzanine", floor2: "floor 2",
-	floor3: "floor 3", floor4: "floor 4", roof: "the roof",
+func (f floor) String() string {
+	switch f {
+	case ground:
+		return "ground"
+	case roof:
+		return "the roof"
+	}
+	return fmt.Sprintf("floor %d", int(f))
 }
 
 // room is one folder with Go files.
@@ -40,31 +52,35 @@ var house = map[string]room{
 	"internal/pgurl":    {leaf: true},
 	"internal/arrows":   {leaf: true},
 
-	"schema":          {floor: ground},
-	"migrate":         {floor: stairs},
-	"internal/doctor": {floor: stairs, tests: []string{"migrate"}},
-	"internal/stat":   {floor: stairs},
+	// From the words of the doors down to SQL: the engine.
+	"schema":             {floor: ground},
+	"internal/fault":     {floor: ground},
+	"migrate":            {floor: floor1},
+	"internal/doctor":    {floor: floor1, tests: []string{"migrate"}},
+	"internal/stat":      {floor: floor1},
+	"internal/verb":      {floor: floor1},
+	"internal/pgwire":    {floor: floor1},
+	"internal/statement": {floor: floor2},
+	"internal/engine":    {floor: floor3},
+	"internal/upkeep":    {floor: floor4},
+	"internal/core":      {floor: floor5},
 
-	".": {floor: floor1},
+	// The face.
+	".": {floor: floor6},
 
-	// What the stores behind a socket share.
-	"backend/internal/remote": {floor: mezzanine},
-
-	// What the session manager and the stores of other managers share.
-	"session/internal/statement": {floor: mezzanine},
-
-	"session":           {floor: floor2},
-	"session/scsstore":  {floor: floor2},
-	"backend/redis":     {floor: floor2, tests: []string{"backend"}},
-	"backend/memcached": {floor: floor2, tests: []string{"backend"}},
-	"backend/memory":    {floor: floor2, tests: []string{"backend"}},
-	"internal/redisapi": {floor: floor2},
-
-	"backend":          {floor: floor3},
-	"internal/httpapi": {floor: floor3},
-	"internal/console": {floor: floor3},
-
-	"internal/server": {floor: floor4},
+	// What stands on it. The doors use core, their tests the face.
+	"internal/redisapi":          {floor: floor7},
+	"backend/internal/remote":    {floor: floor7},
+	"session/internal/statement": {floor: floor7},
+	"session":                    {floor: floor8},
+	"session/scsstore":           {floor: floor8},
+	"backend/redis":              {floor: floor8, tests: []string{"backend"}},
+	"backend/memcached":          {floor: floor8, tests: []string{"backend"}},
+	"backend/memory":             {floor: floor8, tests: []string{"backend"}},
+	"backend":                    {floor: floor9},
+	"internal/httpapi":           {floor: floor9},
+	"internal/console":           {floor: floor9},
+	"internal/server":            {floor: floor10},
 
 	"cmd/howdah":     {floor: roof},
 	"examples/login": {floor: roof},

@@ -85,9 +85,9 @@ func checkImport(module string, house map[string]room, f file, from room, target
 	case from.leaf:
 		return fmt.Sprintf("%s imports %s; %s is a leaf and imports nothing of this module", f.path, name, f.room())
 	case to.floor == from.floor:
-		return fmt.Sprintf("%s imports %s; both are on %s, and rooms of one floor do not know each other", f.path, name, floorNames[to.floor])
+		return fmt.Sprintf("%s imports %s; both are on %v, and rooms of one floor do not know each other", f.path, name, to.floor)
 	case to.floor > from.floor:
-		return fmt.Sprintf("%s imports %s; the arrow points up, from %s to %s", f.path, name, floorNames[from.floor], floorNames[to.floor])
+		return fmt.Sprintf("%s imports %s; the arrow points up, from %v to %v", f.path, name, from.floor, to.floor)
 	}
 	return ""
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // trivial answers every op at once.
-func trivial(_ context.Context, f *Flight) {
+func trivial(_ context.Context, f Flight) {
 	ops := f.Take()
 	f.Sent()
 	for _, op := range ops {
@@ -31,7 +31,7 @@ func BenchmarkDo(b *testing.B) {
 func BenchmarkDoSlow(b *testing.B) {
 	for _, callers := range []int{1, 16, 64, 256, 1024} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			benchmarkDo(b, callers, func(_ context.Context, f *Flight) {
+			benchmarkDo(b, callers, func(_ context.Context, f Flight) {
 				ops := f.Take()
 				f.Sent()
 				time.Sleep(100*time.Microsecond + time.Duration(len(ops))*time.Microsecond)
@@ -43,8 +43,9 @@ func BenchmarkDoSlow(b *testing.B) {
 	}
 }
 
-func benchmarkDo(b *testing.B, callers int, run func(context.Context, *Flight)) {
+func benchmarkDo(b *testing.B, callers int, run func(context.Context, Flight)) {
 	c := New(Options{Run: run})
+	table := c.NewTable(TableOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var left atomic.Int64
@@ -54,7 +55,7 @@ func benchmarkDo(b *testing.B, callers int, run func(context.Context, *Flight)) 
 	var wg sync.WaitGroup
 	for i := range callers {
 		wg.Go(func() {
-			var op Op
+			op := Op{Table: table}
 			key := uint64(i)
 			for left.Add(-1) >= 0 {
 				key += 1024
@@ -80,9 +81,11 @@ func BenchmarkStart(b *testing.B) {
 	for _, window := range []int{16, 64, 256, 1024} {
 		b.Run(fmt.Sprintf("window=%d", window), func(b *testing.B) {
 			c := New(Options{Run: trivial})
+			table := c.NewTable(TableOptions{})
 			ops := make([]Op, window)
 			free := make(chan *Op, window)
 			for i := range ops {
+				ops[i].Table = table
 				free <- &ops[i]
 			}
 			done := func(op *Op, err error) {

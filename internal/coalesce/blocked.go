@@ -2,8 +2,8 @@ package coalesce
 
 import "time"
 
-// suspicion keeps the ops on a key that somebody else has locked out of
-// shared batches.
+// suspicion keeps ops on what somebody else has locked, a key or a whole
+// table, out of shared batches.
 type suspicion struct {
 	until int64
 	reads bool // a read was blocked, not only a write
@@ -12,66 +12,122 @@ type suspicion struct {
 // suspicionTime is how long a suspicion lasts if nothing succeeds before.
 const suspicionTime = int64(time.Second)
 
+// concerns says whether ops of this kind are kept out.
+func (s suspicion) concerns(kind Kind) bool { return kind != Read || s.reads }
+
+// renewed is the suspicion after an op of this kind was blocked.
+func (s suspicion) renewed(kind Kind, now int64) suspicion {
+	return suspicion{until: now + suspicionTime, reads: s.reads || kind == Read}
+}
+
 // suspect says whether op must go alone.
-func (c *Coalescer) suspect(op *Op) bool {
+func (t *Table) suspect(op *Op) bool {
 	for _, key := range op.Keys {
-		s, ok := c.suspects[key]
-		if !ok || (op.Kind == Read && !s.reads) {
+		s, ok := t.suspects[key]
+		if !ok || !s.concerns(op.Kind) {
 			continue
 		}
 		if Now() < s.until {
 			return true
 		}
-		delete(c.suspects, key)
+		delete(t.suspects, key)
 	}
 	return false
 }
 
 // suspectKeys records that op was blocked. It does not know which of several
 // keys was locked; those that were not are cleared by their next success.
-func (c *Coalescer) suspectKeys(op *Op, now int64) {
+func (t *Table) suspectKeys(op *Op, now int64) {
 	for _, key := range op.Keys {
-		s := c.suspects[key]
-		c.suspects[key] = suspicion{until: now + suspicionTime, reads: s.reads || op.Kind == Read}
+		t.suspects[key] = t.suspects[key].renewed(op.Kind, now)
 	}
-	if len(c.suspects) < 2*c.suspectsKept+64 {
+	if len(t.suspects) < 2*t.suspectsKept+64 {
 		return
 	}
-	for key, s := range c.suspects {
+	for key, s := range t.suspects {
 		if s.until <= now {
-			delete(c.suspects, key)
+			delete(t.suspects, key)
 		}
 	}
-	c.suspectsKept = len(c.suspects)
+	t.suspectsKept = len(t.suspects)
 }
 
-// clear ends the suspicion of the keys of an op that succeeded. A read proves
+// isolates says whether op must go in a flight of this table alone.
+func (t *Table) isolates(op *Op) bool {
+	if t.locked.until == 0 || !t.locked.concerns(op.Kind) {
+		return false
+	}
+	if Now() < t.locked.until {
+		return true
+	}
+	t.locked = suspicion{}
+	return false
+}
+
+// isolate records that op met a lock on its whole table. What is ready in the
+// shared lanes then changes to that of isolated tables.
+func (t *Table) isolate(op *Op, now int64) {
+	known := t.isolates(op)
+	t.locked = t.locked.renewed(op.Kind, now)
+	if known {
+		return
+	}
+	for i := range isolated {
+		for o := t.feeds[i].head; o != nil; {
+			next := o.next
+			if t.isolates(o) {
+				t.feeds[i].remove(o)
+				t.feeds[isolated].push(o)
+			}
+			o = next
+		}
+	}
+}
+
+// heldUp says whether a foreign lock is what op waits for: it met one, or an
+// op that it waits for did.
+func (t *Table) heldUp(op *Op) bool {
+	return op.blocked || t.isolates(op) || len(t.suspects) > 0 && t.suspect(op)
+}
+
+// clear ends the suspicion of what an op used that succeeded. A read proves
 // nothing about writes.
-func (c *Coalescer) clear(op *Op) {
+func (t *Table) clear(op *Op) {
+	if op.Kind != Read {
+		t.locked = suspicion{}
+	} else {
+		t.locked.reads = false
+	}
+	if len(t.suspects) == 0 {
+		return
+	}
 	for _, key := range op.Keys {
-		s, ok := c.suspects[key]
+		s, ok := t.suspects[key]
 		switch {
 		case !ok:
 		case op.Kind != Read:
-			delete(c.suspects, key)
+			delete(t.suspects, key)
 		case s.reads:
 			s.reads = false
-			c.suspects[key] = s
+			t.suspects[key] = s
 		}
 	}
 }
 
-// requeueAlone queues a group that was taken, and holds its keys, for a
-// flight of its own.
-func (c *Coalescer) requeueAlone(op *Op, fin *finished) {
-	c.alone.queue(op)
-	if c.aborted {
-		c.complete(op, ErrClosed, fin)
-		return
+// suspicious says whether there is anything to clear.
+func (t *Table) suspicious() bool { return len(t.suspects) > 0 || t.locked.until != 0 }
+
+// blocked records that op met a lock and chooses the lane of its next flight.
+func (t *Table) blocked(op *Op, table bool, now int64) *lane {
+	t.stats.Blocked++
+	op.blocked = true
+	if table {
+		t.isolate(op, now)
+	} else {
+		t.suspectKeys(op, now)
 	}
-	for o := op; o != nil; o = o.follower {
-		o.flight = nil
-		c.count(o)
+	if t.isolates(op) {
+		return &t.c.lanes[isolated]
 	}
-	c.kick(&c.alone)
+	return &t.c.lanes[alone]
 }

@@ -3,6 +3,7 @@ package coalesce
 // keyQueue is the FIFO of all ops on one key that are queued or taken, oldest
 // first. It exists only while it holds one.
 type keyQueue struct {
+	table      *Table
 	key        uint64
 	head, tail *node
 	writers    int // nodes that are not reads
@@ -24,8 +25,9 @@ func (n *node) read() bool { return n.op.Kind == Read }
 // enqueue places op in the queues of all its keys. Because that is atomic
 // under the mutex, two ops that share keys are in the same order in every
 // queue they share: waiting for one another in a circle is impossible, and
-// whoever is the oldest of all can always run.
+// the oldest of all can always run.
 func (c *Coalescer) enqueue(op *Op) {
+	t := op.Table
 	if len(op.Keys) <= 1 {
 		op.nodes = op.node0[:0]
 	} else {
@@ -36,10 +38,10 @@ func (c *Coalescer) enqueue(op *Op) {
 	}
 	op.waiting = 0
 	for _, key := range op.Keys {
-		q := c.keys[key]
+		q := t.keys[key]
 		if q == nil {
-			q = c.newKeyQueue(key)
-			c.keys[key] = q
+			q = c.newKeyQueue(t, key)
+			t.keys[key] = q
 		} else if q.tail.op == op {
 			continue // the op names this key twice
 		}
@@ -63,7 +65,7 @@ func (c *Coalescer) enqueue(op *Op) {
 	}
 }
 
-// dequeue takes op out of the queues of all its keys and makes ready whom it
+// dequeue takes op out of the queues of all its keys and makes ready what it
 // had kept waiting.
 func (c *Coalescer) dequeue(op *Op) {
 	for i := range op.nodes {
@@ -84,7 +86,7 @@ func (c *Coalescer) dequeue(op *Op) {
 		}
 		switch {
 		case q.head == nil:
-			delete(c.keys, q.key)
+			delete(q.table.keys, q.key)
 			c.freeKeyQueue(q)
 		case n.next != nil:
 			c.grantFrom(n.next)
@@ -144,18 +146,19 @@ func replaceNode(old, op *Op) {
 // maxFreeKeyQueues bounds what a burst leaves behind.
 const maxFreeKeyQueues = 4096
 
-func (c *Coalescer) newKeyQueue(key uint64) *keyQueue {
-	if n := len(c.freeKeys); n > 0 {
-		q := c.freeKeys[n-1]
-		c.freeKeys = c.freeKeys[:n-1]
-		q.key = key
+func (c *Coalescer) newKeyQueue(t *Table, key uint64) *keyQueue {
+	if n := len(c.freeQueues); n > 0 {
+		q := c.freeQueues[n-1]
+		c.freeQueues = c.freeQueues[:n-1]
+		q.table, q.key = t, key
 		return q
 	}
-	return &keyQueue{key: key}
+	return &keyQueue{table: t, key: key}
 }
 
 func (c *Coalescer) freeKeyQueue(q *keyQueue) {
-	if len(c.freeKeys) < maxFreeKeyQueues {
-		c.freeKeys = append(c.freeKeys, q)
+	if len(c.freeQueues) < maxFreeKeyQueues {
+		q.table = nil
+		c.freeQueues = append(c.freeQueues, q)
 	}
 }

@@ -18,7 +18,7 @@ type ctxKey struct{}
 func TestLoneCallerRunsInline(t *testing.T) {
 	ctx := context.WithValue(background, ctxKey{}, 1)
 	op := newOp("a", Read, 1)
-	c := New(Options{Run: func(got context.Context, f *Flight) {
+	c := New(Options{Run: func(got context.Context, f Flight) {
 		if got != ctx {
 			t.Error("an inline flight has another context than its caller")
 		}
@@ -35,6 +35,8 @@ func TestLoneCallerRunsInline(t *testing.T) {
 		f.Complete(op, errStatement)
 		f.Complete(op, nil) // the first outcome counts
 	}})
+	table := c.NewTable(TableOptions{})
+	op.Table = table
 	for range 3 { // the Op is reusable
 		if err := c.Do(ctx, op); err != errStatement {
 			t.Fatal(err)
@@ -43,8 +45,8 @@ func TestLoneCallerRunsInline(t *testing.T) {
 	if err := c.Close(background); err != nil {
 		t.Fatal(err)
 	}
-	checkEmpty(t, c)
-	if s := c.Stats(); s.Reads != 3 || s.Keys[0] != 3 || s.KeysTotal != 3 {
+	checkEmpty(t, c, table)
+	if s := table.Stats(); s.Reads != 3 || s.Keys[0] != 3 || s.KeysTotal != 3 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -196,7 +198,7 @@ func TestBatchBounds(t *testing.T) {
 			r.batch(f.take(), want)
 		}
 		f.finish(nil)
-		s := r.Stats()
+		s := r.table.Stats()
 		if s.Writes != 7 || s.Keys != [KeyBuckets]uint64{4, 1, 2} || s.KeysTotal != 13 {
 			t.Errorf("%+v", s)
 		}
@@ -220,7 +222,7 @@ func TestQueueBound(t *testing.T) {
 		f.finish(nil)
 		r.flight().finish(nil)
 		r.ended(nil, a, h)
-		if s := r.Stats(); s.Overloaded != 3 || s.Queued != 0 || s.QueuedBytes != 0 {
+		if s := r.table.Stats(); s.Overloaded != 3 || s.Queued != 0 || s.QueuedBytes != 0 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -231,7 +233,7 @@ func TestRunThatLeavesOpsOpen(t *testing.T) {
 	var told atomic.Int32
 	c := New(Options{
 		OnPanic: func(error) { told.Add(1) },
-		Run: func(_ context.Context, f *Flight) {
+		Run: func(_ context.Context, f Flight) {
 			switch mode.Load() {
 			case "panic before Take":
 				panic(errStatement)
@@ -247,6 +249,7 @@ func TestRunThatLeavesOpsOpen(t *testing.T) {
 			}
 		},
 	})
+	table := c.NewTable(TableOptions{})
 	for name, want := range map[string]error{
 		"panic before Take": errStatement, "panic": errStatement,
 		"return": ErrIncomplete, "return before Take": ErrIncomplete, "goexit": ErrIncomplete,
@@ -254,7 +257,7 @@ func TestRunThatLeavesOpsOpen(t *testing.T) {
 		mode.Store(name)
 		for range 3 { // more than there are slots
 			result := make(chan error, 1)
-			c.Start(newOp("a", Write, 1, 2), func(_ *Op, err error) { result <- err })
+			c.Start(newOp("a", Write, 1, 2).in(table), func(_ *Op, err error) { result <- err })
 			err := <-result
 			if !errors.Is(err, want) {
 				t.Errorf("%s: got %v, want %v", name, err, want)
@@ -266,12 +269,12 @@ func TestRunThatLeavesOpsOpen(t *testing.T) {
 				done := make(chan struct{})
 				go func() { // the caller's own goroutine ends
 					defer close(done)
-					_ = c.Do(background, newOp("b", Write, 1))
+					_ = c.Do(background, newOp("b", Write, 1).in(table))
 				}()
 				<-done
 				continue
 			}
-			if err := c.Do(background, newOp("b", Write, 1)); !errors.Is(err, want) {
+			if err := c.Do(background, newOp("b", Write, 1).in(table)); !errors.Is(err, want) {
 				t.Errorf("%s inline: got %v, want %v", name, err, want)
 			}
 		}
@@ -279,7 +282,7 @@ func TestRunThatLeavesOpsOpen(t *testing.T) {
 	if err := c.Close(background); err != nil {
 		t.Fatal(err)
 	}
-	checkEmpty(t, c)
+	checkEmpty(t, c, table)
 	if n := c.Stats().Panics; n != 12 || told.Load() != 12 {
 		t.Errorf("%d panics, %d told", n, told.Load())
 	}
@@ -290,9 +293,9 @@ func TestPanicInDoneSparesNeighbours(t *testing.T) {
 		x := r.start(newOp("x", Read, 1))
 		f := r.flight()
 		f.take()
-		r.Start(newOp("a", Set, 1), func(*Op, error) {})
+		r.Start(newOp("a", Set, 1).in(r.table), func(*Op, error) {})
 		b := r.start(newOp("b", Set, 1))
-		r.Start(newOp("c", Set, 1), func(*Op, error) { panic("done") })
+		r.Start(newOp("c", Set, 1).in(r.table), func(*Op, error) { panic("done") })
 		d := r.start(newOp("d", Set, 2))
 		w := r.flight()
 		r.batch(w.take(), "d ")
@@ -301,7 +304,7 @@ func TestPanicInDoneSparesNeighbours(t *testing.T) {
 		w = r.flight()
 		r.batch(w.take(), "c+b+a ")
 		op := w.ops[0]
-		w.step <- func(f *Flight) { f.Complete(op, nil) }
+		w.step <- func(f Flight) { f.Complete(op, nil) }
 		r.ended(nil, x, b, d)
 		if r.Stats().Panics != 1 {
 			t.Error("the panic was not counted")

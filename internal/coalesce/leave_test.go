@@ -37,7 +37,7 @@ func TestCancelWhileQueued(t *testing.T) {
 		r.batch(f.take(), "d ")
 		f.finish(nil)
 		r.ended(nil, d)
-		if s := r.Stats(); s.Cancelled != 3 || s.Queued != 0 {
+		if s := r.table.Stats(); s.Cancelled != 3 || s.Queued != 0 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -127,7 +127,7 @@ func TestCancelBetweenTakeAndSent(t *testing.T) {
 		r.pending(a, b, c, d) // Run is reading their bytes
 		f.complete(f.ops[1], nil)
 		r.ended(nil, c) // the outcome is known: better than "unknown"
-		f.do((*Flight).Sent)
+		f.do(Flight.Sent)
 		r.ended(ErrSent, a, b)
 		r.ended(errStatement, a, b)
 		r.pending(d)
@@ -198,7 +198,7 @@ func TestDeadlines(t *testing.T) {
 		f.finish(nil)
 		r.flight().finish(nil)
 		r.ended(nil, h)
-		if s := r.Stats(); s.Expired != 7 {
+		if s := r.table.Stats(); s.Expired != 7 {
 			t.Errorf("%d expired", s.Expired)
 		}
 	})
@@ -264,7 +264,7 @@ func TestDeadlineAfterTake(t *testing.T) {
 		}
 		time.Sleep(15 * time.Millisecond)
 		r.pending(ra)
-		f.do((*Flight).Sent)
+		f.do(Flight.Sent)
 		r.ended(ErrSent, ra)
 		r.ended(context.DeadlineExceeded, ra)
 		time.Sleep(time.Minute)
@@ -293,11 +293,11 @@ func TestRetake(t *testing.T) {
 		r.ended(ErrSent, a, d)
 		time.Sleep(time.Second)
 		r.pending(rc)
-		f.do(func(f *Flight) { f.ops(t, f.Retake(f.batch), "b e ") })
+		f.retake(t, "b e ")
 		r.ended(ErrNotSent, rc)
 		r.pending(b, e, w)
 		f.ops = f.ops[:0]
-		f.do((*Flight).Sent)
+		f.do(Flight.Sent)
 		f.end()
 		r.ended(ErrIncomplete, b, e)
 		r.flight().finish(nil)
@@ -305,11 +305,56 @@ func TestRetake(t *testing.T) {
 	})
 }
 
-func (f *Flight) ops(t *testing.T, got []*Op, want string) {
+// retake makes the flight retake what it took and checks what remains.
+func (h *held) retake(t *testing.T, want string) {
 	t.Helper()
-	if names(got) != want {
-		t.Errorf("got %q, want %q", names(got), want)
+	h.do(func(f Flight) { h.ops = f.Retake(h.ops) })
+	if names(h.ops) != want {
+		t.Errorf("got %q, want %q", names(h.ops), want)
 	}
+}
+
+// Run is told who has left, so that it keeps no results for them.
+func TestLeft(t *testing.T) {
+	bubble(t, Options{}, func(r *rig) {
+		ctx, cancel := leaver()
+		x := r.start(newOp("x", Read, 9))
+		f := r.flight()
+		f.take()
+		r.goDo(ctx, newOp("a", Read, 1))
+		r.start(newOp("b", Read, 1))
+		r.goDo(background, newOp("c", Read, 1))
+		r.goDo(ctx, newOp("d", Read, 2))
+		left := func(f *held, want string) {
+			t.Helper()
+			got := ""
+			for _, op := range f.ops {
+				for o := op; o != nil; o = o.Follower() {
+					if o.Left() {
+						got += o.Call.(string)
+					}
+				}
+			}
+			if got != want {
+				t.Errorf("%q have left, want %q", got, want)
+			}
+		}
+		f.finish(nil)
+		r.ended(nil, x)
+		f = r.flight()
+		r.batch(f.take(), "a+c+b d ")
+		cancel()
+		left(f, "")
+		f.do(Flight.Sent)
+		left(f, "ad")
+		f.finish(nil)
+		e := r.goDo(background, newOp("e", Read, 1))
+		f = r.flight()
+		f.takeAndSend()
+		left(f, "")
+		f.finish(nil)
+		r.ended(nil, e)
+	})
 }
 
 // Of ops that were handed over together each leaves as it would alone.
@@ -318,6 +363,9 @@ func TestLeavingTogether(t *testing.T) {
 		ctx, cancel := leaver()
 		ops := []*Op{newOp("a", Set, 1), newOp("b", Set, 2), newOp("c", Set, 2), newOp("d", Set, 3)}
 		ops[3].Bytes = 2000
+		for _, op := range ops {
+			r.inTable(op)
+		}
 		left := make(chan []error, 1)
 		go func() { left <- r.DoAll(ctx, ops) }()
 		f := r.flight()
@@ -329,7 +377,7 @@ func TestLeavingTogether(t *testing.T) {
 			t.Fatal("left while its bytes were being read")
 		default:
 		}
-		f.do((*Flight).Sent)
+		f.do(Flight.Sent)
 		want := []error{ErrSent, ErrNotSent, ErrNotSent, ErrOverloaded}
 		for i, err := range <-left {
 			if !errors.Is(err, want[i]) {
@@ -388,7 +436,7 @@ func TestBlocked(t *testing.T) {
 		}
 		f.finish(nil)
 		r.ended(nil, m)
-		if s := r.Stats(); s.Blocked != 2 || s.Alone != 3 || s.Merged != 2 {
+		if s := r.table.Stats(); s.Blocked != 2 || s.Alone != 3 || s.Merged != 2 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -484,10 +532,14 @@ func TestBlockedUntilDeadline(t *testing.T) {
 		alone := r.flight()
 		r.batch(alone.takeAndSend(), "a ")
 		time.Sleep(20 * time.Millisecond)
-		r.ended(ErrSent, a) // its outcome is not known yet
+		r.pending(a) // the flight is about to learn that nothing was changed
 		r.ended(ErrNotSent, b)
+		r.ended(ErrBlocked, b)
 		alone.block(alone.ops[0])
 		alone.end()
+		r.ended(ErrNotSent, a)
+		r.ended(ErrBlocked, a)
+		r.ended(context.DeadlineExceeded, a)
 		alone = r.flight()
 		r.batch(alone.take(), "c ")
 		cancel()
@@ -538,6 +590,138 @@ func TestBlockedUntilDeadline(t *testing.T) {
 		}
 		f.finish(nil)
 		r.ended(nil, e, g, k)
+	})
+}
+
+// TestLateCallersLearnThatTheyWereBlocked checks how a caller leaves a flight
+// that waits for a foreign lock.
+func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
+	const timeout, grace = 10 * time.Millisecond, 50 * time.Millisecond
+	withTimeout := func() (context.Context, *Op) {
+		ctx, cancel := context.WithTimeout(background, timeout)
+		t.Cleanup(cancel)
+		return ctx, newOp("a", Set, 1)
+	}
+	withDeadline := func() (context.Context, *Op) {
+		op := newOp("a", Set, 1)
+		op.Deadline = in(timeout)
+		return background, op
+	}
+	for name, caller := range map[string]func() (context.Context, *Op){"context": withTimeout, "deadline": withDeadline} {
+		for outcome, end := range map[string]func(r *rig, a *answer, alone *held){
+			"blocked": func(r *rig, a *answer, alone *held) {
+				alone.block(alone.ops[0])
+				alone.end()
+				for _, want := range []error{ErrNotSent, ErrBlocked, context.DeadlineExceeded} {
+					r.ended(want, a)
+				}
+				if s := r.table.Stats(); s.Expired+s.Cancelled != 1 {
+					t.Errorf("%+v", s)
+				}
+			},
+			"given up before it is sent again": func(r *rig, a *answer, alone *held) {
+				alone.retake(t, "")
+				alone.end()
+				r.ended(ErrBlocked, a)
+			},
+			"done": func(r *rig, a *answer, alone *held) {
+				alone.finish(nil)
+				r.ended(nil, a)
+			},
+			"no answer": func(r *rig, a *answer, alone *held) {
+				time.Sleep(grace - timeout/2)
+				r.ended(ErrSent, a)
+				r.ended(context.DeadlineExceeded, a)
+				alone.finish(nil)
+			},
+		} {
+			t.Run(name+" "+outcome, func(t *testing.T) {
+				bubble(t, Options{Grace: grace}, func(r *rig) {
+					r.suspect(1)
+					ctx, op := caller()
+					a := r.goDo(ctx, op)
+					alone := r.flight()
+					alone.takeAndSend()
+					time.Sleep(timeout + timeout/2)
+					r.pending(a)
+					end(r, a, alone)
+				})
+			})
+		}
+	}
+	t.Run("no answer and its bytes being read", func(t *testing.T) {
+		bubble(t, Options{Grace: grace}, func(r *rig) {
+			r.suspect(1)
+			a := r.goDo(withDeadline())
+			alone := r.flight()
+			alone.take()
+			time.Sleep(timeout + grace)
+			r.pending(a)
+			alone.do(Flight.Sent)
+			r.ended(ErrSent, a)
+			alone.finish(nil)
+		})
+	})
+	t.Run("cancelled while late", func(t *testing.T) {
+		bubble(t, Options{Grace: grace}, func(r *rig) {
+			r.suspect(1)
+			ctx, cancel := leaver()
+			_, op := withDeadline()
+			a := r.goDo(ctx, op)
+			alone := r.flight()
+			alone.takeAndSend()
+			time.Sleep(2 * timeout)
+			r.pending(a)
+			cancel()
+			r.ended(ErrSent, a)
+			r.ended(errStatement, a)
+			alone.finish(nil)
+		})
+	})
+}
+
+// suspect makes a key one that is locked by somebody else.
+func (r *rig) suspect(key uint64) {
+	a := r.start(newOp("suspect", Write, key))
+	f := r.flight()
+	f.takeAndSend()
+	f.block(f.ops[0])
+	f.end()
+	r.flight().finish(errStatement)
+	r.ended(errStatement, a)
+}
+
+// TestWritersBehindAHeldRow has many writers of one key that stays locked:
+// whatever they wait for, each hears that a lock is the cause and that it has
+// changed nothing.
+func TestWritersBehindAHeldRow(t *testing.T) {
+	bubble(t, Options{}, func(r *rig) {
+		var answers []*answer
+		for i := range 40 {
+			op := newOp("a", []Kind{Set, Write}[i%2], 1)
+			op.Deadline = in(100 * time.Millisecond)
+			ctx, cancel := context.WithTimeout(background, 110*time.Millisecond)
+			defer cancel()
+			if i%3 == 0 {
+				op.Deadline = 0
+			}
+			answers = append(answers, r.goDo(ctx, op))
+		}
+		for range 8 {
+			f := r.flight()
+			f.takeAndSend()
+			time.Sleep(20 * time.Millisecond)
+			for _, op := range f.ops {
+				f.block(op)
+			}
+			f.end()
+			if answered, _ := answers[len(answers)-1].get(); answered > 0 {
+				break
+			}
+		}
+		r.ended(ErrBlocked, answers...)
+		r.ended(ErrNotSent, answers...)
+		r.ended(context.DeadlineExceeded, answers...)
 	})
 }
 

@@ -7,7 +7,7 @@ const mergeLookback = 4
 // the rules allow: both Sets or both Reads, of one Class, nothing but reads
 // between them (for a Set: nothing at all).
 func (c *Coalescer) merge(op *Op) bool {
-	q := c.keys[op.Keys[0]]
+	q := op.Table.keys[op.Keys[0]]
 	if q == nil {
 		return false
 	}
@@ -20,7 +20,7 @@ func (c *Coalescer) merge(op *Op) bool {
 			} else {
 				follow(o, op)
 			}
-			c.stats.Merged++
+			op.Table.stats.Merged++
 			return true
 		}
 		if op.Kind != Read || o.Kind != Read {
@@ -87,7 +87,7 @@ func (c *Coalescer) dropExpired(leader *Op, now int64, fin *finished) *Op {
 				leader = heir
 			}
 			c.uncount(o)
-			c.stats.Expired++
+			o.Table.stats.Expired++
 			fin.push(o, o.expiryError())
 		}
 		o = older
@@ -95,9 +95,7 @@ func (c *Coalescer) dropExpired(leader *Op, now int64, fin *finished) *Op {
 	return leader
 }
 
+// expiryError is the error of an op that had no effect before its deadline.
 func (op *Op) expiryError() error {
-	if op.blocked {
-		return errExpiredBlocked
-	}
-	return errExpired
+	return leftError(nil, false, op.Table.heldUp(op))
 }

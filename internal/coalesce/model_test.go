@@ -14,24 +14,33 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "seed of TestModel; 0 chooses one")
 
-// The model: a store of registers, one for each key, used by workers that
-// each submit a sequence of numbered calls, several at a time. A write leaves
+// The model: tables of registers, one for each key, used by workers that each
+// submit a sequence of numbered calls, several at a time. A write leaves
 // its number in the register, beside the numbers of the other workers; a read
 // observes the register. From what each call observed and how it ended, the
 // rules are checked: see checkEntry, checkWorker and the store's methods.
 const (
-	modelKeys    = 12
+	modelTables  = 3
+	modelKeys    = 6
 	modelWorkers = 16
 	modelMaxKeys = 6
 	modelBytes   = 400
+	modelFlights = 8
 )
 
 // store stands for the database.
 type store struct {
-	t    *testing.T
-	keys [modelKeys]register
-	// flights in the air, per kind
-	flights [Alone + 1]atomic.Int32
+	t       *testing.T
+	tables  [modelTables]*modelTable
+	flights atomic.Int32 // in the air
+}
+
+type modelTable struct {
+	keys     [modelKeys]register
+	isolated atomic.Int32 // flights of Kind Isolated in the air
+	// The kinds from which on a foreign transaction has locked the table:
+	// Read (all ops), Write or exclusive (none).
+	locked atomic.Int32
 }
 
 type register struct {
@@ -44,12 +53,12 @@ type register struct {
 
 // enter and exit frame the time in which an op has its keys: writes exclude
 // all, reads exclude writes.
-func (s *store) enter(keys []uint64, read bool) {
+func (m *modelTable) enter(t *testing.T, keys []uint64, read bool) {
 	for _, k := range unique(keys) {
-		r := &s.keys[k]
+		r := &m.keys[k]
 		r.mu.Lock()
 		if r.writer || (!read && r.readers > 0) {
-			s.t.Errorf("key %d is in two flights", k)
+			t.Errorf("key %d is in two flights", k)
 		}
 		if read {
 			r.readers++
@@ -60,9 +69,9 @@ func (s *store) enter(keys []uint64, read bool) {
 	}
 }
 
-func (s *store) exit(keys []uint64, read bool) {
+func (m *modelTable) exit(keys []uint64, read bool) {
 	for _, k := range unique(keys) {
-		r := &s.keys[k]
+		r := &m.keys[k]
 		r.mu.Lock()
 		if read {
 			r.readers--
@@ -87,9 +96,9 @@ func unique(keys []uint64) []uint64 {
 	return out
 }
 
-func (s *store) locked(keys []uint64) bool {
+func (m *modelTable) keyLocked(keys []uint64) bool {
 	for _, k := range keys {
-		r := &s.keys[k]
+		r := &m.keys[k]
 		r.mu.Lock()
 		locked := r.locked
 		r.mu.Unlock()
@@ -103,12 +112,14 @@ func (s *store) locked(keys []uint64) bool {
 // entry is one call of a worker.
 type entry struct {
 	worker, number int
+	table          int
 	kind           Kind
 	keys           []uint64
 	payload        []byte // read by Run between Take and Sent, scribbled over by the caller once it is back
 
 	applied  atomic.Bool
-	observed []int // by a read: the worker's own number in each register
+	left     atomic.Bool // Op.Left was seen
+	observed []int       // by a read: the worker's own number in each register
 	answers  atomic.Int32
 	err      error
 }
@@ -117,7 +128,7 @@ type entry struct {
 func (s *store) apply(e *entry) {
 	e.applied.Store(true)
 	for _, k := range e.keys {
-		r := &s.keys[k]
+		r := &s.tables[e.table].keys[k]
 		r.mu.Lock()
 		if e.kind == Read {
 			e.observed = append(e.observed, r.last[e.worker])
@@ -132,31 +143,24 @@ func (s *store) apply(e *entry) {
 }
 
 // run is Options.Run.
-func (s *store) run(_ context.Context, f *Flight) {
-	kind := f.Kind()
-	if n := s.flights[kind].Add(1); n > 2 {
-		s.t.Errorf("%d flights of kind %d at once", n, kind)
+func (s *store) run(_ context.Context, f Flight) {
+	if n := s.flights.Add(1); n > modelFlights+laneCount-1 {
+		s.t.Errorf("%d flights at once", n)
 	}
-	defer s.flights[kind].Add(-1)
+	defer s.flights.Add(-1)
 	pause()
 	if rand.IntN(300) == 0 {
 		panic("model: before Take")
 	}
 	ops := f.Take()
-	s.checkBatch(kind, ops)
-	for _, op := range ops {
-		s.enter(op.Keys, op.Kind == Read)
-	}
+	defer s.checkBatch(f.Kind(), ops)()
+	s.enter(ops)
 	if rand.IntN(50) == 0 { // a failed attempt; what comes back may have other leaders
-		for _, op := range ops {
-			s.exit(op.Keys, op.Kind == Read)
-		}
+		s.exit(ops)
 		f.Sent()
 		pause()
 		ops = f.Retake(ops)
-		for _, op := range ops {
-			s.enter(op.Keys, op.Kind == Read)
-		}
+		s.enter(ops)
 	}
 	for _, op := range ops {
 		readPayload(op)
@@ -164,16 +168,14 @@ func (s *store) run(_ context.Context, f *Flight) {
 	pause()
 	f.Sent()
 	pause()
-	for i, op := range ops {
+	for ops = s.answerLocked(f, ops); len(ops) > 0; ops = ops[1:] {
+		op := ops[0]
 		if rand.IntN(500) == 0 {
-			for _, op := range ops[i:] {
-				s.exit(op.Keys, op.Kind == Read)
-			}
+			s.exit(ops)
 			panic("model: in the middle")
 		}
-		keys, read := append([]uint64(nil), op.Keys...), op.Kind == Read
-		if !read && s.locked(keys) {
-			s.exit(keys, read)
+		if op.Kind != Read && s.tableOf(op).keyLocked(op.Keys) {
+			s.exit(ops[:1])
 			f.Blocked(op)
 			continue
 		}
@@ -191,7 +193,10 @@ func (s *store) run(_ context.Context, f *Flight) {
 				s.apply(group[len(group)-1-i])
 			}
 		}
-		s.exit(keys, read)
+		for o := op; o != nil; o = o.Follower() {
+			o.Call.(*entry).left.Store(o.Left())
+		}
+		s.exit(ops[:1])
 		f.Complete(op, err)
 	}
 	if rand.IntN(100) == 0 {
@@ -199,16 +204,52 @@ func (s *store) run(_ context.Context, f *Flight) {
 	}
 }
 
-func (s *store) checkBatch(kind Kind, ops []*Op) {
+func (s *store) tableOf(op *Op) *modelTable { return s.tables[op.Call.(*entry).table] }
+
+func (s *store) enter(ops []*Op) {
+	for _, op := range ops {
+		s.tableOf(op).enter(s.t, op.Keys, op.Kind == Read)
+	}
+}
+
+func (s *store) exit(ops []*Op) {
+	for _, op := range ops {
+		s.tableOf(op).exit(op.Keys, op.Kind == Read)
+	}
+}
+
+// answerLocked answers for the tables that are locked, and returns the other
+// ops.
+func (s *store) answerLocked(f Flight, ops []*Op) (rest []*Op) {
+	var locked [modelTables][]*Op
+	for _, op := range ops {
+		if i := op.Call.(*entry).table; int32(op.Kind) >= s.tables[i].locked.Load() {
+			locked[i] = append(locked[i], op)
+		} else {
+			rest = append(rest, op)
+		}
+	}
+	for _, ops := range locked {
+		s.exit(ops)
+		f.TableBlocked(ops...)
+	}
+	return rest
+}
+
+// checkBatch returns what is to be done at the end of the flight.
+func (s *store) checkBatch(kind Kind, ops []*Op) func() {
 	keys, size := 0, 0
 	for _, op := range ops {
 		keys += len(op.Keys)
 		size += op.Bytes
-		if (op.Kind == Read) != (kind == Read) && kind != Alone {
+		if s.tableOf(op) != s.tableOf(ops[0]) && kind >= Alone {
+			s.t.Errorf("two tables in a flight of kind %d", kind)
+		}
+		if (op.Kind == Read) != (kind == Read) && kind < Alone {
 			s.t.Errorf("an op of kind %d in a flight of kind %d", op.Kind, kind)
 		}
 		for o := range op.Followers() {
-			if o.Kind != op.Kind || o.Class != op.Class || len(o.Keys) != 1 || o.Keys[0] != op.Keys[0] {
+			if o.Table != op.Table || o.Kind != op.Kind || o.Class != op.Class || len(o.Keys) != 1 || o.Keys[0] != op.Keys[0] {
 				s.t.Error("merged what must not merge")
 			}
 		}
@@ -216,6 +257,14 @@ func (s *store) checkBatch(kind Kind, ops []*Op) {
 	if len(ops) > 1 && (keys > modelMaxKeys || size > modelBytes || kind == Alone) {
 		s.t.Errorf("%d ops with %d keys and %d bytes in a flight of kind %d", len(ops), keys, size, kind)
 	}
+	if kind != Isolated || len(ops) == 0 {
+		return func() {}
+	}
+	table := s.tableOf(ops[0])
+	if table.isolated.Add(1) > 1 {
+		s.t.Error("two flights at once of a table that was locked")
+	}
+	return func() { table.isolated.Add(-1) }
 }
 
 func readPayload(op *Op) {
@@ -233,7 +282,11 @@ var sink atomic.Uint32
 func pause() {
 	switch rand.IntN(40) {
 	case 0:
-		time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond)
+		d := time.Duration(rand.IntN(300)) * time.Microsecond
+		if rand.IntN(50) == 0 {
+			d += 2 * time.Duration(lateFlight)
+		}
+		time.Sleep(d)
 	case 1, 2, 3, 4:
 		runtime.Gosched()
 	}
@@ -251,16 +304,23 @@ func TestModel(t *testing.T) {
 	}
 	s := &store{t: t}
 	c := New(Options{
-		MaxKeys: modelMaxKeys, MaxBytes: modelBytes, MaxQueueBytes: 30000,
+		MaxKeys: modelMaxKeys, MaxBytes: modelBytes, MaxQueueBytes: 30000, MaxFlights: modelFlights,
 		Run: s.run,
 	})
+	var tables []*Table
+	for i := range s.tables {
+		s.tables[i] = &modelTable{}
+		s.tables[i].locked.Store(int32(exclusive))
+		tables = append(tables, c.NewTable(TableOptions{MaxQueueBytes: 15000}))
+	}
 	stop := make(chan struct{})
 	var foreign, workers sync.WaitGroup
 	foreign.Go(func() { s.lockKeys(rand.New(rand.NewPCG(seed, 1000)), stop) })
+	foreign.Go(func() { s.lockTables(rand.New(rand.NewPCG(seed, 1001)), stop) })
 	logs := make([][]*entry, modelWorkers)
 	for w := range modelWorkers {
 		workers.Go(func() {
-			m := &modelWorker{c: c, s: s, id: w, rng: rand.New(rand.NewPCG(seed, uint64(w)))}
+			m := &modelWorker{c: c, tables: tables, s: s, id: w, rng: rand.New(rand.NewPCG(seed, uint64(w)))}
 			logs[w] = m.work(calls)
 		})
 	}
@@ -270,7 +330,7 @@ func TestModel(t *testing.T) {
 	if err := c.Close(background); err != nil {
 		t.Error(err)
 	}
-	checkEmpty(t, c)
+	checkEmpty(t, c, tables...)
 	outcomes := map[string]int{}
 	for _, log := range logs {
 		for _, e := range log {
@@ -278,22 +338,39 @@ func TestModel(t *testing.T) {
 		}
 		checkWorker(t, log)
 	}
-	stats := c.Stats()
-	t.Logf("%v, %+v", outcomes, stats)
+	t.Logf("%v, %+v", outcomes, c.Stats())
 	for _, outcome := range []string{"ok", "failed", "not sent", "sent"} {
 		if outcomes[outcome] == 0 && !testing.Short() {
 			t.Errorf("no call ended as %q: the model tests too little", outcome)
 		}
 	}
-	if stats.Merged == 0 || stats.Blocked == 0 || stats.Alone == 0 || stats.Expired == 0 || stats.Cancelled == 0 {
-		t.Errorf("the model tests too little: %+v", stats)
+	for _, table := range tables {
+		if s := table.Stats(); s.Merged == 0 || s.Blocked == 0 || s.Alone == 0 || s.Isolated == 0 || s.Expired == 0 || s.Cancelled == 0 {
+			t.Errorf("the model tests too little: %+v", s)
+		}
 	}
 }
 
-// lockKeys plays foreign transactions.
+// lockTables plays foreign transactions that lock whole tables, some for reads
+// too.
+func (s *store) lockTables(rng *rand.Rand, stop chan struct{}) {
+	for {
+		table := s.tables[rng.IntN(modelTables)]
+		table.locked.Store(int32([]Kind{Read, Set}[rng.IntN(2)]))
+		time.Sleep(time.Duration(rng.IntN(2000)) * time.Microsecond)
+		table.locked.Store(int32(exclusive))
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(rng.IntN(5000)) * time.Microsecond):
+		}
+	}
+}
+
+// lockKeys plays foreign transactions that lock rows.
 func (s *store) lockKeys(rng *rand.Rand, stop chan struct{}) {
 	for {
-		r := &s.keys[rng.IntN(modelKeys)]
+		r := &s.tables[rng.IntN(modelTables)].keys[rng.IntN(modelKeys)]
 		setLocked := func(locked bool) {
 			r.mu.Lock()
 			r.locked = locked
@@ -311,10 +388,11 @@ func (s *store) lockKeys(rng *rand.Rand, stop chan struct{}) {
 }
 
 type modelWorker struct {
-	c   *Coalescer
-	s   *store
-	id  int
-	rng *rand.Rand
+	c      *Coalescer
+	tables []*Table
+	s      *store
+	id     int
+	rng    *rand.Rand
 }
 
 // work submits calls one after the other: mostly without waiting for the
@@ -328,10 +406,10 @@ func (m *modelWorker) work(calls int) []*entry {
 		e := m.entry(i + 1)
 		if m.rng.IntN(40) == 0 {
 			ctx, cancel := m.context()
-			_ = m.c.Exclusive(ctx, e.keys, func(context.Context) error {
-				m.s.enter(e.keys, false)
+			_ = m.tables[e.table].Exclusive(ctx, e.keys, func(context.Context) error {
+				m.s.tables[e.table].enter(m.s.t, e.keys, false)
 				pause()
-				m.s.exit(e.keys, false)
+				m.s.tables[e.table].exit(e.keys, false)
 				return nil
 			})
 			cancel()
@@ -375,7 +453,7 @@ func (m *modelWorker) work(calls int) []*entry {
 }
 
 func (m *modelWorker) entry(number int) *entry {
-	e := &entry{worker: m.id, number: number, kind: Kind(m.rng.IntN(3)), payload: []byte("payload")}
+	e := &entry{worker: m.id, number: number, table: m.rng.IntN(modelTables), kind: Kind(m.rng.IntN(3)), payload: []byte("payload")}
 	n := 1
 	if m.rng.IntN(5) == 0 {
 		n = 1 + m.rng.IntN(modelMaxKeys+2)
@@ -391,7 +469,7 @@ func (m *modelWorker) entry(number int) *entry {
 }
 
 func (m *modelWorker) fill(op *Op, e *entry) {
-	op.Kind, op.Call = e.kind, e
+	op.Table, op.Kind, op.Call = m.tables[e.table], e.kind, e
 	if len(e.keys) == 1 {
 		op.SetKey(e.keys[0])
 	} else {
@@ -412,8 +490,17 @@ func (m *modelWorker) fill(op *Op, e *entry) {
 }
 
 func (m *modelWorker) context() (context.Context, context.CancelFunc) {
-	if m.rng.IntN(2) == 0 {
-		return context.WithTimeout(background, time.Duration(m.rng.IntN(1000))*time.Microsecond)
+	d := time.Duration(m.rng.IntN(1000)) * time.Microsecond
+	switch m.rng.IntN(4) {
+	case 0:
+		return context.WithTimeout(background, d)
+	case 1:
+		ctx, cancel := context.WithCancel(background)
+		timer := time.AfterFunc(d, cancel)
+		return ctx, func() {
+			timer.Stop()
+			cancel()
+		}
 	}
 	return background, func() {}
 }
@@ -427,6 +514,9 @@ func (e *entry) end(err error) {
 func checkEntry(t *testing.T, e *entry) string {
 	if n := e.answers.Load(); n != 1 {
 		t.Errorf("call %d of worker %d was answered %d times", e.number, e.worker, n)
+	}
+	if e.left.Load() && !errors.Is(e.err, ErrSent) {
+		t.Errorf("call %d of worker %d had left its flight but ended with %v", e.number, e.worker, e.err)
 	}
 	_, panicked := errors.AsType[*PanicError](e.err)
 	switch applied := e.applied.Load(); {
@@ -455,17 +545,17 @@ func checkEntry(t *testing.T, e *entry) string {
 // checkWorker checks that each read observed exactly the last of the worker's
 // earlier writes that had an effect.
 func checkWorker(t *testing.T, log []*entry) {
-	var last [modelKeys]int
+	var last [modelTables][modelKeys]int
 	for _, e := range log {
 		for i, k := range e.keys {
 			switch {
 			case e.kind != Read:
 				if e.applied.Load() {
-					last[k] = e.number
+					last[e.table][k] = e.number
 				}
-			case e.err == nil && e.observed[i] != last[k]:
+			case e.err == nil && e.observed[i] != last[e.table][k]:
 				t.Errorf("read %d of worker %d on key %d observed its write %d, not %d",
-					e.number, e.worker, k, e.observed[i], last[k])
+					e.number, e.worker, k, e.observed[i], last[e.table][k])
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package coalesce
 
-import "iter"
+import (
+	"iter"
+	"sync/atomic"
+)
 
 // Kind says how an op shares its keys with others; of a Flight, which lane it
 // serves.
@@ -17,10 +20,14 @@ const (
 	// Write is any other write; it never merges. Of a Flight: a batch of
 	// Sets and Writes.
 	Write
-	// Alone is the Kind of a Flight that carries one op on a suspect key.
+	// Alone is the Kind of a Flight that carries one op, on a key that was
+	// locked by somebody else a moment ago.
 	Alone
+	// Isolated is the Kind of a Flight that carries ops of one Table, reads
+	// and writes, which was locked as a whole by somebody else a moment ago.
+	Isolated
 
-	exclusive // Coalescer.Exclusive: holds keys as a write does, and never flies
+	exclusive // Table.Exclusive: holds keys as a write does, and never flies
 )
 
 // Op is one call that waits to share a statement. It is meant to be embedded
@@ -29,8 +36,11 @@ const (
 // (unless the error matches ErrSent, see there). It must not be copied while
 // in use.
 type Op struct {
-	// Keys identify what the op touches. Equal numbers are the same key. It
-	// may be empty (no order at all) and may name a key twice.
+	// Table is where the Keys are. It must be set, to a Table of the Coalescer
+	// that runs the op.
+	Table *Table
+	// Keys identify what the op touches. Equal numbers are the same key of the
+	// Table. It may be empty (no order at all) and may name a key twice.
 	Keys []uint64
 	// Key0 may back Keys; see SetKey.
 	Key0 [1]uint64
@@ -40,8 +50,8 @@ type Op struct {
 	Class uint8
 	// Bytes is the op's share of Options.MaxBytes and MaxQueueBytes.
 	Bytes int
-	// Deadline is the instant, on the clock of Now, from which nobody wants
-	// the answer; 0 means never.
+	// Deadline is the instant, on the clock of Now, from which the caller no
+	// longer wants the answer; 0 means never.
 	Deadline int64
 	// Call is the caller's own.
 	Call any
@@ -50,10 +60,10 @@ type Op struct {
 	// except w and done: whoever finishes the op reads them (see finish).
 
 	state   opState
-	leaving bool // the caller waits only for Sent
-	blocked bool // Flight.Blocked was called for it
-	tries   int8 // flights of its own that met a lock, up to Patient
-	waiting int  // keys that are not granted yet
+	leaving leaving // how the caller of Do wants to leave its flight
+	blocked bool    // Flight.Blocked was called for it
+	tries   int8    // flights of its own that met a lock, up to Patient
+	waiting int     // keys that are not granted yet
 	nodes   []node
 	node0   [1]node // backs nodes for a single key
 	many    []node  // backs nodes for several; kept for reuse
@@ -65,12 +75,22 @@ type Op struct {
 
 	list       *opList // the list that holds the op, through prev and next
 	prev, next *Op
-	flight     *Flight // set while taken
+	flight     *shared // set while taken by one
 
-	w    *waiter          // Do: who to wake; nil after the caller left
+	left uint32           // atomic: see Left
+	w    *waiter          // Do: what to wake; nil after the caller left
 	done func(*Op, error) // Start: whom to call
 	err  error
 }
+
+// leaving says how the caller of a taken op wants to stop waiting.
+type leaving uint8
+
+const (
+	staying           leaving = iota
+	leavingWhenSent           // as soon as Run has read its bytes
+	leavingUnanswered         // as soon as the flight learns that the op is blocked
+)
 
 type opState uint8
 
@@ -79,6 +99,11 @@ const (
 	queued                // in a key queue and a list, or merged with one that is
 	taken                 // in a flight (or holding its keys, for exclusive)
 )
+
+// Left tells a Run that has the op, leader or follower, whether its caller has
+// left it to the flight, and so will never look at results stored in its Call.
+// The caller may leave at any moment, also just after Left returned false.
+func (op *Op) Left() bool { return atomic.LoadUint32(&op.left) != 0 }
 
 // SetKey makes the op one of a single key, without allocation.
 func (op *Op) SetKey(key uint64) {
@@ -117,63 +142,3 @@ func (op *Op) mergeable() bool { return op.Kind <= Set && len(op.Keys) == 1 }
 
 // abandoned says that the caller left after the op was sent.
 func (op *Op) abandoned() bool { return op.w == nil && op.done == nil }
-
-// opList is a FIFO of ops linked through prev and next.
-type opList struct {
-	head, tail *Op
-	n          int
-}
-
-func (l *opList) push(op *Op) {
-	op.list, op.prev, op.next = l, l.tail, nil
-	if l.tail == nil {
-		l.head = op
-	} else {
-		l.tail.next = op
-	}
-	l.tail = op
-	l.n++
-}
-
-// insert puts op before next.
-func (l *opList) insert(op, next *Op) {
-	op.list, op.prev, op.next = l, next.prev, next
-	if op.prev == nil {
-		l.head = op
-	} else {
-		op.prev.next = op
-	}
-	next.prev = op
-	l.n++
-}
-
-func (l *opList) remove(op *Op) {
-	if op.prev == nil {
-		l.head = op.next
-	} else {
-		op.prev.next = op.next
-	}
-	if op.next == nil {
-		l.tail = op.prev
-	} else {
-		op.next.prev = op.prev
-	}
-	op.list, op.prev, op.next = nil, nil, nil
-	l.n--
-}
-
-// replace puts op in the place of old.
-func (l *opList) replace(old, op *Op) {
-	op.list, op.prev, op.next = l, old.prev, old.next
-	if op.prev == nil {
-		l.head = op
-	} else {
-		op.prev.next = op
-	}
-	if op.next == nil {
-		l.tail = op
-	} else {
-		op.next.prev = op
-	}
-	old.list, old.prev, old.next = nil, nil, nil
-}

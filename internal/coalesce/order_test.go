@@ -145,7 +145,7 @@ func TestMerge(t *testing.T) {
 					f.finish(errStatement)
 				}
 				r.ended(errStatement, answers...)
-				if s := r.Stats(); s.Merged != uint64(merged) {
+				if s := r.table.Stats(); s.Merged != uint64(merged) {
 					t.Errorf("%d merged, want %d", s.Merged, merged)
 				}
 			})

@@ -20,27 +20,29 @@ var errStatement = errors.New("statement failed")
 type rig struct {
 	t *testing.T
 	*Coalescer
+	table   *Table // of ops that name none
 	arrived chan *held
 }
 
 // held is a flight that has called Run and waits for the test.
 type held struct {
-	*Flight
+	Flight
 	ctx  context.Context
 	ops  []*Op
-	step chan func(*Flight) // nil ends Run
+	step chan func(Flight) // nil ends Run
 }
 
 func newRig(t *testing.T, opt Options) *rig {
 	r := &rig{t: t, arrived: make(chan *held, 100)}
-	opt.Run = func(ctx context.Context, f *Flight) {
-		h := &held{Flight: f, ctx: ctx, step: make(chan func(*Flight))}
+	opt.Run = func(ctx context.Context, f Flight) {
+		h := &held{Flight: f, ctx: ctx, step: make(chan func(Flight))}
 		r.arrived <- h
 		for step := range h.step {
 			step(f)
 		}
 	}
 	r.Coalescer = New(opt)
+	r.table = r.NewTable(TableOptions{})
 	return r
 }
 
@@ -67,25 +69,27 @@ func (r *rig) noFlight() {
 	}
 }
 
-func (h *held) do(step func(*Flight)) {
+func (h *held) do(step func(Flight)) {
 	h.step <- step
 	synctest.Wait()
 }
 
 // take makes the flight take and returns its batch.
 func (h *held) take() []*Op {
-	h.do(func(f *Flight) { h.ops = append([]*Op(nil), f.Take()...) })
+	h.do(func(f Flight) { h.ops = append([]*Op(nil), f.Take()...) })
 	return h.ops
 }
 
 func (h *held) takeAndSend() []*Op {
 	h.take()
-	h.do((*Flight).Sent)
+	h.do(Flight.Sent)
 	return h.ops
 }
 
-func (h *held) complete(op *Op, err error) { h.do(func(f *Flight) { f.Complete(op, err) }) }
-func (h *held) block(op *Op)               { h.do(func(f *Flight) { f.Blocked(op) }) }
+func (h *held) complete(op *Op, err error) { h.do(func(f Flight) { f.Complete(op, err) }) }
+func (h *held) block(op *Op)               { h.do(func(f Flight) { f.Blocked(op) }) }
+
+func (h *held) blockTable(ops ...*Op) { h.do(func(f Flight) { f.TableBlocked(ops...) }) }
 
 // end lets Run return.
 func (h *held) end() {
@@ -99,7 +103,7 @@ func (h *held) finish(err error) {
 	if h.ops == nil {
 		h.takeAndSend()
 	}
-	h.do(func(f *Flight) {
+	h.do(func(f Flight) {
 		for _, op := range h.ops {
 			f.Complete(op, err)
 		}
@@ -158,16 +162,35 @@ func newOp(name string, kind Kind, keys ...uint64) *Op {
 	return &Op{Call: name, Kind: kind, Keys: keys}
 }
 
+// in gives op a table.
+func (op *Op) in(t *Table) *Op {
+	op.Table = t
+	return op
+}
+
+// inTable gives op the rig's table if it names none.
+func (r *rig) inTable(op *Op) *Op {
+	if op.Table == nil {
+		op.Table = r.table
+	}
+	return op
+}
+
+// Exclusive is that of the rig's table.
+func (r *rig) Exclusive(ctx context.Context, keys []uint64, fn func(context.Context) error) error {
+	return r.table.Exclusive(ctx, keys, fn)
+}
+
 // goDo calls Do on a goroutine of its own.
 func (r *rig) goDo(ctx context.Context, op *Op) *answer {
-	a := &answer{Op: op}
+	a := &answer{Op: r.inTable(op)}
 	go func() { a.set(r.Do(ctx, op)) }()
 	synctest.Wait()
 	return a
 }
 
 func (r *rig) start(op *Op) *answer {
-	a := &answer{Op: op}
+	a := &answer{Op: r.inTable(op)}
 	r.Start(op, func(got *Op, err error) {
 		if got != op {
 			r.t.Errorf("done got op %v, want %v", got.Call, op.Call)
@@ -186,20 +209,27 @@ func (r *rig) close() {
 	if err := r.Close(context.Background()); err != nil {
 		r.t.Fatal(err)
 	}
-	checkEmpty(r.t, r.Coalescer)
+	checkEmpty(r.t, r.Coalescer, r.table)
 }
 
-func checkEmpty(t testing.TB, c *Coalescer) {
+func checkEmpty(t testing.TB, c *Coalescer, tables ...*Table) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.keys) != 0 || c.waiting.n != 0 || c.queuedOps != 0 || c.queuedBytes != 0 || c.active != 0 {
-		t.Errorf("left behind: %d keys, %d waiting, %d queued of %d bytes, %d active",
-			len(c.keys), c.waiting.n, c.queuedOps, c.queuedBytes, c.active)
+	if c.waiting.n != 0 || c.queuedOps != 0 || c.queuedBytes != 0 || c.active != 0 {
+		t.Errorf("left behind: %d waiting, %d queued of %d bytes, %d active",
+			c.waiting.n, c.queuedOps, c.queuedBytes, c.active)
 	}
-	for _, l := range []*lane{&c.reads, &c.writes, &c.alone} {
-		if l.ready.n != 0 || l.flights != 0 || l.boarding != 0 {
-			t.Errorf("lane %d: %d ready, %d flights, %d boarding", l.kind, l.ready.n, l.flights, l.boarding)
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		if l.ready != 0 || l.ring.n != 0 || l.held.n != 0 || len(l.slots) != 0 || l.late != 0 || l.boarding != 0 || l.airborne != 0 {
+			t.Errorf("left behind in a lane: %+v", l)
+		}
+	}
+	for _, table := range tables {
+		if len(table.keys) != 0 || table.queuedOps != 0 || table.queuedBytes != 0 || table.taken != 0 {
+			t.Errorf("left behind in a table: %d keys, %d queued of %d bytes, %d taken",
+				len(table.keys), table.queuedOps, table.queuedBytes, table.taken)
 		}
 	}
 }
@@ -229,7 +259,8 @@ func in(d time.Duration) int64 { return Now() + int64(d) }
 func bubble(t *testing.T, opt Options, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		if opt.ReadFlights == 0 {
-			opt.ReadFlights, opt.WriteFlights, opt.AloneFlights = 1, 1, 1
+			opt.ReadFlights, opt.WriteFlights, opt.AloneFlights, opt.IsolatedFlights = 1, 1, 1, 1
+			opt.MaxFlights = max(1, opt.MaxFlights)
 		}
 		r := newRig(t, opt)
 		test(r)

@@ -2,6 +2,8 @@ package coalesce
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,8 +17,9 @@ type waiter struct {
 	left  departure
 
 	// Guarded by the Coalescer's mutex.
-	op    *Op   // whom a wake-up is owed; nil once it has been decided
+	op    *Op   // that is waited for; nil once its wake-up has been decided
 	armed int64 // when timer fires; 0 if it is not armed
+	until int64 // when its caller's grace ends; 0 while it has not begun
 }
 
 // departure says why a caller that wanted to leave was woken.
@@ -51,7 +54,7 @@ func (c *Coalescer) freeWaiter(w *waiter) {
 
 // await binds a waiter to op and sees to it that it wakes at op's deadline.
 func (w *waiter) await(op *Op) {
-	w.op = op
+	w.op, w.until = op, 0
 	op.w = w
 	if op.Deadline != 0 && (w.armed == 0 || w.armed > op.Deadline) {
 		w.arm(op.Deadline)
@@ -63,6 +66,14 @@ func (w *waiter) arm(deadline int64) {
 	w.timer.Reset(time.Duration(deadline - Now()))
 }
 
+// due is when the caller wants to leave; 0 means never.
+func (w *waiter) due() int64 {
+	if w.until != 0 {
+		return w.until
+	}
+	return w.op.Deadline
+}
+
 // overdue is called by the timer: at the deadline of the op that is waited
 // for, or at one of an earlier op.
 func (c *Coalescer) overdue(w *waiter) {
@@ -72,15 +83,15 @@ func (c *Coalescer) overdue(w *waiter) {
 	switch {
 	case w.armed > now: // armed anew in this very moment
 		c.mu.Unlock()
-	case op == nil || op.Deadline == 0:
+	case op == nil || w.due() == 0:
 		w.armed = 0
 		c.mu.Unlock()
-	case op.Deadline > now:
-		w.arm(op.Deadline)
+	case w.due() > now:
+		w.arm(w.due())
 		c.mu.Unlock()
 	default:
 		w.armed = 0
-		err, decided := c.departs(op, nil)
+		err, decided := c.departs(op, nil, true)
 		c.mu.Unlock()
 		if decided {
 			w.wake(err)
@@ -99,7 +110,7 @@ func (c *Coalescer) wait(ctx context.Context, op *Op, w *waiter) error {
 		case <-w.ch:
 		case <-done:
 			cause = context.Cause(ctx)
-			if err, decided := c.cancel(op, w, cause); decided {
+			if err, decided := c.cancel(op, w, cause, errors.Is(ctx.Err(), context.DeadlineExceeded)); decided {
 				c.freeWaiter(w)
 				return err
 			}
@@ -119,56 +130,82 @@ func (c *Coalescer) wait(ctx context.Context, op *Op, w *waiter) error {
 
 // cancel ends the wait of op's caller because its context has ended. If that
 // is not decided at once, a wake-up is on its way.
-func (c *Coalescer) cancel(op *Op, w *waiter, cause error) (err error, decided bool) {
+func (c *Coalescer) cancel(op *Op, w *waiter, cause error, late bool) (err error, decided bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w.op != op { // done in this very moment
 		return nil, false
 	}
-	return c.departs(op, cause)
+	return c.departs(op, cause, late)
 }
 
 // departs lets op's caller leave: at once if the op is queued or sent; between
 // the two, Run is reading the caller's bytes, and the instant at which it has
-// finished is awaited. cause is nil for a passed deadline.
-func (c *Coalescer) departs(op *Op, cause error) (err error, decided bool) {
+// finished is awaited. A caller that is merely late waits a little for a flight
+// that probably learns that the op is blocked: "not applied" is a better answer
+// than "unknown". cause is nil for a passed deadline.
+func (c *Coalescer) departs(op *Op, cause error, late bool) (err error, decided bool) {
 	switch {
 	case op.state == queued:
 		return c.withdraw(op, cause), true
 	case op.Kind == exclusive:
 		return nil, false // granted in this very moment
+	case late && op.flight.lane.kind >= Alone && c.inGrace(op.w):
+		op.leaving = leavingUnanswered
 	case op.flight.sent:
-		op.w.op, op.w = nil, nil
-		c.stats.Cancelled++
+		op.w.op = nil
+		op.abandon()
+		op.Table.stats.Cancelled++
 		return leftError(cause, true, false), true
-	case !op.leaving:
-		op.leaving = true
+	case op.leaving != leavingWhenSent:
+		op.leaving = leavingWhenSent
 		op.flight.leavers++
 	}
 	return nil, false
 }
 
+// inGrace begins the grace of a late caller and says whether it lasts.
+func (c *Coalescer) inGrace(w *waiter) bool {
+	now := Now()
+	if w.until == 0 {
+		w.until = now + int64(c.opt.Grace)
+	}
+	if w.until <= now {
+		return false
+	}
+	w.arm(w.until)
+	return true
+}
+
 // withdraw removes a queued op: it had no effect.
 func (c *Coalescer) withdraw(op *Op, cause error) error {
+	blocked := op.Table.heldUp(op)
 	c.leave(op)
 	c.uncount(op)
 	op.state = idle
 	op.w.op, op.w = nil, nil
 	if cause == nil {
-		c.stats.Expired++
+		op.Table.stats.Expired++
 	} else {
-		c.stats.Cancelled++
+		op.Table.stats.Cancelled++
 	}
 	c.checkIdle()
-	return leftError(cause, false, op.blocked)
+	return leftError(cause, false, blocked)
 }
 
-// letGo lets the caller of a sent op return. The op stays with its flight.
-func (op *Op) letGo() {
+// release wakes the caller of a sent op, which then leaves.
+func (op *Op) release() {
 	w := op.w
-	op.w, op.leaving = nil, false
+	op.leaving = staying
+	op.abandon()
 	w.op, w.left = nil, leftSent
 	w.wake(nil)
+}
+
+// abandon leaves a sent op to its flight.
+func (op *Op) abandon() {
+	op.w = nil
+	atomic.StoreUint32(&op.left, 1)
 }
 
 func leftError(cause error, sent, blocked bool) error {

@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // entryAction serves POST .../entries/{key}/{action}. The action is the last
@@ -26,9 +27,9 @@ func (a *api) entryAction(w http.ResponseWriter, r *http.Request) error {
 	case action == "increment":
 		return a.increment(w, r, encoded)
 	case action == "touch":
-		return a.changeTTL(w, r, encoded, howdah.VerbTouch)
+		return a.changeTTL(w, r, encoded, statement.Touch)
 	}
-	return a.changeTTL(w, r, encoded, howdah.VerbExpire)
+	return a.changeTTL(w, r, encoded, statement.Expire)
 }
 
 // increment adds to a counter: delta, by default 1. The TTL is that of a
@@ -52,7 +53,7 @@ func (a *api) increment(w http.ResponseWriter, r *http.Request, encoded string) 
 			return problemf(badRequest, "delta=%.50q is not an integer of 64 bits.", text)
 		}
 	}
-	call := &howdah.Call{Verb: howdah.VerbIncrement, Delta: delta, Expiry: howdah.ExpireIn(ttl)}
+	call := &verb.Call{Verb: statement.Increment, Delta: delta, Expiry: verb.ExpireIn(ttl)}
 	if err := (target{a.cache(r), key}).do(r.Context(), call); err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (a *api) increment(w http.ResponseWriter, r *http.Request, encoded string) 
 }
 
 // changeTTL sets a TTL (expire) or extends it (touch).
-func (a *api) changeTTL(w http.ResponseWriter, r *http.Request, encoded string, verb howdah.Verb) error {
+func (a *api) changeTTL(w http.ResponseWriter, r *http.Request, encoded string, verb *verb.Verb) error {
 	values, err := query(r, "ttl", "key", "key64")
 	if err != nil {
 		return err

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // maxSettingsBytes bounds the body that describes a cache.
@@ -27,15 +29,15 @@ type jsonCache struct {
 	PrefixIndex bool    `json:"prefix_index"`
 }
 
-func fromConfig(c howdah.CacheConfig) jsonCache {
+func fromConfig(c core.CacheConfig) jsonCache {
 	return jsonCache{
 		Name: c.Name, Durability: c.Durability, DefaultTTL: jsonTTL{c.DefaultTTL}, MaxTTL: jsonTTL{c.MaxTTL}, TTLJitter: c.TTLJitter,
 		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex,
 	}
 }
 
-func (c jsonCache) config() howdah.CacheConfig {
-	return howdah.CacheConfig{
+func (c jsonCache) config() core.CacheConfig {
+	return core.CacheConfig{
 		Name: c.Name, Durability: c.Durability, DefaultTTL: c.DefaultTTL.orZero(), MaxTTL: c.MaxTTL.orZero(), TTLJitter: c.TTLJitter,
 		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex,
 	}
@@ -47,7 +49,7 @@ type jsonTTL struct{ duration time.Duration }
 
 // orZero is the TTL as a setting, where none is 0.
 func (t jsonTTL) orZero() time.Duration {
-	if t.duration == howdah.NoExpiry {
+	if t.duration == verb.NoExpiry {
 		return 0
 	}
 	return t.duration
@@ -108,7 +110,7 @@ func (a *api) find(ctx context.Context, name string) (jsonCache, error) {
 			return fromConfig(config), nil
 		}
 	}
-	return jsonCache{}, howdah.ErrCacheNotFound
+	return jsonCache{}, fault.ErrCacheNotFound
 }
 
 func (a *api) getCache(w http.ResponseWriter, r *http.Request) error {
@@ -145,7 +147,7 @@ func (a *api) createCache(w http.ResponseWriter, r *http.Request) error {
 // needsOwner says which privilege making, changing and dropping a cache lacks.
 // No grant gives it to another role.
 func needsOwner(err error) error {
-	if errors.Is(err, howdah.ErrPermission) {
+	if errors.Is(err, fault.ErrPermission) {
 		return problemf(permission, "%s. Making, changing and dropping caches needs the owner of the schema.", permission.title)
 	}
 	return err
@@ -159,14 +161,12 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	alter := a.db.AlterCache
 	switch values.Get("empty") {
-	case "true":
-		alter = a.db.AlterAndEmptyCache
-	case "", "false":
+	case "true", "", "false":
 	default:
 		return problemf(badRequest, "empty must be true or false.")
 	}
+	empty := values.Get("empty") == "true"
 	var patch struct {
 		Name        json.RawMessage   `json:"name"`
 		Durability  optional[string]  `json:"durability"`
@@ -204,10 +204,10 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case len(given) > 0:
-		if err := alter(r.Context(), cache.config(), given...); err != nil {
+		if err := a.db.AlterCache(r.Context(), cache.config(), core.AlterOptions{Only: given, Empty: empty}); err != nil {
 			return needsOwner(err)
 		}
-	case values.Get("empty") == "true":
+	case empty:
 		return problemf(badRequest, "empty=true goes with a change of settings. POST /v1/caches/%s/flush only empties the cache.", name)
 	}
 	cache, err = a.find(r.Context(), name)

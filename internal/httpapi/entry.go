@@ -7,47 +7,25 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // target is the entry that a request is for.
 type target struct {
-	cache *howdah.Cache
+	cache *core.Cache
 	key   []byte
 }
 
 // do runs one call on the entry. What is not OK becomes an error.
-func (t target) do(ctx context.Context, call *howdah.Call) error {
+func (t target) do(ctx context.Context, call *verb.Call) error {
 	call.Key = t.key
 	if err := t.cache.Do(ctx, call); err != nil {
 		return err
 	}
-	return statusError(call.Status)
-}
-
-// statusError is the library's error for a status, nil for OK.
-func statusError(status howdah.Status) error {
-	switch status {
-	case howdah.StatusOK:
-		return nil
-	case howdah.StatusMiss:
-		return howdah.ErrMiss
-	case howdah.StatusNotStored:
-		return howdah.ErrNotStored
-	case howdah.StatusNotInteger:
-		return howdah.ErrNotInteger
-	case howdah.StatusOverflow:
-		return howdah.ErrOverflow
-	case howdah.StatusNotFloat:
-		return howdah.ErrNotFloat
-	case howdah.StatusTooLarge:
-		return howdah.ErrValueTooLarge
-	case howdah.StatusCollision:
-		return howdah.ErrCollision
-	}
-	return howdah.ErrOutOfMemory
+	return call.Status.Err()
 }
 
 // getEntry serves GET and HEAD. HEAD does not read the value.
@@ -64,12 +42,12 @@ func (a *api) getEntry(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) serveEntry(w http.ResponseWriter, r *http.Request, t target) error {
-	call := &howdah.Call{Verb: howdah.VerbGetEntry}
+	call := &verb.Call{Verb: statement.GetEntry}
 	if r.Method == http.MethodHead {
-		call.Verb = howdah.VerbStat
+		call.Verb = statement.Stat
 	}
 	if err := t.do(r.Context(), call); err != nil {
-		if errors.Is(err, howdah.ErrMiss) && fieldOf(r, "If-Match") != "" {
+		if errors.Is(err, fault.ErrMiss) && fieldOf(r, "If-Match") != "" {
 			return problemf(preconditionFailed, "The key is absent or expired.")
 		}
 		return err
@@ -123,7 +101,7 @@ func (a *api) putEntry(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	version, created, err := put(r.Context(), target{a.cache(r), key}, value, howdah.ExpireIn(ttl), condition)
+	version, created, err := put(r.Context(), target{a.cache(r), key}, value, verb.ExpireIn(ttl), condition)
 	if err != nil {
 		return err
 	}
@@ -139,9 +117,9 @@ func (a *api) putEntry(w http.ResponseWriter, r *http.Request) error {
 // put stores under a condition. Without one it replaces, and adds if there is
 // nothing to replace: two statements at most, each of which is atomic and
 // shares a batch with others, and the answer knows which of them it was.
-func put(ctx context.Context, t target, value []byte, expiry howdah.Expiry, c condition) (version int64, created bool, err error) {
-	set := func(when howdah.Condition, version int64) (int64, error) {
-		call := &howdah.Call{Verb: howdah.VerbSet, Value: value, Expiry: expiry, Condition: when, IfVersion: version}
+func put(ctx context.Context, t target, value []byte, expiry verb.Expiry, c condition) (version int64, created bool, err error) {
+	set := func(when verb.Condition, version int64) (int64, error) {
+		call := &verb.Call{Verb: statement.Set, Value: value, Expiry: expiry, Condition: when, IfVersion: version}
 		if err := t.do(ctx, call); err != nil {
 			return 0, err // a call that was left may still be written to
 		}
@@ -149,16 +127,16 @@ func put(ctx context.Context, t target, value []byte, expiry howdah.Expiry, c co
 	}
 	switch {
 	case c.absent:
-		version, err = set(howdah.IfAbsent, 0)
+		version, err = set(verb.IfAbsent, 0)
 		return version, true, err
 	case c.present:
-		version, err = set(howdah.IfPresent, 0)
+		version, err = set(verb.IfPresent, 0)
 		return version, false, err
 	case c.given:
-		err = howdah.ErrNotStored
+		err = fault.ErrNotStored
 		for _, expected := range c.versions {
-			version, err = set(howdah.IfVersion, expected)
-			if !errors.Is(err, howdah.ErrNotStored) {
+			version, err = set(verb.IfVersion, expected)
+			if !errors.Is(err, fault.ErrNotStored) {
 				break
 			}
 		}
@@ -166,12 +144,12 @@ func put(ctx context.Context, t target, value []byte, expiry howdah.Expiry, c co
 	}
 	// Only writers and deleters that alternate on the key keep this going.
 	for ctx.Err() == nil {
-		version, err = set(howdah.IfPresent, 0)
-		if !errors.Is(err, howdah.ErrNotStored) {
+		version, err = set(verb.IfPresent, 0)
+		if !errors.Is(err, fault.ErrNotStored) {
 			return version, false, err
 		}
-		version, err = set(howdah.IfAbsent, 0)
-		if !errors.Is(err, howdah.ErrNotStored) {
+		version, err = set(verb.IfAbsent, 0)
+		if !errors.Is(err, fault.ErrNotStored) {
 			return version, true, err
 		}
 	}
@@ -199,9 +177,9 @@ func (a *api) deleteEntry(w http.ResponseWriter, r *http.Request) error {
 	case condition.given && !condition.present:
 		err = a.deleteVersion(r.Context(), t, condition.versions)
 	default:
-		err = t.do(r.Context(), &howdah.Call{Verb: howdah.VerbDelete})
-		if condition.present && errors.Is(err, howdah.ErrMiss) {
-			err = howdah.ErrNotStored
+		err = t.do(r.Context(), &verb.Call{Verb: statement.Delete})
+		if condition.present && errors.Is(err, fault.ErrMiss) {
+			err = fault.ErrNotStored
 		}
 	}
 	if err != nil {
@@ -214,27 +192,27 @@ func (a *api) deleteEntry(w http.ResponseWriter, r *http.Request) error {
 // deleteVersion removes an entry that has one of the versions.
 func (a *api) deleteVersion(ctx context.Context, t target, versions []int64) error {
 	for _, version := range versions {
-		opts := howdah.TxOptions{
-			Watch: []howdah.Watch{{Cache: t.cache.Name(), Key: t.key, Version: version}},
+		opts := core.TxOptions{
+			Watch: []core.Watch{{Cache: t.cache.Name(), Key: t.key, Version: version}},
 			Cache: t.cache.Name(),
 			Keys:  [][]byte{t.key},
 		}
-		err := a.db.Transact(ctx, opts, func(ctx context.Context, tx pgx.Tx) error {
-			return target{t.cache.With(tx), t.key}.do(ctx, &howdah.Call{Verb: howdah.VerbDelete})
+		err := a.db.Transact(ctx, opts, func(ctx context.Context, tx core.Tx) error {
+			return target{t.cache.With(tx), t.key}.do(ctx, &verb.Call{Verb: statement.Delete})
 		})
-		if !errors.Is(err, howdah.ErrWatch) {
+		if !errors.Is(err, fault.ErrWatch) {
 			return err
 		}
 	}
-	return howdah.ErrNotStored
+	return fault.ErrNotStored
 }
 
 // setTTL is what POST .../touch and .../expire do.
-func setTTL(ctx context.Context, t target, verb howdah.Verb, ttl time.Duration) error {
-	err := t.do(ctx, &howdah.Call{Verb: verb, Expiry: howdah.ExpireIn(ttl)})
-	if errors.Is(err, howdah.ErrNotStored) {
+func setTTL(ctx context.Context, t target, v *verb.Verb, ttl time.Duration) error {
+	err := t.do(ctx, &verb.Call{Verb: v, Expiry: verb.ExpireIn(ttl)})
+	if errors.Is(err, fault.ErrNotStored) {
 		// There was no TTL to take away: the entry has none, or is absent.
-		err = t.do(ctx, &howdah.Call{Verb: howdah.VerbStat})
+		err = t.do(ctx, &verb.Call{Verb: statement.Stat})
 	}
 	return err
 }

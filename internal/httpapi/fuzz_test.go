@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
@@ -72,7 +73,7 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
-	o := Options{DB: openDB(f, pgtest.New(f))}
+	o := Options{DB: (*core.DB)(openDB(f, pgtest.New(f)))}
 	withSessions(f)(&o)
 	// A session that is there; a request may change and end it.
 	_, err := o.DB.Pool().Exec(f.Context(), `SELECT howdah.session_create('01990000-0000-7000-8000-000000000000', sha256($1), 'ada')`, make([]byte, 32))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
@@ -73,7 +74,7 @@ func TestOrigin(t *testing.T) {
 // TestListenerAddress: the address that the connection came in on is a name of
 // the server, without being told to it.
 func TestListenerAddress(t *testing.T) {
-	handler := New(Options{DB: openDB(t, pgtest.New(t))})
+	handler := New(Options{DB: (*core.DB)(openDB(t, pgtest.New(t)))})
 	local := &net.TCPAddr{IP: net.ParseIP("192.0.2.7"), Port: 8080}
 	for host, want := range map[string]int{"192.0.2.7:8080": 404, "192.0.2.7": 404, "192.0.2.8:8080": 403} {
 		request := httptest.NewRequest("GET", "http://"+host+"/get?key=k", nil)

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/verb"
 	"github.com/howdah/howdah/session"
 )
 
@@ -26,7 +27,7 @@ const (
 // Options tune the handler. The zero value of every field but DB is its default.
 type Options struct {
 	// DB is what is served. Required.
-	DB *howdah.DB
+	DB *core.DB
 
 	// Token, if given, must come with every request as a bearer token, but for
 	// those on sessions. Without it, only requests for a known host are served: see AllowedHosts.
@@ -48,7 +49,7 @@ type Options struct {
 	// the caches: whoever has it can be any user.
 	SessionToken string
 
-	// MaxValueBytes bounds a value. Default howdah.DefaultMaxValueBytes; not
+	// MaxValueBytes bounds a value. Default verb.DefaultMaxValueBytes; not
 	// more than the DB's own bound.
 	MaxValueBytes int
 
@@ -71,7 +72,7 @@ type Handler interface {
 
 // api serves the routes.
 type api struct {
-	db            *howdah.DB
+	db            *core.DB
 	token         *[sha256.Size]byte // nil: none is asked for
 	sessions      *session.Manager   // nil: none are served
 	sessionToken  *[sha256.Size]byte // nil: nobody has it
@@ -92,7 +93,7 @@ func New(o Options) Handler {
 		db:            o.DB,
 		sessions:      o.Sessions,
 		allowedHosts:  slices.Clone(o.AllowedHosts),
-		maxValueBytes: howdah.DefaultMaxValueBytes,
+		maxValueBytes: verb.DefaultMaxValueBytes,
 		maxManyBytes:  defaultManyBytes,
 		log:           slog.New(slog.DiscardHandler),
 		mux:           http.NewServeMux(),
@@ -203,4 +204,4 @@ func (a *api) methods(methods map[string]handler) http.Handler {
 }
 
 // cache returns the cache that the path names.
-func (a *api) cache(r *http.Request) *howdah.Cache { return a.db.Cache(r.PathValue("cache")) }
+func (a *api) cache(r *http.Request) *core.Cache { return a.db.Cache(r.PathValue("cache")) }

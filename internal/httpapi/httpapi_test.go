@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
@@ -38,13 +39,13 @@ type client struct {
 // serve starts a server on a fresh database.
 func serve(t testing.TB, change func(*Options)) *client {
 	t.Helper()
-	o := Options{DB: openDB(t, pgtest.New(t))}
+	o := Options{DB: (*core.DB)(openDB(t, pgtest.New(t)))}
 	if change != nil {
 		change(&o)
 	}
 	server := httptest.NewServer(New(o))
 	t.Cleanup(server.Close)
-	return &client{t: t, url: server.URL, db: o.DB}
+	return &client{t: t, url: server.URL, db: (*howdah.DB)(o.DB)}
 }
 
 // answer is a response that was read to its end.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 )
 
 // maxPage is the longest page of listEntries.
@@ -19,7 +19,7 @@ func (a *api) listEntries(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	opts := howdah.ScanOptions{Count: 100, Prefix: []byte(values.Get("prefix"))}
+	opts := core.ScanOptions{Count: 100, Prefix: []byte(values.Get("prefix"))}
 	if values.Has("prefix64") {
 		if values.Has("prefix") {
 			return problemf(badRequest, "Give prefix or prefix64, not both.")

@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // The encodings of keys and values in JSON.
@@ -113,7 +114,7 @@ func (a *api) getMany(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	cache := a.cache(r)
-	stat := &howdah.Call{Verb: howdah.VerbStatMany, Keys: keys}
+	stat := &verb.Call{Verb: statement.StatMany, Keys: keys}
 	if err := cache.Do(r.Context(), stat); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (a *api) getMany(w http.ResponseWriter, r *http.Request) error {
 	if total > a.maxManyBytes {
 		return problemf(tooLarge, "The values have %d bytes together, and at most %d are answered at once. Name fewer keys.", total, a.maxManyBytes)
 	}
-	get := &howdah.Call{Verb: howdah.VerbGetMany, Keys: keys}
+	get := &verb.Call{Verb: statement.GetMany, Keys: keys}
 	if err := cache.Do(r.Context(), get); err != nil {
 		return err
 	}
@@ -169,11 +170,11 @@ func (a *api) setMany(w http.ResponseWriter, r *http.Request) error {
 	if err := checkEncoding(request.Encoding); err != nil {
 		return err
 	}
-	call := &howdah.Call{
-		Verb:   howdah.VerbSetMany,
+	call := &verb.Call{
+		Verb:   statement.SetMany,
 		Keys:   make([][]byte, len(request.Entries)),
 		Values: make([][]byte, len(request.Entries)),
-		Expiry: howdah.ExpireIn(request.TTL.duration),
+		Expiry: verb.ExpireIn(request.TTL.duration),
 	}
 	for i, entry := range request.Entries {
 		if entry.Key == nil || entry.Value == nil {
@@ -200,7 +201,7 @@ func (a *api) setMany(w http.ResponseWriter, r *http.Request) error {
 	if err := a.cache(r).Do(r.Context(), call); err != nil {
 		return err
 	}
-	if err := statusError(call.Status); err != nil {
+	if err := call.Status.Err(); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -213,7 +214,7 @@ func (a *api) deleteMany(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	call := &howdah.Call{Verb: howdah.VerbDeleteMany, Keys: keys}
+	call := &verb.Call{Verb: statement.DeleteMany, Keys: keys}
 	if err := a.cache(r).Do(r.Context(), call); err != nil {
 		return err
 	}

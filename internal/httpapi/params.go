@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // entriesSegment separates the cache from the key in the path of an entry.
@@ -121,7 +121,7 @@ func parseTTL(text string) (time.Duration, error) {
 // duration reads what parseTTL does, zero and less included.
 func duration(text string) (time.Duration, error) {
 	if text == "none" {
-		return howdah.NoExpiry, nil
+		return verb.NoExpiry, nil
 	}
 	if strings.Trim(text, "0123456789.") == "" {
 		seconds, err := strconv.ParseFloat(text, 64)
@@ -136,7 +136,7 @@ func duration(text string) (time.Duration, error) {
 
 // ttlText writes a TTL for JSON, as parseTTL reads it.
 func ttlText(ttl time.Duration) string {
-	if ttl == howdah.NoExpiry {
+	if ttl == verb.NoExpiry {
 		return "none"
 	}
 	return ttl.String()
@@ -145,7 +145,7 @@ func ttlText(ttl time.Duration) string {
 // ttlSeconds writes a TTL for the header: seconds with three decimals. It
 // rounds up, so that an entry which lives is never given 0.
 func ttlSeconds(ttl time.Duration) string {
-	if ttl == howdah.NoExpiry {
+	if ttl == verb.NoExpiry {
 		return "none"
 	}
 	ms := int64(ttl / time.Millisecond)

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/session"
 )
 
@@ -50,31 +50,31 @@ var failures = []struct {
 	kind
 	advice string
 }{
-	{howdah.ErrUnknownOutcome, kind{"outcome-unknown", http.StatusGatewayTimeout, "The write may or may not have been applied"}, "Read what is there before repeating the request."},
-	{howdah.ErrMiss, keyNotFound, "It may have expired, or be in another cache."},
-	{howdah.ErrCacheNotFound, kind{"cache-not-found", http.StatusNotFound, "The cache does not exist"}, "Create it with POST /v1/caches."},
-	{howdah.ErrNotStored, preconditionFailed, "Read the entry and its ETag again."},
-	{howdah.ErrWatch, preconditionFailed, "Read the entry and its ETag again."},
-	{howdah.ErrNotInteger, kind{"not-an-integer", http.StatusConflict, "The value is not an integer"}, "Increment takes decimal integers of 64 bits only; delete the entry or use another key."},
-	{howdah.ErrOverflow, kind{"overflow", http.StatusConflict, "The increment would overflow"}, "The value is unchanged; increment by less, or start over."},
-	{howdah.ErrCollision, kind{"collision", http.StatusConflict, "The key's hash belongs to another live key"}, "Use another key."},
-	{howdah.ErrCacheExists, kind{"cache-exists", http.StatusConflict, "A cache of that name exists"}, "Alter it with PATCH, or choose another name."},
-	{howdah.ErrKeyTooLong, kind{"key-too-long", http.StatusBadRequest, "The key is too long"}, "Keys hold at most 64 KiB."},
-	{howdah.ErrValueTooLarge, tooLarge, "Store less, or raise the server's limit."},
-	{howdah.ErrInvalidTTL, invalidTTL, "Give a positive Go duration such as 10m, seconds such as 600, or none."},
-	{howdah.ErrInvalidName, kind{"invalid-cache-name", http.StatusBadRequest, "The cache name is not valid"}, ""},
-	{howdah.ErrInvalidSetting, kind{"invalid-setting", http.StatusUnprocessableEntity, "The database refused a setting"}, ""},
-	{howdah.ErrCacheInUse, kind{"cache-in-use", http.StatusConflict, "A transaction uses the cache"}, ""},
-	{howdah.ErrOutOfMemory, kind{"out-of-memory", http.StatusInsufficientStorage, "The cache is full and evicts nothing"}, "Delete entries, raise the cache's budget, or choose an eviction policy."},
+	{fault.ErrUnknownOutcome, kind{"outcome-unknown", http.StatusGatewayTimeout, "The write may or may not have been applied"}, "Read what is there before repeating the request."},
+	{fault.ErrMiss, keyNotFound, "It may have expired, or be in another cache."},
+	{fault.ErrCacheNotFound, kind{"cache-not-found", http.StatusNotFound, "The cache does not exist"}, "Create it with POST /v1/caches."},
+	{fault.ErrNotStored, preconditionFailed, "Read the entry and its ETag again."},
+	{fault.ErrWatch, preconditionFailed, "Read the entry and its ETag again."},
+	{fault.ErrNotInteger, kind{"not-an-integer", http.StatusConflict, "The value is not an integer"}, "Increment takes decimal integers of 64 bits only; delete the entry or use another key."},
+	{fault.ErrOverflow, kind{"overflow", http.StatusConflict, "The increment would overflow"}, "The value is unchanged; increment by less, or start over."},
+	{fault.ErrCollision, kind{"collision", http.StatusConflict, "The key's hash belongs to another live key"}, "Use another key."},
+	{fault.ErrCacheExists, kind{"cache-exists", http.StatusConflict, "A cache of that name exists"}, "Alter it with PATCH, or choose another name."},
+	{fault.ErrKeyTooLong, kind{"key-too-long", http.StatusBadRequest, "The key is too long"}, "Keys hold at most 64 KiB."},
+	{fault.ErrValueTooLarge, tooLarge, "Store less, or raise the server's limit."},
+	{fault.ErrInvalidTTL, invalidTTL, "Give a positive Go duration such as 10m, seconds such as 600, or none."},
+	{fault.ErrInvalidName, kind{"invalid-cache-name", http.StatusBadRequest, "The cache name is not valid"}, ""},
+	{fault.ErrInvalidSetting, kind{"invalid-setting", http.StatusUnprocessableEntity, "The database refused a setting"}, ""},
+	{fault.ErrCacheInUse, kind{"cache-in-use", http.StatusConflict, "A transaction uses the cache"}, ""},
+	{fault.ErrCacheFull, kind{"out-of-memory", http.StatusInsufficientStorage, "The cache is full and evicts nothing"}, "Delete entries, raise the cache's budget, or choose an eviction policy."},
 	{session.ErrUserLimit, kind{"user-limit", http.StatusConflict, "The user has too many sessions"}, "Revoke one first."},
 	{session.ErrInvalidUser, kind{"invalid-user", http.StatusBadRequest, "The user id is not valid"}, ""},
-	{howdah.ErrPermission, permission, `Run "howdah migrate --runtime-role" for it.`},
-	{howdah.ErrOverloaded, kind{"overloaded", http.StatusServiceUnavailable, "Too many requests are waiting"}, "Nothing was changed; try again later."},
-	{howdah.ErrUnavailable, kind{"database-unavailable", http.StatusServiceUnavailable, "The database is away"}, "Nothing was changed; try again later."},
-	{howdah.ErrClosed, kind{"shutting-down", http.StatusServiceUnavailable, "The server is shutting down"}, "Nothing was changed; try again later."},
-	{howdah.ErrSchemaMissing, kind{"schema-missing", http.StatusServiceUnavailable, "The database has no Howdah schema"}, `Run "howdah migrate".`},
-	{howdah.ErrSchemaTooNew, kind{"schema-too-new", http.StatusServiceUnavailable, "The schema is newer than the server"}, "Upgrade the server."},
-	{howdah.ErrTimeout, kind{"timeout", http.StatusGatewayTimeout, "The database did not answer in time"}, "Try again."},
+	{fault.ErrPermission, permission, `Run "howdah migrate --runtime-role" for it.`},
+	{fault.ErrOverloaded, kind{"overloaded", http.StatusServiceUnavailable, "Too many requests are waiting"}, "Nothing was changed; try again later."},
+	{fault.ErrUnavailable, kind{"database-unavailable", http.StatusServiceUnavailable, "The database is away"}, "Nothing was changed; try again later."},
+	{fault.ErrClosed, kind{"shutting-down", http.StatusServiceUnavailable, "The server is shutting down"}, "Nothing was changed; try again later."},
+	{fault.ErrSchemaMissing, kind{"schema-missing", http.StatusServiceUnavailable, "The database has no Howdah schema"}, `Run "howdah migrate".`},
+	{fault.ErrSchemaTooNew, kind{"schema-too-new", http.StatusServiceUnavailable, "The schema is newer than the server"}, "Upgrade the server."},
+	{fault.ErrTimeout, kind{"timeout", http.StatusGatewayTimeout, "The database did not answer in time"}, "Try again."},
 	{context.DeadlineExceeded, kind{"timeout", http.StatusGatewayTimeout, "The database did not answer in time"}, "Try again."},
 }
 
@@ -101,7 +101,7 @@ func problemOf(err error) *problem {
 	for _, f := range failures {
 		if errors.Is(err, f.err) {
 			detail := sentence(err.Error())
-			if f.status >= http.StatusInternalServerError || f.err == howdah.ErrCacheNotFound || f.err == howdah.ErrPermission {
+			if f.status >= http.StatusInternalServerError || f.err == fault.ErrCacheNotFound || f.err == fault.ErrPermission {
 				// What is inside the server is for its log, and the advice of
 				// the library is for Go and SQL.
 				detail = f.title + "."
@@ -131,7 +131,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has gone, and so has what it asked for
 	}
 	p := problemOf(err)
-	if p.status >= http.StatusInternalServerError || errors.Is(err, howdah.ErrPermission) {
+	if p.status >= http.StatusInternalServerError || errors.Is(err, fault.ErrPermission) {
 		a.log.Warn("request failed", "method", r.Method, "route", r.Pattern, "cache", r.PathValue("cache"), "status", p.status, "code", p.code, "error", err)
 	}
 	header := w.Header()

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
@@ -199,7 +200,7 @@ func TestDatabaseAway(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	var log bytes.Buffer
-	handler := httptest.NewServer(New(Options{DB: db, Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+	handler := httptest.NewServer(New(Options{DB: (*core.DB)(db), Logger: slog.New(slog.NewTextHandler(&log, nil))}))
 	defer handler.Close()
 	c := &client{t: t, url: handler.URL, db: db}
 	serves := func() {
@@ -247,7 +248,7 @@ func TestHeldRow(t *testing.T) {
 	db, err := howdah.Open(t.Context(), databaseURL, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
-	handler := httptest.NewServer(New(Options{DB: db}))
+	handler := httptest.NewServer(New(Options{DB: (*core.DB)(db)}))
 	defer handler.Close()
 	c := &client{t: t, url: handler.URL, db: db}
 	require.Eventually(t, func() bool { // it is connected, and knows the cache
@@ -278,7 +279,7 @@ func TestEveryProblem(t *testing.T) {
 		}
 	}
 	require.Equal(t, internal, problemOf(fmt.Errorf("anything")).kind)
-	require.Equal(t, http.StatusInsufficientStorage, problemOf(howdah.ErrOutOfMemory).status)
+	require.Equal(t, http.StatusInsufficientStorage, problemOf(howdah.ErrCacheFull).status)
 }
 
 // TestRuntimeRole: a server whose role may only use caches serves entries and
@@ -301,7 +302,7 @@ func TestRuntimeRole(t *testing.T) {
 	require.NoError(t, err)
 	u.User = url.User(role)
 	db := openDB(t, u.String())
-	o := Options{DB: db}
+	o := Options{DB: (*core.DB)(db)}
 	withSessions(t)(&o)
 	server := httptest.NewServer(New(o))
 	defer server.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/session"
 )
@@ -23,7 +24,7 @@ const admin = "Authorization: Bearer m4nage"
 // withSessions serves sessions, with more time than the default.
 func withSessions(t testing.TB) func(*Options) {
 	return func(o *Options) {
-		manager, err := session.New(o.DB, &session.Options{Timeout: 10 * time.Second, UserLimit: 3})
+		manager, err := session.New((*howdah.DB)(o.DB), &session.Options{Timeout: 10 * time.Second, UserLimit: 3})
 		require.NoError(t, err)
 		o.Sessions, o.SessionToken = manager, "m4nage"
 	}
@@ -184,7 +185,7 @@ func TestSessionScopes(t *testing.T) {
 	require.NotContains(t, c.do("GET", "/v1/sessions?user=ada", "", admin).want(t, 200).body, s.Token)
 
 	// Without a token of sessions they end for themselves, and nothing else.
-	o := Options{DB: c.db, Token: "c4che"}
+	o := Options{DB: (*core.DB)(c.db), Token: "c4che"}
 	withSessions(t)(&o)
 	o.SessionToken = ""
 	closed := httptest.NewServer(New(o))
@@ -322,7 +323,7 @@ func TestSessionsDatabaseAway(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	var log bytes.Buffer
-	o := Options{DB: db, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	o := Options{DB: (*core.DB)(db), Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	withSessions(t)(&o)
 	handler := httptest.NewServer(New(o))
 	defer handler.Close()

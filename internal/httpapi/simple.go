@@ -4,7 +4,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // simpleGet serves GET /get?key=: the raw value.
@@ -43,7 +44,7 @@ func (a *api) simpleSet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	call := &howdah.Call{Verb: howdah.VerbSet, Value: value, Expiry: howdah.ExpireIn(ttl)}
+	call := &verb.Call{Verb: statement.Set, Value: value, Expiry: verb.ExpireIn(ttl)}
 	if err := t.do(r.Context(), call); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
 )
@@ -17,7 +18,7 @@ func BenchmarkPipeline(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	engine, err := New(Options{DB: db})
+	engine, err := New(Options{DB: (*core.DB)(db)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestFullCache(t *testing.T) {
 	ctx := context.Background()
 	c.want(resp.OK, "SELECT", "1")
 	c.want(resp.OK, "SET", "k", "1", "PX", "1")
-	if err := s.db.AlterCache(ctx, howdah.CacheConfig{Name: "db1", MaxEntries: 10, Eviction: "noeviction"}); err != nil {
+	if err := s.db.AlterCache(ctx, howdah.CacheConfig{Name: "db1", MaxEntries: 10, Eviction: "noeviction"}, howdah.AlterOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"} {
@@ -55,7 +55,7 @@ func TestFullCache(t *testing.T) {
 	await("there is room again", func() bool { return c.do("SET", "a", "2") == resp.OK })
 	await("INFO tells what expired", func() bool { return infoFields(t, c.do("INFO", "stats"))["expired_keys"] == "1" })
 
-	if err := s.db.AlterCache(ctx, howdah.CacheConfig{Name: "db1", MaxEntries: 5}); err != nil {
+	if err := s.db.AlterCache(ctx, howdah.CacheConfig{Name: "db1", MaxEntries: 5}, howdah.AlterOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	await("INFO tells what was evicted", func() bool { return infoFields(t, c.do("INFO", "stats"))["evicted_keys"] > "0" })

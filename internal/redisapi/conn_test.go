@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
-	"go.uber.org/goleak"
 )
 
 // waitFor waits until a condition holds.
@@ -239,7 +241,7 @@ func FuzzFeed(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { db.Close() })
-	engine, err := New(Options{DB: db, MaxBulk: 1 << 16})
+	engine, err := New(Options{DB: (*core.DB)(db), MaxBulk: 1 << 16})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -3,8 +3,9 @@ package redisapi
 import (
 	"math"
 
-	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 func counterCommands() []*Command {
@@ -46,25 +47,25 @@ func decrementBy(r *request, args [][]byte) error {
 }
 
 func add(r *request, key []byte, delta int64) error {
-	r.call.Verb, r.call.Key, r.call.Delta, r.reply = howdah.VerbIncrement, r.own(key), delta, replyInt
+	r.call.Verb, r.call.Key, r.call.Delta, r.reply = statement.Increment, r.own(key), delta, replyInt
 	return nil
 }
 
 func incrementFloat(r *request, args [][]byte) (err error) {
 	if r.call.DeltaFloat, err = parseDecimal(args[2]); err == errInfinite {
-		r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[1]), replyInfinite
+		r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[1]), replyInfinite
 		return nil
 	} else if err != nil {
 		return err
 	}
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbIncrementFloat, r.own(args[1]), replyNumber
+	r.call.Verb, r.call.Key, r.reply = statement.IncrementFloat, r.own(args[1]), replyNumber
 	return nil
 }
 
 // replyInfinite answers an increment that is infinite: it is refused, but what
 // is wrong with the stored value comes first.
 func replyInfinite(dst []byte, r *request) []byte {
-	if r.call.Status == howdah.StatusOK {
+	if r.call.Status == verb.OK {
 		if _, err := parseDecimal(r.call.Result.Value); err == errNotFloat {
 			return resp.AppendError(dst, string(errNotFloat))
 		}

@@ -7,9 +7,10 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/resp"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/resp"
 )
 
 const (
@@ -96,7 +97,7 @@ func unavailable(err error) error {
 	if errors.As(err, &pgErr) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", howdah.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 }
 
 // isKnown tells whether SELECT need not ask PostgreSQL.

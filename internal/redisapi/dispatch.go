@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // A refusal is an error reply that a command gives before it has done
@@ -157,7 +157,7 @@ func ownArgs(args [][]byte) [][]byte {
 func (cmd *Command) long(args [][]byte) bool {
 	for _, spec := range cmd.Keys {
 		for i := spec.Index; i <= spec.last(len(args)) && i < len(args); i += spec.Step {
-			if len(args[i]) > howdah.MaxKeyBytes {
+			if len(args[i]) > verb.MaxKeyBytes {
 				return true
 			}
 		}

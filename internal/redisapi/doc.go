@@ -6,7 +6,7 @@
 // name, arity, flags, key positions and documentation, and one of three ways
 // to run:
 //
-//   - call: the command is one howdah.Call. It is started without waiting;
+//   - call: the command is one verb.Call. It is started without waiting;
 //     any number of them are in flight for one connection, and the library
 //     keeps their order per key.
 //   - now: the command needs no database. It is answered in its turn.

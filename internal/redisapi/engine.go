@@ -15,8 +15,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // CompatibleVersion is the Redis version whose commands, replies and error
@@ -29,7 +30,7 @@ const Databases = 16
 // Options tune an Engine. The zero value of every field but DB is its default.
 type Options struct {
 	// DB holds the caches. Required.
-	DB *howdah.DB
+	DB *core.DB
 
 	// Password that clients must give with AUTH or HELLO, as user "default".
 	// Default: none is asked for.
@@ -37,7 +38,7 @@ type Options struct {
 
 	// MaxBulk bounds one argument, in bytes. A client that announces more gets
 	// a protocol error and is disconnected, as Redis does beyond
-	// proto-max-bulk-len. Default howdah.DefaultMaxValueBytes; keep it equal to
+	// proto-max-bulk-len. Default verb.DefaultMaxValueBytes; keep it equal to
 	// the MaxValueBytes of DB.
 	MaxBulk int
 
@@ -78,7 +79,7 @@ func (o *Options) validate() error {
 	if o.MaxBulk < 0 || o.MaxPending < 0 || o.MaxPendingBytes < 0 || o.MaxClients < 0 || o.TaskTimeout < 0 {
 		return errors.New("redisapi: limits must not be negative; use 0 for the default")
 	}
-	setDefault(&o.MaxBulk, howdah.DefaultMaxValueBytes)
+	setDefault(&o.MaxBulk, verb.DefaultMaxValueBytes)
 	setDefault(&o.MaxPending, 1024)
 	setDefault(&o.MaxPendingBytes, 64<<20)
 	setDefault(&o.MaxClients, 10000)
@@ -107,7 +108,7 @@ type Engine struct {
 	password [sha256.Size]byte
 	limits   resp.Limits
 	commands *table
-	caches   [Databases]*howdah.Cache
+	caches   [Databases]*core.Cache
 	exists   [Databases]atomic.Bool // the cache was seen, or made
 	requests *sync.Pool
 	stats    counters

@@ -3,8 +3,9 @@ package redisapi
 import (
 	"time"
 
-	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 func expiryCommands() []*Command {
@@ -50,29 +51,29 @@ func expireWith(r *request, args [][]byte, unit expiryUnit, name string) error {
 	if r.call.Expiry, err = expiryOf(amount, unit, name); err != nil {
 		return err
 	}
-	r.call.Verb, r.call.Key, r.call.ExpireIf = howdah.VerbExpire, r.own(args[1]), condition
+	r.call.Verb, r.call.Key, r.call.ExpireIf = statement.Expire, r.own(args[1]), condition
 	r.reply = replyDone
 	return nil
 }
 
-func parseExpireIf(args [][]byte) (condition howdah.ExpireIf, err error) {
+func parseExpireIf(args [][]byte) (condition verb.ExpireIf, err error) {
 	for _, word := range args {
 		switch {
 		case is(word, "NX"):
-			condition |= howdah.ExpireNoTTL
+			condition |= verb.ExpireNoTTL
 		case is(word, "XX"):
-			condition |= howdah.ExpireHasTTL
+			condition |= verb.ExpireHasTTL
 		case is(word, "GT"):
-			condition |= howdah.ExpireGreater
+			condition |= verb.ExpireGreater
 		case is(word, "LT"):
-			condition |= howdah.ExpireLess
+			condition |= verb.ExpireLess
 		default:
 			return 0, refusal("ERR Unsupported option " + string(cString(word, len(word))))
 		}
 	}
-	const both = howdah.ExpireGreater | howdah.ExpireLess
+	const both = verb.ExpireGreater | verb.ExpireLess
 	switch {
-	case condition&howdah.ExpireNoTTL != 0 && condition != howdah.ExpireNoTTL:
+	case condition&verb.ExpireNoTTL != 0 && condition != verb.ExpireNoTTL:
 		return 0, refusal("ERR NX and XX, GT or LT options at the same time are not compatible")
 	case condition&both == both:
 		return 0, refusal("ERR GT and LT options at the same time are not compatible")
@@ -81,8 +82,8 @@ func parseExpireIf(args [][]byte) (condition howdah.ExpireIf, err error) {
 }
 
 func persist(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbExpire, r.own(args[1]), replyDone
-	r.call.Expiry = howdah.ExpireNever()
+	r.call.Verb, r.call.Key, r.reply = statement.Expire, r.own(args[1]), replyDone
+	r.call.Expiry = verb.ExpireNever()
 	return nil
 }
 
@@ -98,14 +99,14 @@ const (
 )
 
 func askExpiry(r *request, args [][]byte, unit, what int64) error {
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbStat, r.own(args[1]), replyExpiry
+	r.call.Verb, r.call.Key, r.reply = statement.Stat, r.own(args[1]), replyExpiry
 	r.from, r.to = unit, what
 	return nil
 }
 
 func replyExpiry(dst []byte, r *request) []byte {
 	entry := &r.call.Result
-	if r.call.Status == howdah.StatusMiss {
+	if r.call.Status == verb.Miss {
 		return append(dst, ":-2\r\n"...)
 	}
 	if entry.ExpiresAt.IsZero() {
@@ -123,7 +124,7 @@ func replyExpiry(dst []byte, r *request) []byte {
 
 // remainingTTL is what remains in milliseconds, by the database's clock; a key
 // that lives has at least one left.
-func remainingTTL(entry *howdah.Entry) int64 {
+func remainingTTL(entry *verb.Entry) int64 {
 	if entry.TTL < maxTTL*time.Millisecond {
 		return int64((entry.TTL + time.Millisecond - 1) / time.Millisecond)
 	}

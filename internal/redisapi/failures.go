@@ -3,25 +3,27 @@ package redisapi
 import (
 	"errors"
 
-	"github.com/howdah/howdah"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // statusError is the error reply of a call whose data did not allow it; "" if
 // there is none.
-func statusError(status howdah.Status) string {
+func statusError(status verb.Status) string {
 	switch status {
-	case howdah.StatusNotInteger:
+	case verb.NotInteger:
 		return string(errNotInteger)
-	case howdah.StatusOverflow:
+	case verb.Overflow:
 		return "ERR increment or decrement would overflow"
-	case howdah.StatusNotFloat:
+	case verb.NotFloat:
 		return string(errNotFloat)
-	case howdah.StatusTooLarge:
+	case verb.TooLarge:
 		return "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
-	case howdah.StatusOutOfMemory:
+	case verb.CacheFull:
 		return "OOM command not allowed when used memory > 'maxmemory'."
-	case howdah.StatusCollision:
+	case verb.Collision:
 		return "ERR the key's hash collides with that of another live key; use another key"
 	}
 	return ""
@@ -30,10 +32,10 @@ func statusError(status howdah.Status) string {
 // isRefusal tells whether an error says that a call's arguments are at fault:
 // nothing was sent.
 func isRefusal(err error) bool {
-	return errors.Is(err, howdah.ErrKeyTooLong) ||
-		errors.Is(err, howdah.ErrValueTooLarge) ||
-		errors.Is(err, howdah.ErrInvalidTTL) ||
-		errors.Is(err, howdah.ErrNotFloat)
+	return errors.Is(err, fault.ErrKeyTooLong) ||
+		errors.Is(err, fault.ErrValueTooLarge) ||
+		errors.Is(err, fault.ErrInvalidTTL) ||
+		errors.Is(err, fault.ErrNotFloat)
 }
 
 // errorText is the error reply for an error of the library. Codes that make
@@ -49,32 +51,32 @@ func (e *Engine) errorText(err error, writes bool) string {
 		return "READONLY You can't write against a read only replica."
 	}
 	switch {
-	case errors.Is(err, howdah.ErrKeyTooLong):
+	case errors.Is(err, fault.ErrKeyTooLong):
 		return string(errKeyTooLong)
-	case errors.Is(err, howdah.ErrValueTooLarge):
-		return statusError(howdah.StatusTooLarge)
-	case errors.Is(err, howdah.ErrOutOfMemory):
-		return statusError(howdah.StatusOutOfMemory)
-	case errors.Is(err, howdah.ErrCollision):
-		return statusError(howdah.StatusCollision)
-	case errors.Is(err, howdah.ErrNotFloat):
+	case errors.Is(err, fault.ErrValueTooLarge):
+		return statusError(verb.TooLarge)
+	case errors.Is(err, fault.ErrCacheFull):
+		return statusError(verb.CacheFull)
+	case errors.Is(err, fault.ErrCollision):
+		return statusError(verb.Collision)
+	case errors.Is(err, fault.ErrNotFloat):
 		return string(errNotFloat)
-	case errors.Is(err, howdah.ErrInvalidTTL):
+	case errors.Is(err, fault.ErrInvalidTTL):
 		return "ERR invalid expire time"
-	case errors.Is(err, howdah.ErrUnknownOutcome):
+	case errors.Is(err, fault.ErrUnknownOutcome):
 		if writes {
 			return "ERR outcome unknown: the connection to PostgreSQL was lost or the time ran out after the command was sent; it may or may not have been applied"
 		}
 		return errUnavailable
-	case errors.Is(err, howdah.ErrTimeout):
+	case errors.Is(err, fault.ErrTimeout):
 		return "ERR timeout: PostgreSQL did not answer in time; the command was not applied"
-	case errors.Is(err, howdah.ErrUnavailable), errors.Is(err, howdah.ErrClosed):
+	case errors.Is(err, fault.ErrUnavailable), errors.Is(err, fault.ErrClosed):
 		return errUnavailable
-	case errors.Is(err, howdah.ErrOverloaded):
+	case errors.Is(err, fault.ErrOverloaded):
 		return "TRYAGAIN Too many commands are waiting for PostgreSQL, try again"
-	case errors.Is(err, howdah.ErrPermission):
+	case errors.Is(err, fault.ErrPermission):
 		return "NOPERM the database role of the server lacks a privilege; grant it with howdah migrate --runtime-role"
-	case errors.Is(err, howdah.ErrCacheNotFound):
+	case errors.Is(err, fault.ErrCacheNotFound):
 		for number := 1; number < Databases; number++ {
 			e.exists[number].Store(false) // SELECT looks again
 		}

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // TestErrorText holds which failures clients repeat: those, and only those,
@@ -29,7 +30,7 @@ func TestErrorText(t *testing.T) {
 		{howdah.ErrUnknownOutcome, "LOADING", "ERR outcome unknown"},
 		{howdah.ErrTimeout, "ERR timeout", "ERR timeout"},
 		{howdah.ErrOverloaded, "TRYAGAIN", "TRYAGAIN"},
-		{howdah.ErrOutOfMemory, "OOM", "OOM command not allowed when used memory > 'maxmemory'."},
+		{howdah.ErrCacheFull, "OOM", "OOM command not allowed when used memory > 'maxmemory'."},
 		{howdah.ErrKeyTooLong, "ERR key is longer", "ERR key is longer"},
 		{howdah.ErrValueTooLarge, "ERR string exceeds", "ERR string exceeds maximum allowed size (proto-max-bulk-len)"},
 		{howdah.ErrPermission, "NOPERM", "NOPERM"},

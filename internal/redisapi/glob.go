@@ -1,6 +1,8 @@
 package redisapi
 
-import "github.com/howdah/howdah"
+import (
+	"github.com/howdah/howdah/internal/fault"
+)
 
 // matchGlob tells whether text matches a pattern of Redis: * ? [a-z] [^a-z]
 // and \ as escape, over bytes, as Redis's stringmatchlen does, its treatment of
@@ -28,7 +30,7 @@ const (
 // with its task.
 func (t *task) matches(pattern, key []byte) (bool, error) {
 	if t.ctx.Err() != nil {
-		return false, howdah.ErrTimeout
+		return false, fault.ErrTimeout
 	}
 	return pattern == nil || matchGlob(pattern, key), nil
 }

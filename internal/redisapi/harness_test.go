@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
 )
@@ -40,7 +41,7 @@ func serveURL(t testing.TB, url string, options Options) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options.DB = db
+	options.DB = (*core.DB)(db)
 	engine, err := New(options)
 	if err != nil {
 		t.Fatal(err)

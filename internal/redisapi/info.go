@@ -12,8 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // infoSection is one part of INFO.
@@ -222,9 +224,9 @@ func infoStats(w *infoWriter, t *task) {
 // process.
 func (e *Engine) lookups() (hits, misses uint64) {
 	reads := make(map[string]bool)
-	for _, verb := range []howdah.Verb{
-		howdah.VerbGet, howdah.VerbGetEntry, howdah.VerbStat, howdah.VerbGetMany, howdah.VerbStatMany,
-		howdah.VerbGetDelete, howdah.VerbGetExpire,
+	for _, verb := range []*verb.Verb{
+		statement.Get, statement.GetEntry, statement.Stat, statement.GetMany, statement.StatMany,
+		statement.GetDelete, statement.GetExpire,
 	} {
 		reads[verb.String()] = true
 	}
@@ -302,17 +304,17 @@ const (
 type keyspaceCache struct {
 	lock chan struct{} // of one, so that waiting for it can end
 	at   time.Time
-	keys [Databases]howdah.TTLCount
+	keys [Databases]core.TTLCount
 }
 
-func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]howdah.TTLCount {
+func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]core.TTLCount {
 	ctx, cancel := context.WithTimeout(ctx, 2*keyspaceWait)
 	defer cancel()
 	select {
 	case k.lock <- struct{}{}:
 		defer func() { <-k.lock }()
 	case <-ctx.Done():
-		return [Databases]howdah.TTLCount{}
+		return [Databases]core.TTLCount{}
 	}
 	if !k.at.IsZero() && time.Since(k.at) < keyspaceAge {
 		return k.keys
@@ -333,14 +335,14 @@ func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]howdah.TT
 
 // countKeys counts while counting lasts, and then asks for the estimate, which
 // knows nothing of TTLs.
-func countKeys(counting, ctx context.Context, db *howdah.DB, cache *howdah.Cache) howdah.TTLCount {
+func countKeys(counting, ctx context.Context, db *core.DB, cache *core.Cache) core.TTLCount {
 	n, err := cache.CountTTLs(counting)
 	if err == nil {
 		return n
 	}
 	const estimate = "SELECT estimated_entries FROM howdah.caches() WHERE name = $1"
 	if err := db.Pool().QueryRow(ctx, estimate, cache.Name()).Scan(&n.Entries); err != nil {
-		return howdah.TTLCount{}
+		return core.TTLCount{}
 	}
 	return n
 }

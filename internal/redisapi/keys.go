@@ -1,8 +1,9 @@
 package redisapi
 
 import (
-	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 func keyCommands() []*Command {
@@ -42,10 +43,10 @@ func keyCommands() []*Command {
 
 func del(r *request, args [][]byte) error {
 	if len(args) == 2 {
-		r.call.Verb, r.call.Key, r.reply = howdah.VerbDelete, r.own(args[1]), replyDone
+		r.call.Verb, r.call.Key, r.reply = statement.Delete, r.own(args[1]), replyDone
 		return nil
 	}
-	r.call.Verb, r.call.Keys, r.reply = howdah.VerbDeleteMany, r.ownKeys(args[1:]), replyCount
+	r.call.Verb, r.call.Keys, r.reply = statement.DeleteMany, r.ownKeys(args[1:]), replyCount
 	return nil
 }
 
@@ -53,10 +54,10 @@ func replyCount(dst []byte, r *request) []byte { return resp.AppendInt(dst, r.ca
 
 func exists(r *request, args [][]byte) error {
 	if len(args) == 2 {
-		r.call.Verb, r.call.Key, r.reply = howdah.VerbStat, r.own(args[1]), replyDone
+		r.call.Verb, r.call.Key, r.reply = statement.Stat, r.own(args[1]), replyDone
 		return nil
 	}
-	r.call.Verb, r.call.Keys, r.reply = howdah.VerbStatMany, r.ownKeys(args[1:]), replyFound
+	r.call.Verb, r.call.Keys, r.reply = statement.StatMany, r.ownKeys(args[1:]), replyFound
 	return nil
 }
 
@@ -71,19 +72,19 @@ func replyFound(dst []byte, r *request) []byte {
 }
 
 func typeOf(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbStat, r.own(args[1]), replyType
+	r.call.Verb, r.call.Key, r.reply = statement.Stat, r.own(args[1]), replyType
 	return nil
 }
 
 func replyType(dst []byte, r *request) []byte {
-	if r.call.Status == howdah.StatusMiss {
+	if r.call.Status == verb.Miss {
 		return append(dst, "+none\r\n"...)
 	}
 	return append(dst, "+string\r\n"...)
 }
 
 func objectEncoding(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[2]), replyEncoding
+	r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[2]), replyEncoding
 	return nil
 }
 
@@ -91,7 +92,7 @@ func objectEncoding(r *request, args [][]byte) error {
 const maxEmbedded = 44
 
 func replyEncoding(dst []byte, r *request) []byte {
-	if r.call.Status == howdah.StatusMiss {
+	if r.call.Status == verb.Miss {
 		return resp.AppendNull(dst, r.proto)
 	}
 	value := r.call.Result.Value
@@ -121,9 +122,9 @@ func objectReferences(r *request, args [][]byte) error {
 
 // stat answers null for a key that is absent.
 func stat(r *request, key []byte, reply func([]byte, *request) []byte) error {
-	r.call.Verb, r.call.Key = howdah.VerbStat, r.own(key)
+	r.call.Verb, r.call.Key = statement.Stat, r.own(key)
 	r.reply = func(dst []byte, r *request) []byte {
-		if r.call.Status == howdah.StatusMiss {
+		if r.call.Status == verb.Miss {
 			return resp.AppendNull(dst, r.proto)
 		}
 		return reply(dst, r)

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 func keyspaceCommands() []*Command {
@@ -116,7 +119,7 @@ func scan(t *task, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := t.cache(t.conn.database).Scan(t.ctx, s.cursor, howdah.ScanOptions{
+	page, next, err := t.cache(t.conn.database).Scan(t.ctx, s.cursor, core.ScanOptions{
 		Count: int(min(s.count, maxPage)), Prefix: globPrefix(s.pattern),
 	})
 	if err != nil {
@@ -179,7 +182,7 @@ func dbSize(t *task, _ [][]byte) error {
 func randomKey(t *task, _ [][]byte) error {
 	key, err := t.cache(t.conn.database).RandomKey(t.ctx)
 	switch {
-	case errors.Is(err, howdah.ErrMiss):
+	case errors.Is(err, fault.ErrMiss):
 		t.out = resp.AppendNull(t.out, t.conn.proto)
 	case err != nil:
 		return err
@@ -209,20 +212,20 @@ func renameIfAbsent(t *task, args [][]byte) error {
 func (t *task) rename(from, to []byte, onlyIfAbsent bool) (done bool, err error) {
 	const noSuchKey = refusal("ERR no such key")
 	if bytes.Equal(from, to) {
-		call := howdah.Call{Verb: howdah.VerbStat, Key: from}
-		if err := t.call(t.conn.database, &call); err != nil && !errors.Is(err, howdah.ErrMiss) {
+		call := verb.Call{Verb: statement.Stat, Key: from}
+		if err := t.call(t.conn.database, &call); err != nil && !errors.Is(err, fault.ErrMiss) {
 			return false, err
 		}
-		if call.Status == howdah.StatusMiss {
+		if call.Status == verb.Miss {
 			return false, noSuchKey
 		}
 		return !onlyIfAbsent, nil
 	}
 	err = t.cache(t.conn.database).Rename(t.ctx, string(from), string(to), onlyIfAbsent)
 	switch {
-	case errors.Is(err, howdah.ErrMiss):
+	case errors.Is(err, fault.ErrMiss):
 		return false, noSuchKey
-	case errors.Is(err, howdah.ErrNotStored):
+	case errors.Is(err, fault.ErrNotStored):
 		return false, nil
 	}
 	return err == nil, err
@@ -265,7 +268,7 @@ func copyKey(t *task, args [][]byte) error {
 // written.
 func (t *task) copy(from []byte, database int, to []byte, replace bool) (done bool, err error) {
 	err = t.cache(t.conn.database).Copy(t.ctx, string(from), t.cache(database), string(to), replace)
-	if errors.Is(err, howdah.ErrMiss) || errors.Is(err, howdah.ErrNotStored) {
+	if errors.Is(err, fault.ErrMiss) || errors.Is(err, fault.ErrNotStored) {
 		return false, nil
 	}
 	return err == nil, err
@@ -280,7 +283,7 @@ func move(t *task, args [][]byte) error {
 		return errSameObject
 	}
 	err = t.cache(t.conn.database).Move(t.ctx, string(args[1]), t.cache(to))
-	missed := errors.Is(err, howdah.ErrMiss) || errors.Is(err, howdah.ErrNotStored)
+	missed := errors.Is(err, fault.ErrMiss) || errors.Is(err, fault.ErrNotStored)
 	if err != nil && !missed {
 		return err
 	}

@@ -3,16 +3,16 @@ package redisapi
 import (
 	"sync"
 
-	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/verb"
 )
 
-// A request is one command that is one howdah.Call, from its start until its
+// A request is one command that is one verb.Call, from its start until its
 // reply is written. Requests are pooled with the memory of their arguments.
 type request struct {
 	conn  *Conn
 	cmd   *Command
-	call  howdah.Call
+	call  verb.Call
 	reply func(dst []byte, r *request) []byte
 	proto resp.Proto
 	mute  bool // CLIENT REPLY OFF or SKIP
@@ -31,7 +31,7 @@ type request struct {
 	arguments []byte // what keys and values point into
 	keys      [][]byte
 	values    [][]byte
-	done      func(*howdah.Call) // finish, made once
+	done      func(*verb.Call) // finish, made once
 }
 
 // Memory that a pooled request keeps.
@@ -44,7 +44,7 @@ const (
 func newRequestPool() *sync.Pool {
 	return &sync.Pool{New: func() any {
 		r := new(request)
-		r.done = func(*howdah.Call) { r.conn.finish(r) }
+		r.done = func(*verb.Call) { r.conn.finish(r) }
 		return r
 	}}
 }
@@ -98,7 +98,7 @@ func (r *request) release() {
 	r.conn, r.cmd, r.reply, r.next = nil, nil, nil, nil
 	r.mute, r.ready = false, false
 	r.from, r.to = 0, 0
-	r.call = howdah.Call{}
+	r.call = verb.Call{}
 	r.arguments = shrink(r.arguments, keepArguments)
 	r.after = shrink(r.after, keepArguments)
 	clear(r.keys)
@@ -132,7 +132,7 @@ func (r *request) encode(dst []byte) ([]byte, bool) {
 	return dst, failed
 }
 
-// entryOverhead is the memory of a howdah.Entry apart from its value.
+// entryOverhead is the memory of a verb.Entry apart from its value.
 const entryOverhead = 96
 
 // results is the size of what the finished call holds for its reply.

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // setOptions are the options of SET and GETEX.
 type setOptions struct {
-	condition howdah.Condition
+	condition verb.Condition
 	get       bool
 	keepTTL   bool
 	persist   bool
@@ -33,10 +33,10 @@ const (
 func parseSetOptions(args [][]byte, set bool) (o setOptions, err error) {
 	for i := 0; i < len(args); i++ {
 		switch word := args[i]; {
-		case set && is(word, "NX") && o.condition != howdah.IfPresent:
-			o.condition = howdah.IfAbsent
-		case set && is(word, "XX") && o.condition != howdah.IfAbsent:
-			o.condition = howdah.IfPresent
+		case set && is(word, "NX") && o.condition != verb.IfPresent:
+			o.condition = verb.IfAbsent
+		case set && is(word, "XX") && o.condition != verb.IfAbsent:
+			o.condition = verb.IfPresent
 		case set && is(word, "GET"):
 			o.get = true
 		case set && is(word, "KEEPTTL") && o.unit == 0:
@@ -75,16 +75,16 @@ func is(word []byte, option string) bool {
 }
 
 // expiry checks the amount as Redis does for the command of that name.
-func (o *setOptions) expiry(command string) (howdah.Expiry, error) {
+func (o *setOptions) expiry(command string) (verb.Expiry, error) {
 	if o.unit == 0 {
-		return howdah.Expiry{}, nil
+		return verb.Expiry{}, nil
 	}
 	amount, err := parseInt(o.amount)
 	if err != nil {
-		return howdah.Expiry{}, err
+		return verb.Expiry{}, err
 	}
 	if amount <= 0 {
-		return howdah.Expiry{}, invalidExpiry(command)
+		return verb.Expiry{}, invalidExpiry(command)
 	}
 	return expiryOf(amount, o.unit, command)
 }
@@ -96,10 +96,10 @@ func invalidExpiry(command string) refusal {
 // expiryOf is the expiry after an amount of time, or at an instant. What has
 // passed, is an instant that has passed. The limits are those of Redis, whose
 // milliseconds have 64 bits.
-func expiryOf(amount int64, unit expiryUnit, command string) (howdah.Expiry, error) {
+func expiryOf(amount int64, unit expiryUnit, command string) (verb.Expiry, error) {
 	if unit&unitSeconds != 0 {
 		if amount > math.MaxInt64/1000 || amount < math.MinInt64/1000 {
-			return howdah.Expiry{}, invalidExpiry(command)
+			return verb.Expiry{}, invalidExpiry(command)
 		}
 		amount *= 1000
 	}
@@ -108,7 +108,7 @@ func expiryOf(amount int64, unit expiryUnit, command string) (howdah.Expiry, err
 	}
 	now := time.Now().UnixMilli()
 	if amount > math.MaxInt64-now {
-		return howdah.Expiry{}, invalidExpiry(command)
+		return verb.Expiry{}, invalidExpiry(command)
 	}
 	if amount <= 0 {
 		return expireAt(0), nil
@@ -116,7 +116,7 @@ func expiryOf(amount int64, unit expiryUnit, command string) (howdah.Expiry, err
 	if amount > maxTTL {
 		return expireAt(now + amount), nil // years: the clocks agree well enough
 	}
-	return howdah.ExpireIn(time.Duration(amount) * time.Millisecond), nil
+	return verb.ExpireIn(time.Duration(amount) * time.Millisecond), nil
 }
 
 const (
@@ -128,6 +128,6 @@ const (
 	maxInstant = 1 << 53
 )
 
-func expireAt(ms int64) howdah.Expiry {
-	return howdah.ExpireAt(time.UnixMilli(min(max(ms, 0), maxInstant)))
+func expireAt(ms int64) verb.Expiry {
+	return verb.ExpireAt(time.UnixMilli(min(max(ms, 0), maxInstant)))
 }

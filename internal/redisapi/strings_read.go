@@ -1,8 +1,9 @@
 package redisapi
 
 import (
-	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 func stringReads() []*Command {
@@ -28,13 +29,13 @@ func stringReads() []*Command {
 }
 
 func get(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[1]), replyValue
+	r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[1]), replyValue
 	return nil
 }
 
 // replyValue answers the value, or null for a miss.
 func replyValue(dst []byte, r *request) []byte {
-	if r.call.Status == howdah.StatusMiss {
+	if r.call.Status == verb.Miss {
 		return resp.AppendNull(dst, r.proto)
 	}
 	return resp.AppendBulk(dst, r.call.Result.Value)
@@ -42,10 +43,10 @@ func replyValue(dst []byte, r *request) []byte {
 
 func mget(r *request, args [][]byte) error {
 	if len(args) == 2 { // shares its row with other reads of the key
-		r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[1]), replyOneValue
+		r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[1]), replyOneValue
 		return nil
 	}
-	r.call.Verb, r.call.Keys, r.reply = howdah.VerbGetMany, r.ownKeys(args[1:]), replyValues
+	r.call.Verb, r.call.Keys, r.reply = statement.GetMany, r.ownKeys(args[1:]), replyValues
 	return nil
 }
 
@@ -66,12 +67,12 @@ func replyValues(dst []byte, r *request) []byte {
 }
 
 func strlen(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbStat, r.own(args[1]), replyLength
+	r.call.Verb, r.call.Key, r.reply = statement.Stat, r.own(args[1]), replyLength
 	return nil
 }
 
 func replyLength(dst []byte, r *request) []byte {
-	if r.call.Status == howdah.StatusMiss {
+	if r.call.Status == verb.Miss {
 		return append(dst, resp.Zero...)
 	}
 	return resp.AppendInt(dst, int64(r.call.Result.Length))
@@ -84,13 +85,13 @@ func getRange(r *request, args [][]byte) (err error) {
 	if r.to, err = parseInt(args[3]); err != nil {
 		return err
 	}
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbGet, r.own(args[1]), replyRange
+	r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[1]), replyRange
 	return nil
 }
 
 func replyRange(dst []byte, r *request) []byte {
 	value := r.call.Result.Value
-	if r.call.Status == howdah.StatusMiss {
+	if r.call.Status == verb.Miss {
 		value = nil
 	}
 	return resp.AppendBulk(dst, cut(value, r.from, r.to))
@@ -117,7 +118,7 @@ func cut(value []byte, start, end int64) []byte {
 }
 
 func getDelete(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbGetDelete, r.own(args[1]), replyValue
+	r.call.Verb, r.call.Key, r.reply = statement.GetDelete, r.own(args[1]), replyValue
 	return nil
 }
 
@@ -130,14 +131,14 @@ func getExpire(r *request, args [][]byte) error {
 	if err != nil { // told only of a key that exists
 		return stat(r, args[1], func(dst []byte, _ *request) []byte { return resp.AppendError(dst, err.Error()) })
 	}
-	r.call.Verb, r.call.Key, r.reply = howdah.VerbGetExpire, r.own(args[1]), replyValue
+	r.call.Verb, r.call.Key, r.reply = statement.GetExpire, r.own(args[1]), replyValue
 	switch {
 	case options.persist:
-		r.call.Expiry = howdah.ExpireNever()
+		r.call.Expiry = verb.ExpireNever()
 	case options.unit != 0:
 		r.call.Expiry = expiry
 	default:
-		r.call.Verb = howdah.VerbGet
+		r.call.Verb = statement.Get
 	}
 	return nil
 }

@@ -1,8 +1,9 @@
 package redisapi
 
 import (
-	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // noteDefaultTTL is said of every command that stores without a TTL.
@@ -47,11 +48,11 @@ func set(r *request, args [][]byte) error {
 			return err
 		}
 		if options.keepTTL {
-			r.call.Expiry = howdah.KeepExpiry()
+			r.call.Expiry = verb.KeepExpiry()
 		}
 		r.call.Condition, r.call.WantOld = options.condition, options.get
 	}
-	r.call.Verb, r.call.Key, r.call.Value = howdah.VerbSet, r.own(args[1]), r.own(args[2])
+	r.call.Verb, r.call.Key, r.call.Value = statement.Set, r.own(args[1]), r.own(args[2])
 	r.reply = replyStored
 	if options.get {
 		r.reply = replyOld
@@ -69,7 +70,7 @@ func setKeyFlags(args [][]byte) string {
 
 // replyStored answers OK, or null if a condition was not met.
 func replyStored(dst []byte, r *request) []byte {
-	if r.call.Status == howdah.StatusNotStored {
+	if r.call.Status == verb.NotStored {
 		return resp.AppendNull(dst, r.proto)
 	}
 	return append(dst, resp.OK...)
@@ -91,7 +92,7 @@ func setWithTTL(r *request, args [][]byte, unit expiryUnit, name string) (err er
 	if r.call.Expiry, err = options.expiry(name); err != nil {
 		return err
 	}
-	r.call.Verb, r.call.Key, r.call.Value = howdah.VerbSet, r.own(args[1]), r.own(args[3])
+	r.call.Verb, r.call.Key, r.call.Value = statement.Set, r.own(args[1]), r.own(args[3])
 	r.reply = replyOK
 	return nil
 }
@@ -99,21 +100,21 @@ func setWithTTL(r *request, args [][]byte, unit expiryUnit, name string) (err er
 func replyOK(dst []byte, _ *request) []byte { return append(dst, resp.OK...) }
 
 func setIfAbsent(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.call.Value = howdah.VerbSet, r.own(args[1]), r.own(args[2])
-	r.call.Condition, r.reply = howdah.IfAbsent, replyDone
+	r.call.Verb, r.call.Key, r.call.Value = statement.Set, r.own(args[1]), r.own(args[2])
+	r.call.Condition, r.reply = verb.IfAbsent, replyDone
 	return nil
 }
 
 // replyDone answers 1 if the command took effect, 0 if not.
 func replyDone(dst []byte, r *request) []byte {
-	if r.call.Status == howdah.StatusOK {
+	if r.call.Status == verb.OK {
 		return append(dst, resp.One...)
 	}
 	return append(dst, resp.Zero...)
 }
 
 func getSet(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.call.Value = howdah.VerbSet, r.own(args[1]), r.own(args[2])
+	r.call.Verb, r.call.Key, r.call.Value = statement.Set, r.own(args[1]), r.own(args[2])
 	r.call.WantOld, r.reply = true, replyOld
 	return nil
 }
@@ -122,7 +123,7 @@ func setMany(r *request, args [][]byte) error {
 	if len(args)%2 == 0 {
 		return wrongArity("mset")
 	}
-	r.call.Verb, r.reply = howdah.VerbSetMany, replyOK
+	r.call.Verb, r.reply = statement.SetMany, replyOK
 	r.call.Keys, r.call.Values = r.ownPairs(args[1:])
 	return nil
 }
@@ -131,13 +132,13 @@ func setManyIfAbsent(r *request, args [][]byte) error {
 	if len(args)%2 == 0 {
 		return wrongArity("msetnx")
 	}
-	r.call.Verb, r.reply = howdah.VerbSetManyIfAbsent, replyDone
+	r.call.Verb, r.reply = statement.SetManyIfAbsent, replyDone
 	r.call.Keys, r.call.Values = r.ownPairs(args[1:])
 	return nil
 }
 
 func appendTo(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.call.Value = howdah.VerbAppend, r.own(args[1]), r.own(args[2])
+	r.call.Verb, r.call.Key, r.call.Value = statement.Append, r.own(args[1]), r.own(args[2])
 	r.reply = replyInt
 	return nil
 }
@@ -153,9 +154,9 @@ func setRange(r *request, args [][]byte) error {
 		return refusal("ERR offset is out of range")
 	}
 	if len(args[3]) > 0 && offset > int64(r.conn.engine.options.MaxBulk-len(args[3])) {
-		return refusal(statusError(howdah.StatusTooLarge))
+		return refusal(statusError(verb.TooLarge))
 	}
-	r.call.Verb, r.call.Key, r.call.Value = howdah.VerbSetRange, r.own(args[1]), r.own(args[3])
+	r.call.Verb, r.call.Key, r.call.Value = statement.SetRange, r.own(args[1]), r.own(args[3])
 	r.call.Offset, r.reply = int(min(offset, int64(r.conn.engine.options.MaxBulk))), replyInt
 	return nil
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/resp"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // A task is a command that needs several steps, or a whole cache. It has the
@@ -64,7 +67,7 @@ func (t *task) takeSlot() (release func(), err error) {
 	case <-t.ctx.Done():
 	case <-timer.C:
 	}
-	return nil, howdah.ErrOverloaded
+	return nil, fault.ErrOverloaded
 }
 
 // end hands back the reply and the connection.
@@ -92,7 +95,7 @@ func (t *task) bounded() (context.Context, context.CancelFunc) {
 }
 
 // cache returns a database's cache, in the transaction if there is one.
-func (t *task) cache(number int) *howdah.Cache {
+func (t *task) cache(number int) *core.Cache {
 	cache := t.conn.engine.caches[number]
 	if t.tx != nil {
 		return cache.With(t.tx)
@@ -101,7 +104,7 @@ func (t *task) cache(number int) *howdah.Cache {
 }
 
 // call runs one call and waits for it.
-func (t *task) call(number int, call *howdah.Call) error {
+func (t *task) call(number int, call *verb.Call) error {
 	return t.cache(number).Do(t.ctx, call)
 }
 

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/resp"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 func transactionCommands() []*Command {
@@ -103,11 +107,11 @@ func watch(t *task, args [][]byte) error {
 		return refusal("ERR WATCH inside MULTI is not allowed")
 	}
 	// The first version of a key that is watched twice is kept.
-	var calls []*howdah.Call
+	var calls []*verb.Call
 	size := c.watchedLen
 	for _, key := range args[1:] {
 		if _, known := c.watched[watchedKey{c.database, string(key)}]; !known {
-			calls = append(calls, &howdah.Call{Verb: howdah.VerbStat, Key: key})
+			calls = append(calls, &verb.Call{Verb: statement.Stat, Key: key})
 			size += watchedOverhead + len(key)
 		}
 	}
@@ -187,7 +191,7 @@ func (x *execution) run() error {
 	}
 	c.set(func(s *session) { *s = before })
 	x.out = x.out[:0]
-	if errors.Is(err, howdah.ErrWatch) {
+	if errors.Is(err, fault.ErrWatch) {
 		x.out = resp.AppendNullArray(x.out, c.proto)
 		return nil
 	}
@@ -225,11 +229,11 @@ func (x *execution) prepareDatabases(ctx context.Context) {
 
 // options are the versions to check, and the keys that other connections of
 // this process leave alone meanwhile.
-func (x *execution) options() howdah.TxOptions {
+func (x *execution) options() core.TxOptions {
 	e, number := x.conn.engine, x.conn.database
-	options := howdah.TxOptions{Cache: e.caches[number].Name()}
+	options := core.TxOptions{Cache: e.caches[number].Name()}
 	for w, version := range x.watched {
-		options.Watch = append(options.Watch, howdah.Watch{
+		options.Watch = append(options.Watch, core.Watch{
 			Cache: e.caches[w.database].Name(), Key: []byte(w.key), Version: version,
 		})
 	}
@@ -276,7 +280,7 @@ func (x *execution) attempt(ctx context.Context, tx pgx.Tx) error {
 // flush runs the calls that have gathered and writes their replies.
 func (x *execution) flush() error {
 	defer x.release()
-	var calls []*howdah.Call
+	var calls []*verb.Call
 	for _, b := range x.batch {
 		if b.refused == nil {
 			calls = append(calls, &b.request.call)
@@ -301,13 +305,13 @@ func (x *execution) flush() error {
 
 // do runs calls in the transaction. A call that the library refuses keeps its
 // error; the others are run without it.
-func (x *execution) do(calls []*howdah.Call) error {
+func (x *execution) do(calls []*verb.Call) error {
 	for len(calls) > 0 {
 		err := x.cache(x.conn.database).Do(x.ctx, calls...)
 		if err == nil {
 			return nil
 		}
-		refused := slices.IndexFunc(calls, func(call *howdah.Call) bool { return isRefusal(call.Err) })
+		refused := slices.IndexFunc(calls, func(call *verb.Call) bool { return isRefusal(call.Err) })
 		if refused < 0 {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/redisapi"
 	"github.com/howdah/howdah/internal/resp"
@@ -49,7 +50,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	const maxPending = 1 << 20
 	for name, eventLoop := range map[string]bool{"event loop": true, "goroutines": false} {
 		t.Run(name, func(t *testing.T) {
-			engine, err := redisapi.New(redisapi.Options{DB: db, MaxPendingBytes: maxPending})
+			engine, err := redisapi.New(redisapi.Options{DB: (*core.DB)(db), MaxPendingBytes: maxPending})
 			require.NoError(t, err)
 			defer engine.Close()
 			limits := respLimits{maxClients: 10, authTimeout: time.Hour, stallTimeout: time.Hour}

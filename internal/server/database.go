@@ -10,6 +10,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/embedded"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgurl"
 	"github.com/howdah/howdah/migrate"
 )
@@ -57,7 +58,7 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 		MaxConns:          c.MaxConns,
 		Timeout:           c.Timeout,
 		MaxValueBytes:     c.MaxRequestBytes,
-		Pooler:            c.Pooler,
+		Pooler:            howdah.Pooler(c.Pooler),
 		MaxReplicationLag: c.MaxReplicationLag,
 		Logger:            c.Logger,
 	})
@@ -93,7 +94,7 @@ func bringUpToDate(ctx context.Context, databaseURL string, c *Config) error {
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return howdah.Unreachable(err)
+		return fault.Unreachable(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	result, err := migrate.Up(ctx, conn, migrate.Options{Logger: c.Logger})

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/httpapi"
 	"github.com/howdah/howdah/internal/redisapi"
 	"github.com/howdah/howdah/session"
@@ -111,7 +112,7 @@ func (s *server) serveRedis() error {
 	c := &s.config
 	var err error
 	s.engine, err = redisapi.New(redisapi.Options{
-		DB:         s.database.db,
+		DB:         (*core.DB)(s.database.db),
 		Password:   c.Password,
 		MaxBulk:    c.MaxRequestBytes,
 		MaxClients: c.MaxClients,
@@ -149,7 +150,7 @@ func (s *server) serveHTTP() error {
 	s.sessions = keepSessions(manager)
 	s.health = &health{ping: s.database.db.Ping}
 	api := httpapi.New(httpapi.Options{
-		DB:            s.database.db,
+		DB:            (*core.DB)(s.database.db),
 		Token:         c.Token,
 		AllowedHosts:  c.AllowedHosts,
 		Sessions:      manager,

@@ -14,7 +14,7 @@ BEGIN
         WHERE n.nspname = 'howdah'
           AND NOT p.prosecdef
           AND p.proname <> ALL (ARRAY[
-              'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime',
+              'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime',
               '_create_table', '_create_prefix_index', '_own_table',
               '_check_admin', '_check_settings', '_grant_cache', '_grant_functions', '_grant_upkeep'])
     LOOP

@@ -17,7 +17,11 @@ DECLARE
     -- of one age lie together, and some parts are full while others are empty.
     -- Where a block holds hardly a row, as after an old snapshot has let the table
     -- grow, so few blocks would say little: up to six times as many are read.
-    number  CONSTANT bigint := 128 * greatest(1, least(6, 4 * total / greatest(expected, 1)));
+    -- Where nothing may be evicted, writers are refused at the budget and not a
+    -- little beyond it: up to 4,096 blocks, 32 MiB, are read, which takes tens of
+    -- milliseconds, and only while writers ask for room.
+    number  CONSTANT bigint := CASE WHEN settings.eviction = 'noeviction' THEN 2048
+        ELSE 128 * greatest(1, least(6, 4 * total / greatest(expected, 1))) END;
     stretch CONSTANT bigint := 2;
     starts  bigint[];
 BEGIN

@@ -1,15 +1,16 @@
 CREATE OR REPLACE FUNCTION howdah.create_cache(
-    name         text,
-    durability   text     DEFAULT 'unlogged',
-    default_ttl  interval DEFAULT NULL,
-    max_ttl      interval DEFAULT NULL,
-    max_bytes    bigint   DEFAULT NULL,
-    max_entries  bigint   DEFAULT NULL,
-    eviction     text     DEFAULT 'allkeys-lru',
-    fillfactor   integer  DEFAULT 85,
-    prefix_index boolean  DEFAULT false,
-    ttl_jitter   integer  DEFAULT 0
-) RETURNS void
+    name          text,
+    durability    text     DEFAULT 'unlogged',
+    default_ttl   interval DEFAULT NULL,
+    max_ttl       interval DEFAULT NULL,
+    max_bytes     bigint   DEFAULT NULL,
+    max_entries   bigint   DEFAULT NULL,
+    eviction      text     DEFAULT 'allkeys-lru',
+    fillfactor    integer  DEFAULT 85,
+    prefix_index  boolean  DEFAULT false,
+    ttl_jitter    integer  DEFAULT 0,
+    if_not_exists boolean  DEFAULT false
+) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -25,15 +26,19 @@ BEGIN
     -- The row first: of two that make the same cache, one waits and then fails.
     INSERT INTO howdah.cache SELECT settings.* ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
+        IF if_not_exists THEN
+            RETURN false;
+        END IF;
         RAISE EXCEPTION 'Cache % already exists.', quote_literal(create_cache.name)
             USING ERRCODE = 'HW003',
-                  HINT = 'Use another name, or change it with howdah.alter_cache.';
+                  HINT = 'Use another name, change it with howdah.alter_cache, or pass if_not_exists => true.';
     END IF;
     PERFORM howdah._create_table(settings);
+    RETURN true;
 END
 $$;
 
-COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer) IS
+COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean) IS
 'Makes a cache: the table howdah.cache_<name>. Only the owner of the schema may.
 
 name: lower-case letters, digits and underscores, beginning with a letter, at
@@ -56,8 +61,10 @@ ttl_jitter: by how many per cent, from 0 to 90, the TTL of a stored value is
 shortened at random, so that what is stored together does not expire together. It
 holds for every TTL that comes with a value, the default and the maximum included;
 not for howdah.expire and howdah.touch, and not for a time of day asked for.
+if_not_exists: true: a cache that exists is no error, and keeps its settings.
 
+Returns true if it made the cache.
 Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege.';
 
-REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer)
+REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean)
     FROM PUBLIC;

@@ -15,14 +15,11 @@ BEGIN
         RETURN false;
     END IF;
     template := howdah._settings('db0');
-    PERFORM howdah.create_cache(
+    -- Another session may have made it meanwhile.
+    RETURN howdah.create_cache(
         'db' || number, template.durability, template.default_ttl, template.max_ttl,
         template.max_bytes, template.max_entries, template.eviction,
-        template.fillfactor, template.prefix_index, template.ttl_jitter);
-    RETURN true;
-EXCEPTION
-    WHEN SQLSTATE 'HW003' THEN
-        RETURN false;  -- another session made it meanwhile
+        template.fillfactor, template.prefix_index, template.ttl_jitter, if_not_exists => true);
 END
 $$;
 

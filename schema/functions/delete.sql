@@ -4,25 +4,26 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);
-    deleted  bigint;
+    live     boolean;
 BEGIN
     EXECUTE format($sql$
         DELETE FROM howdah.%I AS c
-        WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
+        WHERE c.hash = $1 AND c.key = $2
+        RETURNING c.expires_at > statement_timestamp()
         $sql$, 'cache_' || settings.name)
+    INTO live
     USING howdah.key_hash(howdah._check_key(key)), key;
-    GET DIAGNOSTICS deleted = ROW_COUNT;
-    RETURN deleted > 0;
+    RETURN coalesce(live, false);
 END
 $$;
 
 COMMENT ON FUNCTION howdah.delete(text, bytea) IS
-'Removes a key.
+'Removes a key, and the row of an expired entry with it.
 
 cache: the name of a cache.
 key: at most 65536 bytes.
 
-Returns true if the key existed.
+Returns true if the key existed; an expired entry does not.
 Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
 
 REVOKE ALL ON FUNCTION howdah.delete(text, bytea) FROM PUBLIC;

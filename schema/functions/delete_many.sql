@@ -11,25 +11,28 @@ BEGIN
         WITH doomed AS MATERIALIZED (
             SELECT c.hash
             FROM howdah.%1$I AS c
-            WHERE c.hash = ANY ($1) AND c.key = ANY ($2) AND c.expires_at > statement_timestamp()
+            WHERE c.hash = ANY ($1) AND c.key = ANY ($2)
             ORDER BY c.hash
             FOR UPDATE
+        ), gone AS (
+            DELETE FROM howdah.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
+            RETURNING c.expires_at > statement_timestamp() AS live
         )
-        DELETE FROM howdah.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
+        SELECT count(*) FILTER (WHERE g.live) FROM gone AS g
         $sql$, 'cache_' || settings.name)
+    INTO deleted
     USING howdah._key_hashes(keys), keys;
-    GET DIAGNOSTICS deleted = ROW_COUNT;
     RETURN deleted;
 END
 $$;
 
 COMMENT ON FUNCTION howdah.delete_many(text, bytea[]) IS
-'Removes many keys, all or none.
+'Removes many keys, all or none, and the rows of expired entries with them.
 
 cache: the name of a cache.
-keys: each at most 65536 bytes; none NULL.
+keys: each at most 65536 bytes; none NULL. NULL or an empty array: no keys.
 
-Returns how many of them existed.
+Returns how many of them existed; expired entries do not.
 Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
 
 REVOKE ALL ON FUNCTION howdah.delete_many(text, bytea[]) FROM PUBLIC;

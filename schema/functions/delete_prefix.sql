@@ -6,7 +6,7 @@ AS $$
 DECLARE
     settings howdah.cache := howdah._settings(cache);
     indexed  bytea        := substring(howdah._check_key(prefix) FROM 1 FOR 1024);
-    range    text         := '';
+    matches  text         := 'substring(c.key FROM 1 FOR octet_length($1)) = $1';
     deleted  bigint;
 BEGIN
     IF max_rows < 1 THEN
@@ -14,9 +14,9 @@ BEGIN
             USING ERRCODE = 'HW012', HINT = 'Give a positive number, or NULL for no limit.';
     END IF;
     IF settings.prefix_index THEN
-        range := 'AND substring(c.key FROM 1 FOR 1024) >= $2';
+        matches := matches || ' AND substring(c.key FROM 1 FOR 1024) >= $2';
         IF howdah._prefix_end(indexed) IS NOT NULL THEN
-            range := range || ' AND substring(c.key FROM 1 FOR 1024) < $3';
+            matches := matches || ' AND substring(c.key FROM 1 FOR 1024) < $3';
         END IF;
     END IF;
 
@@ -25,30 +25,37 @@ BEGIN
         WITH doomed AS MATERIALIZED (
             SELECT c.hash
             FROM howdah.%1$I AS c
-            WHERE substring(c.key FROM 1 FOR octet_length($1)) = $1 %2$s
-              AND c.expires_at > statement_timestamp()
+            WHERE %2$s
+              AND ($4 IS NULL OR c.expires_at <= statement_timestamp() OR c.hash IN (
+                       SELECT c.hash
+                       FROM howdah.%1$I AS c
+                       WHERE %2$s AND c.expires_at > statement_timestamp()
+                       ORDER BY c.hash
+                       LIMIT $4))
             ORDER BY c.hash
-            LIMIT $4
             FOR UPDATE
+        ), gone AS (
+            DELETE FROM howdah.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
+            RETURNING c.expires_at > statement_timestamp() AS live
         )
-        DELETE FROM howdah.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
-        $sql$, 'cache_' || settings.name, range)
+        SELECT count(*) FILTER (WHERE g.live) FROM gone AS g
+        $sql$, 'cache_' || settings.name, matches)
+    INTO deleted
     USING prefix, indexed, howdah._prefix_end(indexed), max_rows;
-    GET DIAGNOSTICS deleted = ROW_COUNT;
     RETURN deleted;
 END
 $$;
 
 COMMENT ON FUNCTION howdah.delete_prefix(text, bytea, integer) IS
-'Removes the keys that begin with a prefix. Without a prefix index (see
-howdah.create_cache) it reads the whole table.
+'Removes the keys that begin with a prefix, and the rows of expired entries with
+them. Without a prefix index (see howdah.create_cache) it reads the whole table.
 
 cache: the name of a cache.
 prefix: any bytes, compared as bytes: no character is special. The empty prefix
 is every key.
 max_rows: at most so many keys; call again until it returns less. NULL: all.
 
-Returns how many it removed.
+Returns how many keys it removed; expired entries do not count.
 Errors: HW001 cache not found, HW007 prefix too long, HW012 NULL or max_rows not
 positive.';
 

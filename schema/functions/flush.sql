@@ -15,7 +15,8 @@ BEGIN
         PERFORM set_config('lock_timeout', waits, true);
         RETURN 'truncate';
     EXCEPTION
-        WHEN lock_not_available THEN
+        -- disk_full: TRUNCATE makes new files, and DELETE needs none.
+        WHEN lock_not_available OR disk_full THEN
             NULL;  -- lock_timeout is back with the rest
     END;
 
@@ -31,8 +32,8 @@ END
 $$;
 
 COMMENT ON FUNCTION howdah.flush(text) IS
-'Removes every entry. It truncates the table if it gets the lock within 100 ms,
-and deletes row by row otherwise. Call it by itself: in a longer transaction the
+'Removes every entry. It truncates the table if it gets the lock within 100 ms and
+the disk has room for the new, empty files, and deletes row by row otherwise. Call it by itself: in a longer transaction the
 lock of TRUNCATE keeps everybody else waiting until the end, and a transaction
 with an older snapshot sees an empty cache.
 

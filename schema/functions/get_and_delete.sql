@@ -8,8 +8,8 @@ DECLARE
 BEGIN
     EXECUTE format($sql$
         DELETE FROM howdah.%I AS c
-        WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
-        RETURNING c.value
+        WHERE c.hash = $1 AND c.key = $2
+        RETURNING CASE WHEN c.expires_at > statement_timestamp() THEN c.value END
         $sql$, 'cache_' || settings.name)
     INTO result
     USING howdah.key_hash(howdah._check_key(key)), key;

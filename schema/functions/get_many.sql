@@ -20,7 +20,7 @@ COMMENT ON FUNCTION howdah.get_many(text, bytea[]) IS
 order; a key that is named twice is answered once.
 
 cache: the name of a cache.
-keys: each at most 65536 bytes; none NULL.
+keys: each at most 65536 bytes; none NULL. NULL or an empty array: no keys.
 
 Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
 

@@ -9,8 +9,8 @@ DECLARE
     stored   bigint;
 BEGIN
     PERFORM howdah._room(settings);
-    IF cardinality(keys) IS DISTINCT FROM cardinality("values") THEN
-        RAISE EXCEPTION 'There are % keys but % values.', cardinality(keys), coalesce(cardinality("values")::text, 'NULL')
+    IF cardinality(hashes) <> coalesce(cardinality("values"), 0) THEN
+        RAISE EXCEPTION 'There are % keys but % values.', cardinality(hashes), coalesce(cardinality("values"), 0)
             USING ERRCODE = 'HW012', HINT = 'Give one value for each key.';
     END IF;
 
@@ -45,7 +45,8 @@ COMMENT ON FUNCTION howdah.set_many(text, bytea[], bytea[], interval) IS
 last value.
 
 cache: the name of a cache.
-keys, values: as many keys as values, in the same order; none NULL.
+keys, values: as many keys as values, in the same order; none NULL. A NULL array is
+an empty one.
 ttl: as in howdah.set.
 
 Returns the number of entries stored.

@@ -32,6 +32,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
@@ -45,7 +46,7 @@ type Store struct {
 
 // New returns a store of sessions in db. It does not ask the database.
 func New(db *howdah.DB) *Store {
-	return &Store{statement.Runner{DB: db, Timeout: DefaultTimeout}}
+	return &Store{statement.Runner{DB: (*core.DB)(db), Timeout: DefaultTimeout}}
 }
 
 // handlePrefix begins what All returns in the place of tokens. No token of scs

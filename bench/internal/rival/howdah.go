@@ -38,7 +38,7 @@ func NewHowdahClass(ctx context.Context, url, durability string) (*Howdah, error
 	if err := h.db.DropCache(ctx, name); err != nil && !errors.Is(err, howdah.ErrCacheNotFound) {
 		return nil, err
 	}
-	if err := h.db.CreateCache(ctx, howdah.CacheConfig{Name: name, Durability: durability}); err != nil {
+	if err := h.db.CreateCache(ctx, howdah.CacheConfig{Name: name, Durability: howdah.Durability(durability)}); err != nil {
 		return nil, err
 	}
 	return h, nil

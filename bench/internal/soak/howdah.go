@@ -22,7 +22,7 @@ func newHowdah(ctx context.Context, c *Config, pg *service.PostgresServer) (cont
 	if err != nil {
 		return nil, err
 	}
-	err = db.CreateCache(ctx, howdah.CacheConfig{Name: name, Durability: c.Class, MaxBytes: c.budget(), Eviction: "allkeys-lru"})
+	err = db.CreateCache(ctx, howdah.CacheConfig{Name: name, Durability: howdah.Durability(c.Class), MaxBytes: c.budget(), Eviction: "allkeys-lru"})
 	if err != nil {
 		db.Close()
 		return nil, err
@@ -43,14 +43,11 @@ func (h *howdahCache) get(ctx context.Context, key string) ([]byte, error) {
 
 // getSliding is GETEX: one statement that reads, and writes the expiry.
 func (h *howdahCache) getSliding(ctx context.Context, key string, ttl time.Duration) ([]byte, error) {
-	call := &howdah.Call{Verb: howdah.VerbGetExpire, Key: []byte(key), Expiry: howdah.ExpireIn(ttl)}
-	if err := h.cache.Do(ctx, call); err != nil {
-		return nil, err
-	}
-	if call.Status != howdah.StatusOK {
+	value, err := h.cache.GetAndExpire(ctx, key, ttl)
+	if errors.Is(err, howdah.ErrMiss) {
 		return nil, errMiss
 	}
-	return call.Result.Value, nil
+	return value, err
 }
 
 func (h *howdahCache) set(ctx context.Context, key string, value []byte, ttl time.Duration) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/fault"
 )
 
 // State is the SQLSTATE of an error that PostgreSQL reported, or "".
@@ -24,7 +24,7 @@ func State(err error) string {
 func (r Runner) failure(err error, sent bool) error {
 	switch State(err) {
 	case "42P01", "42883", "3F000":
-		return fmt.Errorf("%w: %w", howdah.ErrSchemaMissing, err)
+		return fmt.Errorf("%w: %w", fault.ErrSchemaMissing, err)
 	}
 	switch {
 	case err == nil, errors.Is(err, pgx.ErrNoRows):
@@ -47,5 +47,5 @@ func (r Runner) Left(cause error) error { return r.failure(cause, false) }
 func repeatable(err error) bool {
 	code := State(err)
 	var connecting *pgconn.ConnectError
-	return code == "40P01" || code == "40001" || errors.Is(err, howdah.ErrUnavailable) && !errors.As(err, &connecting)
+	return code == "40P01" || code == "40001" || errors.Is(err, fault.ErrUnavailable) && !errors.As(err, &connecting)
 }

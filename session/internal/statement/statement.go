@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/fault"
 )
 
 // attempts bounds how often a statement that changed nothing is tried again.
@@ -41,7 +42,7 @@ func Upkeep() Class { return Class{settings: asynchronous, limit: 10 * time.Seco
 // Runner runs statements. Timeout bounds those whose context has no earlier
 // deadline.
 type Runner struct {
-	DB      *howdah.DB
+	DB      *core.DB
 	Timeout time.Duration
 }
 
@@ -120,14 +121,14 @@ func (r Runner) repeat(ctx context.Context, fn func(*pgx.Conn) (sent bool, err e
 // given up, so that the pool looks for the primary again. fn says whether a
 // change may have been sent.
 func (r Runner) once(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) error {
-	conn, err := r.DB.Pool().Acquire(ctx)
+	conn, err := r.DB.Acquire(ctx)
 	if err != nil {
 		return r.failure(err, false)
 	}
 	defer conn.Release()
 	sent, err := fn(conn.Conn())
 	err = r.failure(err, sent)
-	if errors.Is(err, howdah.ErrUnavailable) {
+	if errors.Is(err, fault.ErrUnavailable) {
 		conn.Conn().Close(context.WithoutCancel(ctx))
 	}
 	return err

@@ -1,0 +1,138 @@
+package coalesce
+
+import (
+	"testing"
+	"time"
+)
+
+// stuck starts a flight of op that the test leaves in the air.
+func (r *rig) stuck(op *Op) *held {
+	r.t.Helper()
+	r.start(op)
+	f := r.flight()
+	f.takeAndSend()
+	return f
+}
+
+// A flight that takes long does not keep others from starting.
+func TestLateFlightsLoseTheirSlots(t *testing.T) {
+	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 2, IsolatedFlights: 2}, func(r *rig) {
+		var flights []*held
+		for i := range uint64(2) {
+			flights = append(flights, r.stuck(newOp("w", Write, i)))
+		}
+		// Beside these two there is room for three, so that each of the other
+		// lanes keeps one.
+		w := r.start(newOp("w", Write, 10))
+		r.noFlight()
+		time.Sleep(time.Duration(lateFlight) - time.Microsecond)
+		r.noFlight()
+		time.Sleep(time.Microsecond)
+		third := r.flight()
+		third.takeAndSend()
+		r.pending(w)
+		flights = append(flights, third, r.stuck(newOp("w", Write, 20))) // both slots were late
+		r.start(newOp("w", Write, 11))
+		r.noFlight()
+		time.Sleep(time.Duration(lateFlight))
+		fifth := r.flight()
+		fifth.takeAndSend()
+		flights = append(flights, fifth)
+		r.start(newOp("w", Write, 30))
+		time.Sleep(time.Second)
+		r.noFlight()
+		if s := r.Stats(); s.LateFlights != 5 {
+			t.Errorf("%d late flights", s.LateFlights)
+		}
+		reads := r.stuck(newOp("r", Read, 40))
+		reads.finish(nil)
+		// The first to land makes room again.
+		flights[0].finish(nil)
+		f := r.flight()
+		r.batch(f.take(), "w ")
+		f.finish(nil)
+		for _, f := range flights[1:] {
+			f.finish(nil)
+		}
+	})
+}
+
+// A lone flight is late like any other.
+func TestLateLoneFlight(t *testing.T) {
+	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+		a := r.goDo(background, newOp("a", Read, 1))
+		f := r.flight()
+		if f.take(); !f.Lone() {
+			t.Error("not a lone flight")
+		}
+		time.Sleep(time.Second)
+		b := r.start(newOp("b", Read, 2))
+		r.noFlight()
+		time.Sleep(time.Duration(lateFlight))
+		r.flight().finish(nil)
+		r.ended(nil, b)
+		r.pending(a)
+		f.finish(nil)
+		r.ended(nil, a)
+	})
+}
+
+// Where every flight takes long, more of them would not help.
+func TestWhatIsTypicalIsNotLate(t *testing.T) {
+	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+		const long = 40 * time.Millisecond
+		started := func() (n int) {
+			for {
+				select {
+				case f := <-r.arrived:
+					f.finish(nil)
+					n++
+				default:
+					return n
+				}
+			}
+		}
+		late := 0
+		for range 100 {
+			f := r.stuck(newOp("w", Write, 1))
+			r.start(newOp("w", Write, 2))
+			time.Sleep(long)
+			late = started()
+			f.finish(nil)
+			started()
+		}
+		if late != 0 {
+			t.Error("a flight of typical duration is late")
+		}
+		f := r.stuck(newOp("w", Write, 1))
+		r.start(newOp("w", Write, 2))
+		time.Sleep(20 * long)
+		if started() != 1 {
+			t.Error("a flight that takes 20 times as long as others is not late")
+		}
+		f.finish(nil)
+	})
+}
+
+func TestMaxFlights(t *testing.T) {
+	bubble(t, Options{ReadFlights: 4, WriteFlights: 4, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 3}, func(r *rig) {
+		flights := []*held{r.stuck(newOp("r", Read, 1)), r.stuck(newOp("r", Read, 2)), r.stuck(newOp("r", Read, 3))}
+		a := r.start(newOp("a", Read, 4))
+		r.noFlight()
+		flights = append(flights, r.stuck(newOp("w", Write, 5))) // the first of its lane
+		b := r.start(newOp("b", Write, 6))
+		r.noFlight()
+		flights[0].finish(nil)
+		r.noFlight() // there are still three
+		flights[1].finish(nil)
+		next := r.flight() // of the other lane, which has waited too
+		r.batch(next.take(), "b ")
+		r.noFlight()
+		next.finish(nil)
+		r.ended(nil, b)
+		r.flight().finish(nil)
+		r.ended(nil, a)
+		flights[2].finish(nil)
+		flights[3].finish(nil)
+	})
+}

@@ -1,0 +1,180 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/schema"
+)
+
+// CacheConfig are the settings of a cache, as howdah.create_cache takes them.
+// Package howdah documents the fields.
+type CacheConfig struct {
+	Name        string
+	Durability  string
+	DefaultTTL  time.Duration
+	MaxTTL      time.Duration
+	TTLJitter   int
+	MaxBytes    int64
+	MaxEntries  int64
+	Eviction    string
+	Fillfactor  int
+	PrefixIndex bool
+}
+
+// CreateCache makes a cache. Only the owner of the schema may. Errors:
+// ErrCacheExists, ErrInvalidName, ErrInvalidSetting, ErrPermission.
+func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
+	if err := statement.CheckName(config.Name); err != nil {
+		return err
+	}
+	err := db.exec(ctx, schema.Query("create_cache"),
+		config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL), config.MaxBytes, config.MaxEntries,
+		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor))
+	return fault.FromFunction(err)
+}
+
+// EnsureCache makes a cache if there is none of that name. See
+// howdah.DB.EnsureCache.
+func (db *DB) EnsureCache(ctx context.Context, config CacheConfig) error {
+	if err := statement.CheckName(config.Name); err != nil {
+		return err
+	}
+	// Asked first: a role that may not make caches may use those that exist.
+	var exists bool
+	rows, err := db.engines.Query(ctx, schema.Query("cache_exists"), config.Name)
+	if err == nil {
+		_, err = pgx.ForEachRow(rows, []any{&exists}, func() error { return nil })
+	}
+	if err != nil || exists {
+		return fault.From(err, false, false)
+	}
+	if err = db.CreateCache(ctx, config); errors.Is(err, fault.ErrCacheExists) {
+		return nil // made at the same moment
+	}
+	return err
+}
+
+// exec runs a statement on a connection of the pool.
+func (db *DB) exec(ctx context.Context, sql string, args ...any) error {
+	conn, err := db.engines.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	_, err = conn.Exec(ctx, sql, args...)
+	return err
+}
+
+// interval is a duration as a parameter; 0 is NULL.
+func interval(d time.Duration) *time.Duration {
+	if d == 0 {
+		return nil
+	}
+	return &d
+}
+
+// integer is a number as a parameter of that type. What does not fit into it is
+// beyond the bounds of every setting, as its last number is: PostgreSQL refuses it.
+func integer(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
+
+// AlterOptions say what AlterCache changes.
+type AlterOptions struct {
+	Only  []string
+	Empty bool
+}
+
+// AlterCache gives a cache the settings of config. See howdah.DB.AlterCache.
+func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOptions) error {
+	if err := statement.CheckName(config.Name); err != nil {
+		return err
+	}
+	settings := config.settings()
+	args, reset := []any{config.Name}, []string{}
+	for _, s := range settings {
+		value := s.value
+		switch {
+		case len(opts.Only) > 0 && !slices.Contains(opts.Only, s.name):
+			value = nil
+		case s.unset:
+			value = nil
+			reset = append(reset, s.name)
+		}
+		args = append(args, value)
+	}
+	for _, name := range opts.Only {
+		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
+			return fmt.Errorf("%w: there is no setting %q", fault.ErrInvalidSetting, name)
+		}
+	}
+	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
+	if err == nil {
+		if e := db.engines.Known(config.Name); e != nil {
+			e.Forget()
+		}
+	}
+	return fault.FromFunction(err)
+}
+
+// setting is one field of a CacheConfig; unset: it is to be the default.
+type setting struct {
+	name  string
+	value any
+	unset bool
+}
+
+// settings are the fields but the name, in the order of AlterCache's statement.
+func (config CacheConfig) settings() []setting {
+	return []setting{
+		{"durability", config.Durability, config.Durability == ""},
+		{"default_ttl", interval(config.DefaultTTL), config.DefaultTTL == 0},
+		{"max_ttl", interval(config.MaxTTL), config.MaxTTL == 0},
+		{"max_bytes", config.MaxBytes, config.MaxBytes == 0},
+		{"max_entries", config.MaxEntries, config.MaxEntries == 0},
+		{"eviction", config.Eviction, config.Eviction == ""},
+		{"prefix_index", config.PrefixIndex, false},
+		{"ttl_jitter", integer(config.TTLJitter), false},
+		{"fillfactor", integer(config.Fillfactor), config.Fillfactor == 0},
+	}
+}
+
+// DropCache removes a cache with all it holds. Only the owner of the schema
+// may. It waits for transactions that use the cache for two seconds. Errors:
+// ErrCacheNotFound, ErrInvalidName, ErrPermission, ErrCacheInUse.
+func (db *DB) DropCache(ctx context.Context, name string) error {
+	if err := statement.CheckName(name); err != nil {
+		return err
+	}
+	err := db.exec(ctx, schema.Query("drop_cache"), name)
+	return fault.FromFunction(err)
+}
+
+// Caches returns the settings of all caches, by name. A TTL that was set by SQL
+// and is longer than a time.Duration can say is given as 292 years, and one of
+// 1000 years or more as none, which it is.
+func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
+	rows, err := db.engines.Query(ctx, schema.Query("caches"), math.MaxInt64/time.Microsecond.Nanoseconds())
+	if err != nil {
+		return nil, fault.From(err, false, false)
+	}
+	configs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c CacheConfig, err error) {
+		var defaultTTL, maxTTL int64
+		err = row.Scan(&c.Name, &c.Durability, &defaultTTL, &maxTTL, &c.MaxBytes, &c.MaxEntries,
+			&c.Eviction, &c.Fillfactor, &c.PrefixIndex, &c.TTLJitter)
+		c.DefaultTTL = time.Duration(defaultTTL) * time.Microsecond
+		c.MaxTTL = time.Duration(maxTTL) * time.Microsecond
+		return c, err
+	})
+	if err != nil {
+		return nil, fault.From(err, false, false)
+	}
+	return configs, nil
+}

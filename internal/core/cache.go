@@ -1,0 +1,162 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// Tx is a transaction of PostgreSQL.
+type Tx = pgx.Tx
+
+// Cache is one cache of a database.
+type Cache struct {
+	db       *DB
+	name     string
+	tx       Tx
+	failOpen bool
+	known    atomic.Pointer[engine.Engine]
+}
+
+// Name returns the cache's name.
+func (c *Cache) Name() string { return c.name }
+
+// DB returns the cache's database.
+func (c *Cache) DB() *DB { return c.db }
+
+// With returns the same cache bound to a transaction.
+func (c *Cache) With(tx Tx) *Cache {
+	return &Cache{db: c.db, name: c.name, tx: tx, failOpen: c.failOpen}
+}
+
+// FailOpen returns the same cache, whose reads are misses where they would fail
+// because the database is away, overloaded or late.
+func (c *Cache) FailOpen() *Cache {
+	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: true}
+}
+
+// querier is what the statements that are not shared run on.
+func (c *Cache) querier() statement.Querier {
+	if c.tx != nil {
+		return c.tx
+	}
+	return c.db.engines
+}
+
+func (c *Cache) engine(ctx context.Context) (*engine.Engine, error) {
+	if e := c.ready(); e != nil {
+		return e, nil
+	}
+	e, err := c.db.engines.Engine(ctx, c.name, c.querier())
+	if err == nil {
+		c.known.Store(e)
+	}
+	return e, err
+}
+
+// ready returns the engine if nothing has to be asked for it.
+func (c *Cache) ready() *engine.Engine {
+	if e := c.known.Load(); e != nil && !c.db.engines.Closed() {
+		return e
+	}
+	return nil
+}
+
+// Do runs calls and waits for all of them: in one transaction's order where
+// the cache is bound to one, otherwise together with everybody's calls, in
+// order only where they share a key. It returns the first call's error; each
+// call has its own in Err. Statuses such as a miss are no errors.
+//
+// If the context, or the time of a call, ends before the answer, the calls must
+// not be used again: PostgreSQL may still be answering them.
+func (c *Cache) Do(ctx context.Context, calls ...*verb.Call) error {
+	var err error
+	e := c.ready()
+	if e == nil {
+		if c.tx == nil { // where calls wait as long as their context allows
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, c.db.opts.Timeout)
+			defer cancel()
+		}
+		e, err = c.engine(ctx)
+	}
+	switch {
+	case err != nil:
+		for _, call := range calls {
+			call.Err = err
+		}
+	case c.tx != nil:
+		err = e.DoIn(ctx, c.tx, calls)
+	case len(calls) == 1:
+		err = e.Do(ctx, calls[0])
+	default:
+		err = e.DoAll(ctx, calls)
+	}
+	if err != nil && c.failOpen && isForgivable(err) && readsOnly(calls) {
+		return &missed{err}
+	}
+	return err
+}
+
+// One runs a call and makes an error of a status that is not OK.
+func (c *Cache) One(ctx context.Context, call *verb.Call) error {
+	if err := c.Do(ctx, call); err != nil {
+		return err
+	}
+	return call.Status.Err()
+}
+
+// missed is the miss of a cache that fails open.
+type missed struct{ reason error }
+
+func (e *missed) Error() string        { return fmt.Sprintf("%v (failing open: %v)", fault.ErrMiss, e.reason) }
+func (e *missed) Is(target error) bool { return target == fault.ErrMiss }
+
+// isForgivable reports that the database did not answer, not that the call was
+// wrong.
+func isForgivable(err error) bool {
+	return errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrTimeout) || errors.Is(err, fault.ErrOverloaded)
+}
+
+// readsOnly reports that the calls change nothing.
+func readsOnly(calls []*verb.Call) bool {
+	for _, call := range calls {
+		if call.Verb == nil || call.Verb.Writes {
+			return false
+		}
+	}
+	return true
+}
+
+// Start begins a call without waiting for it and calls done exactly once, on
+// another goroutine or before it returns. done must be quick and must not
+// block; it may call Start. Calls on one key are run in the order in which
+// they were started. The call's deadline is Options.Timeout from now, and later
+// for a large value. It is meant for servers and event loops, and not for a
+// cache bound to a transaction, where it panics.
+func (c *Cache) Start(call *verb.Call, done func(*verb.Call)) {
+	if c.tx != nil {
+		panic("howdah: Start on a cache that is bound to a transaction")
+	}
+	e := c.ready()
+	if e == nil {
+		var err error
+		if e, err = c.db.engines.Unasked(c.name); err != nil {
+			call.Err = err
+			done(call)
+			return
+		}
+		if e.Table().Known() {
+			c.known.Store(e)
+		}
+	}
+	e.Start(call, done)
+}

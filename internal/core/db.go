@@ -1,0 +1,175 @@
+// Package core is a database and its caches behind the face of package howdah:
+// what that package, the doors, the sessions and the backends stand on. Package
+// howdah documents what has the same name there.
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/upkeep"
+	"github.com/howdah/howdah/migrate"
+	"github.com/howdah/howdah/schema"
+)
+
+// DB is a database that holds the Howdah schema.
+type DB struct {
+	engines *engine.Set
+	upkeep  *upkeep.Upkeep
+	opts    Options
+}
+
+// Open connects to a PostgreSQL URL. See howdah.Open.
+func Open(ctx context.Context, url string, opts Options) (*DB, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	config, err := poolConfig(url, &o)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("howdah: %w", err)
+	}
+	db, err := open(ctx, pool, o, true)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// OpenPool uses an application's own pool. See howdah.OpenPool.
+func OpenPool(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, pool, o, false)
+}
+
+func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, error) {
+	if err := ping(ctx, pool.Acquire); err != nil {
+		return nil, err
+	}
+	var seed []byte
+	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&seed); err != nil {
+		return nil, fault.From(err, false, false)
+	}
+	called := make(chan struct{}, 1)
+	mode := pool.Config().ConnConfig.DefaultQueryExecMode
+	engines := engine.New(pool, engine.Options{
+		Timeout:       o.Timeout,
+		LockTimeout:   o.LockTimeout,
+		MaxValueBytes: o.MaxValueBytes,
+		MaxBatchKeys:  o.MaxBatchKeys,
+		MaxBatchBytes: o.MaxBatchBytes,
+		MaxQueueBytes: o.MaxQueueBytes,
+		MaxConns:      int(pool.Config().MaxConns),
+		Seed:          seed,
+		OwnPool:       own,
+		OwnConn:       own && o.Pooler == "",
+		Named:         o.Pooler == "" && (mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe),
+		Logger:        o.Logger,
+		Called:        called,
+	})
+	return &DB{engines: engines, upkeep: upkeep.New(engines, called, o.Pooler == "", o.MaxReplicationLag), opts: o}, nil
+}
+
+// Ping asks the database whether it answers and whether its schema fits this
+// program. See howdah.DB.Ping.
+func (db *DB) Ping(ctx context.Context) error { return ping(ctx, db.engines.Acquire) }
+
+func ping(ctx context.Context, acquire func(context.Context) (*pgxpool.Conn, error)) error {
+	ctx, cancel := engine.Bounded(ctx, engine.ConnectTimeout)
+	defer cancel()
+	conn, err := acquire(ctx)
+	if err != nil {
+		return fault.From(err, false, false)
+	}
+	defer conn.Release()
+	switch err := migrate.Check(ctx, conn); {
+	case err == nil:
+		return nil
+	case errors.Is(err, migrate.ErrTooNew):
+		return fmt.Errorf("%w: %w", fault.ErrSchemaTooNew, err)
+	case errors.Is(err, migrate.ErrMissing), errors.Is(err, migrate.ErrForeign):
+		return fmt.Errorf("%w: %w", fault.ErrSchemaMissing, err)
+	case errors.Is(err, migrate.ErrPermission):
+		return fmt.Errorf("%w: %w", fault.ErrPermission, err)
+	case errors.Is(err, migrate.ErrUnsupported):
+		return fmt.Errorf("howdah: %w", err)
+	default:
+		return fault.From(err, false, false)
+	}
+}
+
+// Maintain does one bounded round of upkeep. See howdah.DB.Maintain.
+func (db *DB) Maintain(ctx context.Context, opts upkeep.Options) ([]upkeep.Round, error) {
+	return db.upkeep.Maintain(ctx, opts)
+}
+
+// Run does the upkeep until ctx ends. See howdah.DB.Run.
+func (db *DB) Run(ctx context.Context) error { return db.upkeep.Run(ctx) }
+
+// Pool returns the connections beneath.
+func (db *DB) Pool() *pgxpool.Pool { return db.engines.Pool }
+
+// Acquire returns a connection of Pool, and waits for one that is in use if
+// PostgreSQL allows no more. Errors: as of pgxpool.Pool.Acquire.
+func (db *DB) Acquire(ctx context.Context) (*pgxpool.Conn, error) { return db.engines.Acquire(ctx) }
+
+// Timeout is Options.Timeout, or its default.
+func (db *DB) Timeout() time.Duration { return db.opts.Timeout }
+
+// Cache returns the cache of that name, without asking the database.
+func (db *DB) Cache(name string) *Cache { return &Cache{db: db, name: name} }
+
+// Failure turns the error of a statement that was run on a connection of Pool
+// into the error that the DB's own calls would return. sent says that the
+// statement changes data and may have reached PostgreSQL. If the server is lost,
+// or is the primary no more, the connections to it that Open made are given up,
+// so that the primary is looked for again.
+func (db *DB) Failure(err error, sent bool) error {
+	if err != nil && fault.IsLost(err) {
+		db.engines.Drop()
+	}
+	return fault.From(err, sent, sent)
+}
+
+// Close waits for calls in flight and closes what Open opened. See
+// howdah.DB.Close.
+func (db *DB) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), db.opts.Timeout)
+	defer cancel()
+	first, err := db.engines.Close(ctx)
+	if first && db.engines.OwnPool {
+		db.closePool(ctx)
+	}
+	return err
+}
+
+// closePool closes the pool, which waits for each connection in use; this does
+// only until ctx ends.
+func (db *DB) closePool(ctx context.Context) {
+	pool := db.engines.Pool
+	closed := make(chan struct{})
+	go func() {
+		pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		db.opts.Logger.Warn("howdah: closed while connections of the pool were in use", "connections", pool.Stat().AcquiredConns())
+	}
+}

@@ -1,0 +1,93 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/verb"
+	"github.com/howdah/howdah/schema"
+)
+
+// Rename gives an entry another key. See howdah.Cache.Rename.
+func (c *Cache) Rename(ctx context.Context, from, to string, onlyIfAbsent bool) error {
+	return c.transfer(ctx, from, c, to, !onlyIfAbsent, true)
+}
+
+// Copy copies an entry, perhaps to another cache. See howdah.Cache.Copy.
+func (c *Cache) Copy(ctx context.Context, from string, target *Cache, to string, replace bool) error {
+	return c.transfer(ctx, from, target, to, replace, false)
+}
+
+// Move puts an entry into another cache. See howdah.Cache.Move.
+func (c *Cache) Move(ctx context.Context, key string, target *Cache) error {
+	return c.transfer(ctx, key, target, key, false, true)
+}
+
+func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to string, replace, remove bool) error {
+	if len(from) > verb.MaxKeyBytes || len(to) > verb.MaxKeyBytes {
+		return fmt.Errorf("%w: at most %d bytes", fault.ErrKeyTooLong, verb.MaxKeyBytes)
+	}
+	source, err := c.engine(ctx)
+	if err != nil {
+		return err
+	}
+	goal, err := target.engine(ctx)
+	if err != nil {
+		return err
+	}
+	if c.tx != nil {
+		return c.transferIn(ctx, c.tx, source, from, goal, to, replace, remove)
+	}
+	opts := TxOptions{Cache: c.name, Keys: [][]byte{[]byte(from)}}
+	if source == goal {
+		opts.Keys = append(opts.Keys, []byte(to))
+	}
+	return c.db.Transact(ctx, opts, func(ctx context.Context, tx Tx) error {
+		return c.transferIn(ctx, tx, source, from, goal, to, replace, remove)
+	})
+}
+
+// transferIn looks at both places under lock, writes the target from the
+// source within the database, and removes the source.
+func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, from string, goal *engine.Engine, to string, replace, remove bool) error {
+	fromHash, toHash := c.db.engines.Hash([]byte(from)), c.db.engines.Hash([]byte(to))
+	// By table and hash, as everybody locks: two transfers in opposite
+	// directions do not wait for each other.
+	places := map[string][]int64{source.Name(): {fromHash}}
+	places[goal.Name()] = append(places[goal.Name()], toHash)
+	live := map[string]map[string]int64{}
+	for _, name := range slices.Sorted(maps.Keys(places)) {
+		var err error
+		if live[name], err = lockEntries(ctx, tx, name, places[name]); err != nil {
+			return txFailure(err)
+		}
+	}
+	if _, ok := live[source.Name()][from]; !ok {
+		return fault.ErrMiss
+	}
+	if goal.Table().Full && (source != goal || !remove) {
+		return fault.ErrCacheFull
+	}
+	if _, ok := live[goal.Name()][to]; ok && !replace {
+		return fault.ErrNotStored
+	}
+	if source == goal && from == to {
+		return nil
+	}
+	tag, err := tx.Exec(ctx, schema.Statement("transfer", schema.Table{Name: goal.Table().Name(), Source: source.Table().Name()}),
+		fromHash, []byte(from), toHash, []byte(to), goal.Table().Sync())
+	if err != nil {
+		return txFailure(err)
+	}
+	if tag.RowsAffected() == 0 {
+		return fault.ErrCollision
+	}
+	if remove {
+		_, err = tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: source.Table().Name()}), fromHash, []byte(from))
+	}
+	return txFailure(err)
+}

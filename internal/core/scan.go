@@ -1,0 +1,316 @@
+package core
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+	"github.com/howdah/howdah/schema"
+)
+
+// wholeCacheTimeout bounds a call that reads or changes all of a cache, where
+// its context has no deadline: Options.Timeout is for single keys.
+const wholeCacheTimeout = 30 * time.Second
+
+// ScanOptions choose what Scan returns.
+type ScanOptions struct {
+	// Count is about how many entries a page holds. Default 100, at most 10,000.
+	Count int
+	// Prefix restricts to keys that begin with it. Pages then hold what of
+	// about Count entries matches, perhaps nothing.
+	Prefix []byte
+}
+
+// Scan cursors are slots of 2^10 hashes, so that they stay below 2^53, which
+// clients in JavaScript read exactly.
+const (
+	slotBits  = 10
+	maxCursor = 1 << (63 - slotBits)
+)
+
+// Scan returns one page of live entries, without their values, and the cursor
+// of the next page, 0 at the end. It begins with cursor 0 and keeps no state:
+// entries go by the hash of their keys, so whatever exists during the whole
+// scan is returned, once.
+func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
+	e, err := c.engine(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if cursor >= maxCursor {
+		return nil, 0, nil
+	}
+	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
+	defer cancel()
+	count := opts.Count
+	if count <= 0 {
+		count = 100
+	}
+	count = min(count, 10_000)
+	// The page ends with its last slot, so that no entry of it is skipped.
+	rows, err := c.querier().Query(ctx, schema.Statement("scan_page", schema.Table{Name: e.Table().Name()}),
+		int64(cursor<<slotBits), count, notNil(opts.Prefix))
+	if err != nil {
+		return nil, 0, fault.From(err, false, false)
+	}
+	var last *int64
+	var n int
+	var row scannedRow
+	_, err = pgx.ForEachRow(rows, append([]any{&last, &n}, row.targets()...), func() error {
+		if row.key != nil {
+			page = append(page, row.entry())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fault.From(err, false, false)
+	}
+	if last == nil || n < count || *last>>slotBits+1 >= maxCursor {
+		return page, 0, nil
+	}
+	return page, uint64(*last>>slotBits + 1), nil
+}
+
+// scannedRow takes the columns of an entry as pgx reads them.
+type scannedRow struct {
+	key       []byte
+	length    *int
+	version   *int64
+	expiresAt pgtype.Timestamptz
+	now       time.Time
+}
+
+func (r *scannedRow) targets() []any {
+	return []any{&r.key, &r.length, &r.version, &r.expiresAt, &r.now}
+}
+
+func (r *scannedRow) entry() verb.Entry {
+	e := verb.Entry{Key: r.key, Found: true, Length: *r.length, Version: *r.version}
+	expiresAt := int64(pgwire.Infinity)
+	if r.expiresAt.InfinityModifier == pgtype.Finite {
+		expiresAt = r.expiresAt.Time.UnixMicro() - pgwire.Epoch
+	}
+	statement.SetExpiry(&e, expiresAt, r.now.UnixMicro()-pgwire.Epoch)
+	r.key = nil
+	return e
+}
+
+// All iterates over the live entries whose keys begin with prefix (nil: all),
+// without their values, page by page as Scan does. It ends at the first error.
+func (c *Cache) All(ctx context.Context, prefix []byte) iter.Seq2[verb.Entry, error] {
+	return func(yield func(verb.Entry, error) bool) {
+		for cursor, more := uint64(0), true; more; more = cursor != 0 {
+			page, next, err := c.Scan(ctx, cursor, ScanOptions{Count: 1000, Prefix: prefix})
+			if err != nil {
+				yield(verb.Entry{}, err)
+				return
+			}
+			for _, entry := range page {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+			cursor = next
+		}
+	}
+}
+
+// Keys returns the live keys that begin with prefix (nil: all), in no order
+// and in one snapshot. All does the same in pieces.
+func (c *Cache) Keys(ctx context.Context, prefix []byte) ([][]byte, error) {
+	var keys [][]byte
+	err := c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
+		rows, err := tx.Query(ctx, schema.Statement("keys", schema.Table{Name: table}), prefixArgs(prefix)...)
+		if err != nil {
+			return err
+		}
+		keys, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		return err
+	})
+	return keys, err
+}
+
+func prefixArgs(prefix []byte) []any {
+	return []any{notNil(prefix), after(prefix[:min(len(prefix), indexedBytes)])}
+}
+
+// Count returns how many live entries there are, exactly: it reads the whole
+// table. Caches gives a cheap estimate.
+func (c *Cache) Count(ctx context.Context) (n int64, err error) {
+	err = c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
+		return tx.QueryRow(ctx, schema.Statement("count", schema.Table{Name: table})).Scan(&n)
+	})
+	return n, err
+}
+
+// TTLCount is how many entries a cache holds, with and without a TTL.
+type TTLCount struct {
+	Entries int64         // that live
+	WithTTL int64         // of these, the ones that will expire
+	MeanTTL time.Duration // of the ones that will expire; 0 if there are none
+}
+
+// CountTTLs is Count with a look at the TTLs. It too reads the whole table.
+func (c *Cache) CountTTLs(ctx context.Context) (n TTLCount, err error) {
+	var mean float64
+	err = c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
+		return tx.QueryRow(ctx, schema.Statement("count_ttls", schema.Table{Name: table})).Scan(&n.Entries, &n.WithTTL, &mean)
+	})
+	n.MeanTTL = time.Duration(min(mean*float64(time.Second), math.MaxInt64/2)) // a date far away does not fit
+	return n, err
+}
+
+// RandomKey returns the key of some live entry, or ErrMiss if there is none.
+func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
+	e, err := c.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
+	defer cancel()
+	rows, err := c.querier().Query(ctx, schema.Statement("random_key", schema.Table{Name: e.Table().Name()}), rand.Int64())
+	if err != nil {
+		return nil, fault.From(err, false, false)
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		return nil, fault.From(err, false, false)
+	}
+	if len(keys) == 0 {
+		return nil, fault.ErrMiss
+	}
+	return keys[0], nil
+}
+
+// DeletePrefix removes the entries whose keys begin with prefix and returns
+// how many live ones that were. It goes through the cache in pieces, so it is
+// not atomic: what is stored meanwhile may stay. With CacheConfig.PrefixIndex
+// it goes through the keys with the prefix only.
+func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, err error) {
+	e, err := c.engine(ctx)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
+	defer cancel()
+	var indexed bool
+	if err := c.one(ctx, &indexed, schema.Query("prefix_index"), e.Name()); err != nil {
+		return 0, fault.From(err, false, false)
+	}
+	page, start, end := "delete_page_by_hash", any(int64(0)), any(int64(math.MaxInt64))
+	if indexed {
+		page, start, end = "delete_page_by_key", notNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
+	}
+	for sql := schema.Statement(page, schema.Table{Name: e.Table().Name()}); start != nil; {
+		var next any
+		var deleted int64
+		rows, err := c.querier().Query(ctx, sql, start, end, notNil(prefix))
+		if err == nil {
+			_, err = pgx.ForEachRow(rows, []any{&next, &deleted}, func() error { return nil })
+		}
+		if fault.IsLocked(err) && c.tx == nil && ctx.Err() == nil {
+			continue // somebody holds a row of this page for a moment
+		}
+		if err != nil {
+			return total, fault.From(err, false, false)
+		}
+		total += deleted
+		start = next
+	}
+	return total, nil
+}
+
+// indexedBytes is how much of a key is in the prefix index.
+const indexedBytes = 1024
+
+// afterIndexed is no less than what the prefix index has of any key with this
+// prefix.
+func afterIndexed(prefix []byte) []byte {
+	if end := after(prefix[:min(len(prefix), indexedBytes)]); end != nil {
+		return end
+	}
+	return bytes.Repeat([]byte{0xff}, indexedBytes)
+}
+
+// Flush empties the cache: at once by TRUNCATE if no other transaction is
+// using it, else by deleting every entry. If one holds an entry, that is done
+// in pieces, as DeletePrefix does, until ctx ends (without a deadline, for 30 s).
+func (c *Cache) Flush(ctx context.Context) error {
+	if _, err := c.engine(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
+	defer cancel()
+	var how string
+	err := c.one(ctx, &how, schema.Query("flush"), c.name)
+	if fault.IsLocked(err) && c.tx == nil && ctx.Err() == nil {
+		// Not once more: everybody would wait behind each TRUNCATE.
+		_, err := c.DeletePrefix(ctx, nil)
+		return err
+	}
+	return fault.FromFunction(err)
+}
+
+// one runs a statement that answers one value, and leaves value as it is if there
+// is no row.
+func (c *Cache) one(ctx context.Context, value any, sql string, args ...any) error {
+	rows, err := c.querier().Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	_, err = pgx.ForEachRow(rows, []any{value}, func() error { return nil })
+	return err
+}
+
+// whole runs fn in a read-only transaction that may scan the table from end
+// to end, which our connections otherwise avoid.
+func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx Tx, table string) error) error {
+	e, err := c.engine(ctx)
+	if err != nil {
+		return err
+	}
+	table := e.Table().Name()
+	if c.tx != nil {
+		return fault.From(fn(ctx, c.tx, table), false, false)
+	}
+	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
+	defer cancel()
+	return fault.From(c.db.engines.Begin(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx Tx) error {
+		if _, err := tx.Exec(ctx, schema.Query("allow_seqscan")); err != nil {
+			return err
+		}
+		return fn(ctx, tx, table)
+	}), false, false)
+}
+
+// after returns the first byte string that is greater than all that begin
+// with prefix, nil if there is none.
+func after(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] < 0xff {
+			end[i]++
+			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// notNil makes of no bytes the empty value: nil would be NULL.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

@@ -1,0 +1,187 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/schema"
+)
+
+// TxOptions guard and order a transaction. Package howdah documents the fields.
+type TxOptions struct {
+	Watch []Watch
+	Cache string
+	Keys  [][]byte
+}
+
+// Watch is a key and the version that it must still have, 0 for absent.
+type Watch struct {
+	Cache   string
+	Key     []byte
+	Version int64
+}
+
+// Transact runs fn in one transaction of PostgreSQL (REPEATABLE READ) and
+// commits it if fn returns nil. Because it repeats fn when PostgreSQL reports
+// a conflict with another transaction, fn must have no other effects. Caches
+// take part by Cache.With(tx).
+//
+// Errors: ErrWatch, what fn returned, ErrTimeout if conflicts last until the
+// deadline (Options.Timeout, or the context's), ErrUnknownOutcome if the
+// connection was lost during the commit, and one of its own if fn returned nil
+// though a statement had failed, after which PostgreSQL commits nothing.
+func (db *DB) Transact(ctx context.Context, opts TxOptions, fn func(ctx context.Context, tx Tx) error) error {
+	ctx, cancel := engine.Bounded(ctx, db.opts.Timeout)
+	defer cancel()
+	if len(opts.Keys) == 0 {
+		return db.transact(ctx, opts.Watch, fn)
+	}
+	e, err := db.engines.Engine(ctx, opts.Cache, db.engines)
+	if err != nil {
+		return err
+	}
+	return e.Exclusive(ctx, opts.Keys, func(ctx context.Context) error { return db.transact(ctx, opts.Watch, fn) })
+}
+
+func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
+	for attempt := 0; ; attempt++ {
+		err := db.transactOnce(ctx, watch, fn)
+		if !fault.IsConflict(err) {
+			return err
+		}
+		// Conflicts resolve fastest when the parties do not return in step.
+		pause := time.Duration(rand.Int64N(int64(time.Millisecond) << min(attempt, 5)))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fault.Timeout("other transactions kept changing the same keys; nothing was changed", err)
+		}
+	}
+}
+
+func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
+	conn, err := db.engines.Acquire(ctx)
+	if err != nil {
+		return fault.From(err, false, false)
+	}
+	defer conn.Release()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{
+		// Two statements in one text are one round trip.
+		BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = " + db.lockBudget(ctx),
+	})
+	if err != nil {
+		return fault.From(err, false, false)
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	if err := db.checkWatched(ctx, tx, watch); err != nil {
+		return txFailure(err)
+	}
+	if err := fn(ctx, tx); err != nil {
+		return err
+	}
+	err = tx.Commit(ctx)
+	switch {
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return fmt.Errorf("howdah: nothing was committed, because a statement inside the transaction had failed: return its error: %w", err)
+	case err != nil && fault.State(err) == "":
+		return fmt.Errorf("%w: %w", fault.ErrUnknownOutcome, err)
+	}
+	return txFailure(err)
+}
+
+// lockBudget is how long a statement of a transaction may wait for a lock:
+// half of what is left, so that PostgreSQL answers before the caller leaves.
+func (db *DB) lockBudget(ctx context.Context) string {
+	left := db.opts.Timeout
+	if d, ok := ctx.Deadline(); ok {
+		left = time.Until(d)
+	}
+	return fmt.Sprintf("'%dms'", max(1, left.Milliseconds()/2))
+}
+
+// txFailure keeps conflicts, which transact repeats, and translates the rest.
+func txFailure(err error) error {
+	if errors.Is(err, fault.ErrWatch) || fault.IsConflict(err) {
+		return err
+	}
+	return fault.From(err, false, false)
+}
+
+// watched is a Watch and where its row is.
+type watched struct {
+	Watch
+	hash int64
+}
+
+// checkWatched locks the watched keys, in one order for everybody, and
+// compares their versions.
+func (db *DB) checkWatched(ctx context.Context, tx Tx, watch []Watch) error {
+	byCache := map[string][]watched{}
+	for _, w := range watch {
+		byCache[w.Cache] = append(byCache[w.Cache], watched{w, db.engines.Hash(w.Key)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(byCache)) {
+		if err := checkWatchedIn(ctx, tx, name, byCache[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkWatchedIn(ctx context.Context, tx Tx, cache string, watch []watched) error {
+	slices.SortFunc(watch, func(a, b watched) int { return cmp.Compare(a.hash, b.hash) })
+	hashes := make([]int64, len(watch))
+	var absent []int64
+	var absentKeys [][]byte
+	for i, w := range watch {
+		hashes[i] = w.hash
+		if w.Version == 0 {
+			absent, absentKeys = append(absent, w.hash), append(absentKeys, w.Key)
+		}
+	}
+	if len(absent) > 0 {
+		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: schema.TableName(cache)}), absent, absentKeys); err != nil {
+			return err
+		}
+	}
+	versions, err := lockEntries(ctx, tx, cache, hashes)
+	if err != nil {
+		return err
+	}
+	for _, w := range watch {
+		if versions[string(w.Key)] != w.Version {
+			return fault.ErrWatch
+		}
+	}
+	return nil
+}
+
+// lockEntries locks the rows of these hashes, in their order, until the
+// transaction ends, and returns the versions of the live entries, by key.
+func lockEntries(ctx context.Context, tx Tx, cache string, hashes []int64) (map[string]int64, error) {
+	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: schema.TableName(cache)}), hashes)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]int64{}
+	var hash, version int64
+	var key []byte
+	var live bool
+	_, err = pgx.ForEachRow(rows, []any{&hash, &key, &version, &live}, func() error {
+		if live {
+			versions[string(key)] = version
+		}
+		return nil
+	})
+	return versions, err
+}

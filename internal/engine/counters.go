@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// Stats are the counters of one cache in this process. Package howdah documents
+// the fields.
+type Stats struct {
+	Name  string
+	Verbs []VerbStats
+
+	BatchKeys Histogram
+	Batches   uint64
+	Merged    uint64
+	Blocked   uint64
+	Queued    int
+	Full      bool
+}
+
+// VerbStats are the counters of one verb.
+type VerbStats struct {
+	Verb    string
+	Calls   uint64
+	Hits    uint64
+	Misses  uint64
+	Errors  uint64
+	Latency Histogram
+}
+
+// Histogram counts observations by upper bound.
+type Histogram struct {
+	Bounds []float64
+	Counts []uint64
+	Count  uint64
+	Sum    float64
+}
+
+// latencyBuckets are powers of two of 32 microseconds, up to 1 s.
+const latencyBuckets = 16
+
+// counters are those of one cache, cheap enough for every call.
+type counters struct {
+	verbs []verbCounters // by verb.Verb.Index
+}
+
+type verbCounters struct {
+	calls, hits, misses, errors atomic.Uint64
+	nanoseconds                 atomic.Uint64
+	latency                     [latencyBuckets + 1]atomic.Uint64
+}
+
+func newCounters() counters { return counters{verbs: make([]verbCounters, len(statement.Verbs()))} }
+
+// record counts a finished call.
+func (n *counters) record(c *verb.Call) {
+	if c.Verb == nil {
+		return
+	}
+	v := &n.verbs[c.Verb.Index]
+	v.calls.Add(1)
+	if c.Err != nil {
+		v.errors.Add(1)
+		return
+	}
+	elapsed := max(0, coalesce.Now()-c.Began)
+	v.nanoseconds.Add(uint64(elapsed))
+	v.latency[min(bits.Len64(uint64(elapsed)/32_000), latencyBuckets)].Add(1)
+	switch {
+	case c.Entries != nil:
+		var hits uint64
+		for i := range c.Entries {
+			if c.Entries[i].Found {
+				hits++
+			}
+		}
+		v.hits.Add(hits)
+		v.misses.Add(uint64(len(c.Entries)) - hits)
+	case c.Status == verb.OK:
+		v.hits.Add(1)
+	default:
+		v.misses.Add(1)
+	}
+}
+
+// fail counts a call whose caller left it to its flight.
+func (n *counters) fail(v *verb.Verb) {
+	n.verbs[v.Index].calls.Add(1)
+	n.verbs[v.Index].errors.Add(1)
+}
+
+// Stats returns a snapshot of the counters.
+func (e *Engine) Stats() Stats {
+	cs := e.keys.Stats()
+	s := Stats{Name: e.name, Full: e.Table().Full, Merged: cs.Merged, Blocked: cs.Blocked, Queued: cs.Queued}
+	s.BatchKeys.Sum = float64(cs.KeysTotal)
+	for i, n := range cs.Keys {
+		if i < len(cs.Keys)-1 {
+			s.BatchKeys.Bounds = append(s.BatchKeys.Bounds, float64(uint64(1)<<i))
+		}
+		s.BatchKeys.Counts = append(s.BatchKeys.Counts, n)
+		s.BatchKeys.Count += n
+	}
+	s.Batches = s.BatchKeys.Count
+	for _, v := range statement.Verbs() {
+		if n := &e.counters.verbs[v.Index]; n.calls.Load() > 0 {
+			s.Verbs = append(s.Verbs, n.stats(v))
+		}
+	}
+	return s
+}
+
+func (n *verbCounters) stats(v *verb.Verb) VerbStats {
+	s := VerbStats{Verb: v.Name, Calls: n.calls.Load(), Hits: n.hits.Load(), Misses: n.misses.Load(), Errors: n.errors.Load()}
+	s.Latency.Sum = time.Duration(n.nanoseconds.Load()).Seconds()
+	for i := range n.latency {
+		count := n.latency[i].Load()
+		if i < latencyBuckets {
+			s.Latency.Bounds = append(s.Latency.Bounds, float64(32_000*(uint64(1)<<i))/1e9)
+		}
+		s.Latency.Counts = append(s.Latency.Counts, count)
+		s.Latency.Count += count
+	}
+	return s
+}

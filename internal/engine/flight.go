@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// flight is one batch on its way, of one cache or several: the requests made of
+// it and the connection that carries them.
+type flight struct {
+	coalesce.Flight
+	set   *Set
+	ctx   context.Context
+	bound *pgwire.Bound
+	conn  *pgxpool.Conn
+
+	reserved   []reservation // see Pressure.grant
+	reprepared bool          // a statement was missing on the connection, and is prepared anew
+}
+
+// run executes one flight of the coalescer. The connection comes first: while
+// it is waited for, the batch grows.
+func (s *Set) run(ctx context.Context, f coalesce.Flight) {
+	fl := &flight{Flight: f, set: s, ctx: ctx, bound: s.deadlines.Begin(ctx)}
+	defer fl.bound.End()
+	s.flights.Add(1)
+	defer s.flights.Add(-1)
+	var err error
+	fl.conn, err = s.Acquire(fl.bound)
+	defer func() {
+		if fl.conn != nil {
+			fl.conn.Release()
+		}
+	}()
+	ops := f.Take()
+	if len(ops) == 0 {
+		return
+	}
+	fl.moveBound(ops)
+	if err != nil {
+		err = fault.From(err, false, false)
+		if ctx.Err() != nil {
+			err = &coalesce.LeftError{Cause: context.Cause(ctx)}
+		}
+		fl.failAll(ops, err)
+		return
+	}
+	defer fl.settle()
+	if ops = fl.admit(ops); len(ops) > 0 {
+		fl.fly(fl.plan(ops), wholeBatch)
+	}
+}
+
+// moveBound gives the flight the deadline of its callers: it has begun with
+// Options.Timeout. A lone caller of ordinary size began together with it.
+func (fl *flight) moveBound(ops []*coalesce.Op) {
+	last := fl.Deadline()
+	if last == 0 || fl.Lone() && transferTime(callOf(ops[0])) == 0 {
+		return
+	}
+	deadline := coalesce.Time(last)
+	own, _ := fl.bound.Deadline()
+	switch patient := deadline.Add(2 * fl.set.LockTimeout); {
+	case own.Before(deadline): // large values get more time
+		fl.bound.Move(deadline)
+	case own.After(patient):
+		// To learn that a row is locked is worth a little wait: nothing was changed.
+		fl.bound.Move(patient)
+	}
+}
+
+func callOf(op *coalesce.Op) *verb.Call { return op.Call.(*verb.Call) }
+func engineOf(c *verb.Call) *Engine     { return c.Op.Table.Owner().(*Engine) }
+
+// sameTable returns how many ops at the beginning are of one cache.
+func sameTable(ops []*coalesce.Op) int {
+	n := 1
+	for n < len(ops) && ops[n].Table == ops[0].Table {
+		n++
+	}
+	return n
+}
+
+// refresh reads the settings of the caches anew if those of one are too old.
+func (fl *flight) refresh(ops []*coalesce.Op) error {
+	now, stale, unknown := time.Now(), false, false
+	for len(ops) > 0 {
+		e := engineOf(callOf(ops[0]))
+		if !e.used.Load() {
+			e.used.Store(true)
+		}
+		stale = stale || e.stale(now)
+		unknown = unknown || !e.Table().Known()
+		ops = ops[sameTable(ops):]
+	}
+	if !stale {
+		return nil
+	}
+	err := fl.set.refresh(fl.bound, fl.conn)
+	if fault.IsLocked(err) && !unknown {
+		return nil
+	}
+	return fault.From(err, false, false)
+}
+
+// plan makes the requests of a batch, one for each statement that a cache needs.
+func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
+	requests := make([]*statement.Request, 0, 2)
+	for len(ops) > 0 {
+		n := sameTable(ops)
+		requests = planTable(requests, engineOf(callOf(ops[0])).Table(), ops[:n])
+		ops = ops[n:]
+	}
+	for _, r := range requests {
+		r.Encode()
+	}
+	return requests
+}
+
+// planTable appends the requests of one cache.
+func planTable(requests []*statement.Request, t *statement.Table, ops []*coalesce.Op) []*statement.Request {
+	first := len(requests)
+	for _, op := range ops {
+		c := callOf(op)
+		form := statement.FormOf(c, t)
+		var r *statement.Request
+		if !form.Alone {
+			for _, other := range requests[first:] {
+				if other.Form == form {
+					r = other
+				}
+			}
+		}
+		if r == nil {
+			r = statement.NewRequest(form, t, len(ops))
+			requests = append(requests, r)
+		}
+		r.Add(c)
+	}
+	return requests
+}
+
+// How far a batch that met a lock or bad data is taken apart: first without
+// the rows that are locked, then call by call.
+const (
+	wholeBatch = iota
+	withoutLocked
+	callByCall
+)
+
+// errNoConnection ends what is left of a flight that lost its connection and
+// got no other.
+var errNoConnection = errors.New("the connection was lost, and there is no other")
+
+// fly sends the requests and completes their calls.
+func (fl *flight) fly(requests []*statement.Request, step int) {
+	x, err := fl.exchange(requests, step)
+	if err != nil && fl.conn != nil && fl.Kind() == coalesce.Read && !fault.IsTimeout(err) && fl.ctx.Err() == nil {
+		// The connection had died before; a read may be asked again.
+		fl.conn.Release()
+		fl.set.Drop() // the others in the pool are no better
+		if fl.conn, err = fl.set.Acquire(fl.bound); err == nil {
+			x, err = fl.exchange(requests, step)
+		} else {
+			fl.conn = nil
+		}
+	}
+	answered := requests[:x.Answered]
+	for _, r := range answered { // first who is done, for the others may take long
+		if r.Err == nil {
+			fl.succeed(r)
+		}
+	}
+	var unprepared []*verb.Call
+	for _, r := range answered {
+		switch {
+		case r.Err == nil:
+		case fault.State(r.Err) == "26000" && !fl.reprepared: // invalid_sql_statement_name
+			unprepared = append(unprepared, r.Calls...)
+		default:
+			fl.refused(r, r.Err, step)
+		}
+	}
+	if len(unprepared) > 0 {
+		// A request before them should have prepared the statement, and was
+		// refused; or the connection has forgotten it.
+		fl.reprepared = true
+		fl.again(unprepared, step)
+	}
+	if rest := requests[x.Answered:]; err != nil {
+		for _, r := range rest {
+			fl.lost(r, err, x.IsSent)
+		}
+	} else if len(rest) > 0 { // skipped, because one before them was refused
+		fl.skipped(rest, step)
+	}
+}
+
+// skipped sends reads again that shared a transaction with one that was refused.
+func (fl *flight) skipped(requests []*statement.Request, step int) {
+	var calls []*verb.Call
+	for _, r := range requests {
+		calls = append(calls, r.Calls...)
+	}
+	fl.again(calls, step)
+}
+
+// lockTimeout is how long each statement of an exchange may wait for a lock.
+func (fl *flight) lockTimeout(requests, step int) time.Duration {
+	timeout := fl.set.LockTimeout
+	switch {
+	case step == callByCall && requests > 1:
+		// Each waits in front of all those behind it. Who meets a lock goes on
+		// alone, where there is time for it.
+		timeout = time.Millisecond
+	case fl.Kind() == coalesce.Alone && fl.Tries() < coalesce.Patient:
+		timeout = min(timeout, time.Millisecond<<fl.Tries())
+	}
+	return timeout
+}
+
+// exchange sends requests on the flight's connection. A question, which serves no
+// call, carries nothing of the callers.
+func (fl *flight) exchange(requests []*statement.Request, step int) (*pgwire.Exchange, error) {
+	if fl.conn == nil {
+		return &pgwire.Exchange{}, errNoConnection
+	}
+	lockTimeout := fl.lockTimeout(len(requests), step)
+	x := &pgwire.Exchange{
+		Conn:     fl.conn.Conn(),
+		Requests: make([]pgwire.Request, len(requests)),
+		Named:    fl.set.Named,
+		Local: func(i int) string {
+			return fl.set.localSettings(requests[i].Table, fl.Kind() != coalesce.Read, lockTimeout)
+		},
+	}
+	if fl.Kind() == coalesce.Read && step != callByCall {
+		// One commit for all. What one statement changes, none of the others
+		// may depend on, so writes are transactions of their own.
+		x.Boundary = pgwire.Together
+	}
+	for i, r := range requests {
+		x.Requests[i] = r
+	}
+	if fl.Lone() && len(requests[0].Rows) == 1 {
+		x.Spin = fl.set.spins[fl.Kind()]
+	}
+	if len(requests[0].Calls) > 0 {
+		x.Sent = fl.Sent
+	}
+	conn := x.Conn.PgConn().Conn()
+	if err := fl.bound.Watch(conn); err != nil {
+		return x, err
+	}
+	err := x.Run()
+	if !fl.bound.Release() && err == nil {
+		// It ended in this very moment: the connection is of no more use.
+		x.Conn.Close(context.Background())
+	}
+	return x, err
+}
+
+// lost ends the calls of a request whose answer did not come.
+func (fl *flight) lost(r *statement.Request, err error, sent bool) {
+	if fl.ctx.Err() != nil {
+		// The lone caller of this flight left, and the connection with it.
+		for _, c := range r.Calls {
+			fl.complete(c, &coalesce.LeftError{Cause: context.Cause(fl.ctx), Sent: sent})
+		}
+		return
+	}
+	if sent && fault.State(err) == "" {
+		fl.set.Logger.Warn("howdah: connection to PostgreSQL lost", "cache", r.Table.Cache, "error", err)
+	}
+	if !fault.IsTimeout(err) {
+		fl.set.Drop()
+	}
+	err = fault.From(err, sent, r.Writes())
+	for _, c := range r.Calls {
+		fl.complete(c, err)
+	}
+}
+
+func (fl *flight) succeed(r *statement.Request) {
+	e := engineOf(r.Calls[0])
+	if reads := e.reads.Load(); reads != nil {
+		reads.note(r)
+	}
+	if r.Writes() && !e.Pressure.strict.Load() { // see settle
+		e.Pressure.written(len(r.Rows))
+	}
+	for _, c := range r.Calls {
+		if c.Repeat {
+			c.Repeat = false
+			fl.Blocked(&c.Op)
+			continue
+		}
+		fl.complete(c, nil)
+	}
+}
+
+// refused deals with what PostgreSQL said against a whole request: a lock or
+// one call's data must not be the neighbours' failure.
+func (fl *flight) refused(r *statement.Request, err error, step int) {
+	switch {
+	case fault.IsLocked(err) && (len(r.Calls) > 1 || fl.Kind() == coalesce.Isolated) && step < callByCall:
+		fl.takeApart(r, step)
+	case fault.IsLocked(err), r.Form.LostRace(err):
+		for _, c := range r.Calls {
+			fl.Blocked(&c.Op)
+		}
+	case len(r.Calls) > 1 && step < callByCall && fault.IsData(err):
+		fl.callByCall(r.Calls)
+	default:
+		if fault.IsServer(err) {
+			fl.set.Logger.Warn("howdah: PostgreSQL cannot serve", "cache", r.Table.Cache, "error", err)
+			fl.conn.Conn().Close(context.Background())
+			fl.set.Drop()
+		}
+		if fault.State(err) == "42P01" {
+			engineOf(r.Calls[0]).Forget()
+		}
+		err = fault.From(err, true, r.Writes())
+		for _, c := range r.Calls {
+			fl.complete(c, err)
+		}
+	}
+}
+
+// complete ends a call and those that merged with it. They share its values.
+func (fl *flight) complete(c *verb.Call, err error) {
+	for op := c.Op.Follower(); op != nil; op = op.Follower() {
+		if op.Left() {
+			continue
+		}
+		follower := callOf(op)
+		follower.Status, follower.Int, follower.Count = c.Status, c.Int, c.Count
+		follower.Result, follower.Entries = c.Result, slices.Clone(c.Entries)
+		c.Shared, follower.Shared = true, true
+	}
+	fl.Complete(&c.Op, err)
+}
+
+func (fl *flight) failAll(ops []*coalesce.Op, err error) {
+	for _, op := range ops {
+		fl.complete(callOf(op), err)
+	}
+}

@@ -1,0 +1,34 @@
+// Package fault holds the errors that callers tell apart, and turns the errors
+// of PostgreSQL and of its driver into them.
+package fault
+
+import "errors"
+
+// The errors that a caller tells apart with errors.Is. Package howdah documents
+// them.
+var (
+	ErrMiss           = errors.New("howdah: key not found")
+	ErrNotStored      = errors.New("howdah: condition not met, nothing stored")
+	ErrNotInteger     = errors.New("howdah: value is not an integer or out of range")
+	ErrOverflow       = errors.New("howdah: increment or decrement would overflow")
+	ErrNotFloat       = errors.New("howdah: value is not a valid float")
+	ErrKeyTooLong     = errors.New("howdah: key too long")
+	ErrValueTooLarge  = errors.New("howdah: value too large")
+	ErrInvalidTTL     = errors.New("howdah: invalid TTL")
+	ErrCacheNotFound  = errors.New("howdah: cache not found")
+	ErrCacheExists    = errors.New("howdah: cache already exists")
+	ErrInvalidName    = errors.New("howdah: invalid cache name")
+	ErrInvalidSetting = errors.New("howdah: invalid cache setting")
+	ErrCacheInUse     = errors.New("howdah: cache in use")
+	ErrCollision      = errors.New("howdah: hash collision with another live key")
+	ErrCacheFull      = errors.New("howdah: cache is over its budget and its policy is noeviction")
+	ErrOverloaded     = errors.New("howdah: too many calls are waiting")
+	ErrUnavailable    = errors.New("howdah: database unavailable")
+	ErrUnknownOutcome = errors.New("howdah: outcome unknown, the write may have been applied")
+	ErrTimeout        = errors.New("howdah: deadline exceeded")
+	ErrSchemaMissing  = errors.New("howdah: schema missing or too old")
+	ErrSchemaTooNew   = errors.New("howdah: schema is newer than this program")
+	ErrPermission     = errors.New("howdah: permission denied")
+	ErrClosed         = errors.New("howdah: closed")
+	ErrWatch          = errors.New("howdah: a watched key changed")
+)

@@ -1,0 +1,91 @@
+package pgwire
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/howdah/howdah/internal/fault"
+)
+
+// prepared are the statements that one connection knows by name. A statement is
+// prepared where it is first needed, in the same exchange: for a process with
+// hundreds of caches a round trip for each would be long.
+type prepared struct {
+	names map[string]bool
+	// round goes up when the connection has forgotten statements (DISCARD ALL,
+	// say). It makes new names, because the connection may still know some.
+	round int
+}
+
+// customData is where pgx keeps it for a connection.
+const customData = "howdah.prepared"
+
+// preparedOn returns the statements of a connection.
+func preparedOn(pg *pgconn.PgConn) *prepared {
+	data := pg.CustomData()
+	p, ok := data[customData].(*prepared)
+	if !ok {
+		p = &prepared{names: make(map[string]bool)}
+		data[customData] = p
+	}
+	return p
+}
+
+func (p *prepared) name(name string) string {
+	if p.round == 0 || name == "" {
+		return name
+	}
+	return name + "_" + strconv.Itoa(p.round)
+}
+
+// parse is a statement that an exchange has PostgreSQL parse.
+type parse struct {
+	name    string // "" for an unnamed one
+	request int
+}
+
+// needsParse reports whether a statement must be parsed first, and then expects
+// that it will be.
+func (x *Exchange) needsParse(name string, request int) bool {
+	if name != "" {
+		if x.prepared.names[name] {
+			return false
+		}
+		x.prepared.names[name] = true
+	}
+	x.parsing = append(x.parsing, parse{name, request})
+	return true
+}
+
+// parsed takes note of the oldest statement that is being parsed.
+func (x *Exchange) parsed() {
+	if len(x.parsing) > 0 {
+		x.parsing = x.parsing[1:]
+	}
+}
+
+// unparsed forgets the statements that PostgreSQL will not parse: it refused one
+// and skips to the end of the transaction, which is that of a single request if
+// each has its own.
+func (x *Exchange) unparsed(request int, refusal error) {
+	if x.prepared == nil {
+		return
+	}
+	x.parsing = slices.DeleteFunc(x.parsing, func(p parse) bool {
+		skipped := x.Boundary == Together || p.request == request
+		if skipped {
+			delete(x.prepared.names, p.name)
+		}
+		return skipped
+	})
+	if fault.State(refusal) != "26000" { // invalid_sql_statement_name
+		return
+	}
+	missing := x.prepared.name(x.Requests[min(request, len(x.Requests)-1)].Statement().Name)
+	if x.prepared.names[missing] { // it is not one that this exchange failed to prepare
+		x.prepared.names = make(map[string]bool)
+		x.prepared.round++
+	}
+}

@@ -1,0 +1,58 @@
+package statement
+
+import (
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// The verbs that change a part of a value.
+var (
+	// Append appends Value, creating the entry with Expiry; an existing entry
+	// keeps its expiry. Results: Status (TooLarge), Int (new length), Result.Version.
+	Append = define(Spec{Verb: verb.Verb{Name: "append", Writes: true, Room: true}, Form: appendTo})
+	// SetRange overwrites from Offset, padding with zero bytes. Results: Status
+	// (TooLarge), Int (new length), Result.Version. With an empty Value an
+	// absent key stays absent.
+	SetRange = define(Spec{Verb: verb.Verb{Name: "set_range", Writes: true, Room: true}, Pick: pickSetRange})
+)
+
+func pickSetRange(c *verb.Call, _ *Table) *Form {
+	if len(c.Value) == 0 {
+		return length // changes nothing and answers the length
+	}
+	return setRange
+}
+
+var (
+	appendTo = form(Form{
+		File: "append", Start: startAs(verb.TooLarge), Row: writeRow(readLength),
+		Params: func(r *Request) [][]byte {
+			// Every call of a database has the same limit.
+			return append(r.entryColumns(), int8Value(r.Calls[0].Limit))
+		},
+	})
+	setRange = form(Form{
+		// Only class sync leaves a row out.
+		File: "set_range", Alone: true, Start: startAs(verb.Collision), Row: writeRow(readLength),
+		Params: func(r *Request) [][]byte {
+			return append(r.entryValues(), int4Value(int32(r.Calls[0].Offset)))
+		},
+	})
+	length = form(Form{
+		File: "stat", Unused: true, Params: hashesOnly, Start: startAs(verb.OK),
+		Row: func(r *Request, v [][]byte) {
+			for _, row := range r.find(pgwire.ReadInt8(v[0])) {
+				if keyEqual(row, v[1]) {
+					row.Call.Int = int64(pgwire.ReadInt4(v[3]))
+				}
+			}
+		},
+	})
+)
+
+// readLength reads hash, length and version.
+func readLength(_ *Request, c *verb.Call, v [][]byte) {
+	c.Status = verb.OK
+	c.Int = int64(pgwire.ReadInt4(v[1]))
+	c.Result.Version = pgwire.ReadInt8(v[2])
+}

@@ -1,0 +1,41 @@
+package statement
+
+import (
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// The verbs that remove.
+var (
+	// Delete removes Key. Results: Status (Miss if it was absent).
+	Delete = define(Spec{Verb: verb.Verb{Name: "delete", Writes: true}, Form: del})
+	// DeleteMany removes Keys, all or none. Results: Status OK, Count.
+	DeleteMany = define(Spec{Verb: verb.Verb{Name: "delete_many", Writes: true, Many: true}, Form: del})
+	// GetDelete removes Key and answers what it held. Results: Status, Result.Value.
+	GetDelete = define(Spec{Verb: verb.Verb{Name: "get_delete", Writes: true}, Form: getDelete})
+)
+
+var (
+	del = form(Form{
+		File: "delete", Unused: true, Params: (*Request).keyColumns,
+		Start: func(_ *Request, c *verb.Call) {
+			if c.Keys == nil {
+				c.Status = verb.Miss
+			}
+		},
+		Row: writeRow(func(_ *Request, c *verb.Call, v [][]byte) {
+			if pgwire.ReadBool(v[1]) {
+				c.Status = verb.OK
+				c.Count++
+			}
+		}),
+	})
+	getDelete = form(Form{
+		File: "get_delete", Unused: true, Params: (*Request).keyColumns, Start: startAs(verb.Miss),
+		Row: writeRow(func(_ *Request, c *verb.Call, v [][]byte) {
+			if pgwire.ReadBool(v[1]) {
+				c.Found(v[2])
+			}
+		}),
+	})
+)

@@ -1,0 +1,98 @@
+package statement
+
+import (
+	"math"
+	"time"
+
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// The verbs that read.
+var (
+	// Get reads the value. Results: Status, Result.Value.
+	Get = define(Spec{Verb: verb.Verb{Name: "get"}, Form: get})
+	// GetEntry reads value, version and expiry. Results: Status, Result.
+	GetEntry = define(Spec{Verb: verb.Verb{Name: "get_entry"}, Form: getEntry})
+	// Stat is GetEntry without the value.
+	Stat = define(Spec{Verb: verb.Verb{Name: "stat"}, Form: stat})
+	// GetMany reads Keys in one snapshot. Results: Status OK, Entries in the
+	// order of Keys (Found false for a miss; repeated keys are answered each).
+	GetMany = define(Spec{Verb: verb.Verb{Name: "get_many", Many: true}, Form: get})
+	// StatMany is GetMany without the values, but with versions and expiries.
+	StatMany = define(Spec{Verb: verb.Verb{Name: "stat_many", Many: true}, Form: stat})
+)
+
+var (
+	get = form(Form{File: "get", Single: getOne, Params: hashesOnly, Start: startRead, Row: readRow(func(e *verb.Entry, v [][]byte, value []byte) {
+		e.Value, e.Length = value, len(value)
+	})})
+	getOne = form(Form{File: "get_one", Params: hashOnly, Start: startRead, Row: readRow(func(e *verb.Entry, v [][]byte, value []byte) {
+		e.Value, e.Length = value, len(value)
+	})})
+	getEntry = form(Form{File: "get_entry", Params: hashesOnly, Start: startRead, Row: readRow(func(e *verb.Entry, v [][]byte, value []byte) {
+		readStat(e, v)
+		e.Value = value
+	})})
+	stat = form(Form{File: "stat", Unused: true, Params: hashesOnly, Start: startRead, Row: readRow(func(e *verb.Entry, v [][]byte, _ []byte) {
+		readStat(e, v)
+	})})
+)
+
+func hashesOnly(r *Request) [][]byte { return [][]byte{r.hashes()} }
+func hashOnly(r *Request) [][]byte   { return [][]byte{int8Value(r.Rows[0].Hash)} }
+
+func startRead(_ *Request, c *verb.Call) {
+	c.Status = verb.Miss
+	if c.Keys != nil {
+		c.Status = verb.OK
+		c.Entries = make([]verb.Entry, len(c.Keys))
+	}
+}
+
+// readRow makes a Form.Row of what reads an entry from hash, key, value[,
+// length, version, expires_at, now]. Those who asked for the same key share one
+// copy of the value.
+func readRow(read func(e *verb.Entry, v [][]byte, value []byte)) func(*Request, [][]byte) {
+	return func(r *Request, v [][]byte) {
+		rows := r.find(pgwire.ReadInt8(v[0]))
+		var value []byte
+		for _, row := range rows {
+			if !keyEqual(row, v[1]) {
+				continue
+			}
+			if value == nil && v[2] != nil {
+				value = append(make([]byte, 0, len(v[2])), v[2]...)
+			}
+			e := &row.Call.Result
+			if row.Call.Entries != nil {
+				e = &row.Call.Entries[row.Index]
+			}
+			row.Call.Status = verb.OK
+			row.Call.Shared = row.Call.Shared || len(rows) > 1
+			e.Found = true
+			read(e, v, value)
+		}
+	}
+}
+
+func readStat(e *verb.Entry, v [][]byte) {
+	e.Length = int(pgwire.ReadInt4(v[3]))
+	e.Version = pgwire.ReadInt8(v[4])
+	SetExpiry(e, pgwire.ReadInt8(v[5]), pgwire.ReadInt8(v[6]))
+}
+
+// SetExpiry takes the timestamps of an entry and of the statement, in
+// microseconds from pgwire.Epoch.
+func SetExpiry(e *verb.Entry, expiresAt, now int64) {
+	if expiresAt == pgwire.Infinity {
+		e.TTL = verb.NoExpiry
+		return
+	}
+	e.ExpiresAt = time.UnixMicro(expiresAt + pgwire.Epoch)
+	left := expiresAt - now
+	if left > math.MaxInt64/1000 {
+		left = math.MaxInt64/1000 - 1
+	}
+	e.TTL = time.Duration(left) * time.Microsecond
+}

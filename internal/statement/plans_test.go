@@ -1,0 +1,68 @@
+package statement_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/schema"
+)
+
+var parameter = regexp.MustCompile(`\$\d`)
+
+// The plans that our connections keep, made while a cache is new or empty, find
+// rows by their hashes. Once VACUUM has seen a table empty, the planner expects
+// one row in it, and to read the whole table costs as little as to look it up.
+func TestStatementPlans(t *testing.T) {
+	ctx := t.Context()
+	conn, err := pgx.Connect(ctx, pgtest.New(t))
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(ctx))
+	// As core.Open sets up its connections.
+	for _, setting := range []string{"enable_seqscan = off", "enable_bitmapscan = off", "plan_cache_mode = force_generic_plan", "jit = off"} {
+		_, err := conn.Exec(ctx, "SET "+setting)
+		require.NoError(t, err)
+	}
+	_, err = conn.Exec(ctx, "SELECT howdah.create_cache('c')")
+	require.NoError(t, err)
+	for i, when := range []string{
+		"SELECT 'new'",
+		"VACUUM howdah.cache_c",
+		"INSERT INTO howdah.cache_c (hash, version, expires_at, key, value) SELECT i, i, 'infinity', 'k', 'v' FROM generate_series(1, 10000) AS i",
+		"DELETE FROM howdah.cache_c",
+		"VACUUM howdah.cache_c",
+		"ANALYZE howdah.cache_c",
+	} {
+		_, err := conn.Exec(ctx, when)
+		require.NoError(t, err)
+		for _, file := range append(statement.Files(), "claim", "watch") {
+			sql := schema.Statement(file, schema.Table{Name: schema.TableName("c"), MaxTTL: 1e6, Jitter: 10, RefuseCollision: i%2 == 0})
+			most := 0
+			for _, p := range parameter.FindAllString(sql, -1) {
+				most = max(most, int(p[1]-'0'))
+			}
+			name := fmt.Sprint(file, i)
+			_, err := conn.Exec(ctx, "PREPARE "+name+" AS "+sql)
+			require.NoError(t, err, file)
+			nulls := strings.TrimSuffix(strings.Repeat("NULL, ", most), ", ")
+			rows, err := conn.Query(ctx, "EXPLAIN EXECUTE "+name+" ("+nulls+")", pgx.QueryExecModeSimpleProtocol)
+			require.NoError(t, err, file)
+			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			require.NoError(t, err, file)
+			plan := file + " after " + when + ":\n" + strings.Join(lines, "\n")
+			require.NotContains(t, plan, "Seq Scan on cache_c", plan)
+			for i, line := range lines {
+				if strings.Contains(line, "Scan using cache_c_pkey") {
+					require.Contains(t, lines[i+1], "Index Cond", plan)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package statement
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// A Request is one statement to be run for one or several calls. It knows how to
+// read the answer. It is a pgwire.Request.
+type Request struct {
+	Form  *Form
+	Table *Table
+	Calls []*verb.Call
+	Rows  []Row // sorted by hash
+
+	// Err is what PostgreSQL said against the statement.
+	Err error
+
+	params [][]byte
+	next   int // in Rows: where the next answer is likely to be
+
+	// question is what a request answers that serves no call; see NewLocked.
+	question map[int64]bool
+}
+
+// Row is one key of one call.
+type Row struct {
+	Hash  int64
+	Key   []byte
+	Value []byte
+	Call  *verb.Call
+	Index int // in Call.Keys
+}
+
+// NewRequest makes a request without calls.
+func NewRequest(f *Form, t *Table, calls int) *Request {
+	r := &Request{Form: f, Table: t}
+	if !f.Alone && calls > 1 {
+		r.Rows = make([]Row, 0, calls)
+		r.Calls = make([]*verb.Call, 0, calls)
+	}
+	return r
+}
+
+// Add takes a call into the request. The hashes of its keys are in Call.Op.
+func (r *Request) Add(c *verb.Call) {
+	r.Calls = append(r.Calls, c)
+	if c.Keys == nil {
+		r.Rows = append(r.Rows, Row{Hash: int64(c.Op.Keys[0]), Key: c.Key, Value: c.Value, Call: c})
+		return
+	}
+	for i, key := range c.Keys {
+		row := Row{Hash: int64(c.Op.Keys[i]), Key: key, Call: c, Index: i}
+		if c.Values != nil {
+			row.Value = c.Values[i]
+		}
+		r.Rows = append(r.Rows, row)
+	}
+}
+
+// Encode sorts the rows, so that all writers lock in one order, and writes the
+// parameters. The callers' slices are not needed after it, except that keys
+// are still compared with the answers.
+func (r *Request) Encode() {
+	if len(r.Rows) == 1 && r.Form.Single != nil && r.Calls[0].Keys == nil {
+		r.Form = r.Form.Single
+	}
+	slices.SortFunc(r.Rows, func(a, b Row) int {
+		if a.Hash != b.Hash {
+			return cmp.Compare(a.Hash, b.Hash)
+		}
+		return cmp.Compare(a.Index, b.Index) // see dropRepeated
+	})
+	r.params = r.Form.Params(r)
+}
+
+// Writes reports whether the request changes data.
+func (r *Request) Writes() bool { return len(r.Calls) > 0 && r.Calls[0].Verb.Writes }
+
+// Statement implements pgwire.Request.
+func (r *Request) Statement() pgwire.Statement { return r.Table.statement(r.Form) }
+
+// Params implements pgwire.Request.
+func (r *Request) Params() [][]byte { return r.params }
+
+// Begin implements pgwire.Request.
+func (r *Request) Begin() {
+	r.Err, r.next = nil, 0
+	for _, c := range r.Calls {
+		c.Reset()
+		r.Form.Start(r, c)
+	}
+}
+
+// Row implements pgwire.Request.
+func (r *Request) Row(values [][]byte) { r.Form.Row(r, values) }
+
+// End implements pgwire.Request.
+func (r *Request) End() {
+	if r.Form.End != nil {
+		r.Form.End(r)
+	}
+}
+
+// SetError implements pgwire.Request.
+func (r *Request) SetError(refusal error) { r.Err = refusal }
+
+// find returns the rows asked with a hash: several, where calls share a key.
+func (r *Request) find(hash int64) []Row {
+	i := r.next
+	if i >= len(r.Rows) || r.Rows[i].Hash != hash { // PostgreSQL answered in another order, or there are misses
+		i, _ = slices.BinarySearchFunc(r.Rows, hash, func(row Row, h int64) int { return cmp.Compare(row.Hash, h) })
+	}
+	j := i
+	for j < len(r.Rows) && r.Rows[j].Hash == hash {
+		j++
+	}
+	r.next = j
+	return r.Rows[i:j]
+}
+
+// writeRow makes a Form.Row of what reads one row for each call.
+func writeRow(read func(r *Request, c *verb.Call, values [][]byte)) func(*Request, [][]byte) {
+	return func(r *Request, values [][]byte) {
+		for _, row := range r.find(pgwire.ReadInt8(values[0])) {
+			read(r, row.Call, values)
+		}
+	}
+}
+
+// startAs makes a Form.Start of a status.
+func startAs(s verb.Status) func(*Request, *verb.Call) {
+	return func(_ *Request, c *verb.Call) { c.Status = s }
+}
+
+// readVersion reads a row that is there only if the write took effect: hash and
+// new version.
+func readVersion(_ *Request, c *verb.Call, v [][]byte) {
+	c.Status = verb.OK
+	c.Result.Version = pgwire.ReadInt8(v[1])
+}
+
+// Used returns, in order, the hashes of the entries that the request found.
+func (r *Request) Used() func(yield func(hash int64) bool) {
+	return func(yield func(int64) bool) {
+		if r.Form.Unused {
+			return
+		}
+		for _, row := range r.Rows {
+			found := row.Call.Status == verb.OK
+			if row.Call.Entries != nil {
+				found = row.Call.Entries[row.Index].Found
+			}
+			if found && !yield(row.Hash) {
+				return
+			}
+		}
+	}
+}
+
+// NewLocked makes a request that asks which rows of another request somebody
+// else's transaction holds.
+func NewLocked(of *Request) *Request {
+	return &Request{Form: locked, Table: of.Table, params: [][]byte{of.hashes()}, question: make(map[int64]bool)}
+}
+
+// Holds reports, of the answer to NewLocked, whether a key of a call is held.
+func (r *Request) Holds(c *verb.Call) bool {
+	for _, hash := range c.Op.Keys {
+		if r.question[int64(hash)] {
+			return true
+		}
+	}
+	return false
+}
+
+var locked = form(Form{
+	File: "locked", Unused: true,
+	Start: startAs(verb.OK),
+	Row:   func(r *Request, v [][]byte) { r.question[pgwire.ReadInt8(v[0])] = true },
+})
+
+// nonNil makes of no bytes the empty value: a nil parameter would be NULL.
+func nonNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// keyEqual reports whether an answer is about the key that was asked for, and
+// not about another one with the same hash.
+func keyEqual(row Row, key []byte) bool { return bytes.Equal(row.Key, key) }

@@ -1,0 +1,138 @@
+package statement
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/verb"
+	"github.com/howdah/howdah/schema"
+)
+
+var validName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
+
+// CheckName refuses names that PostgreSQL would refuse, and those that it could
+// not even read. Error: ErrInvalidName.
+func CheckName(name string) error {
+	if !validName.MatchString(name) {
+		return fmt.Errorf("%w: %q must be lower-case letters, digits and underscores, begin with a letter, and be at most 48 long", fault.ErrInvalidName, name)
+	}
+	return nil
+}
+
+// Table is what the statements of one cache are made from: a snapshot of its
+// settings.
+type Table struct {
+	Cache      string // its name
+	Durability string
+	DefaultTTL int64 // microseconds, 0: none
+	MaxTTL     int64 // microseconds, 0: none
+	Jitter     int   // per cent
+	Full       bool  // over its budget, and may evict nothing
+	Loaded     time.Time
+
+	texts *texts
+}
+
+// texts are the statements of a table, each made when it is first needed.
+type texts struct {
+	shape schema.Table
+	forms []atomic.Pointer[pgwire.Statement]
+}
+
+// Unknown is a table whose settings were not read yet.
+func Unknown(cache string) *Table { return &Table{Cache: cache} }
+
+// Known reports whether the settings were ever read.
+func (t *Table) Known() bool { return t.Durability != "" }
+
+// AsOf is the table as if it had been loaded at another time.
+func (t *Table) AsOf(loaded time.Time) *Table {
+	other := *t
+	other.Loaded = loaded
+	return &other
+}
+
+// Sync reports whether the cache is of the class that refuses to evict another
+// key over a hash collision.
+func (t *Table) Sync() bool { return t.Durability == "sync" }
+
+// Name is the quoted name of the table in PostgreSQL.
+func (t *Table) Name() string { return schema.TableName(t.Cache) }
+
+// Querier is a connection, a pool or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Load reads the settings of caches, by name. Those that do not exist are not in
+// the map: see Missing.
+func Load(ctx context.Context, q Querier, caches ...string) (map[string]*Table, error) {
+	rows, err := q.Query(ctx, schema.Query("settings"), caches)
+	if err != nil {
+		return nil, err
+	}
+	tables := make(map[string]*Table, len(caches))
+	var t Table
+	_, err = pgx.ForEachRow(rows, []any{&t.Cache, &t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full}, func() error {
+		loaded := t
+		loaded.Loaded = time.Now()
+		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync()}
+		loaded.texts = &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
+		tables[t.Cache] = &loaded
+		return nil
+	})
+	return tables, err
+}
+
+// Missing is the error of a cache that does not exist.
+func Missing(cache string) error {
+	return fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", fault.ErrCacheNotFound, cache, cache)
+}
+
+// Reuse keeps the statements of an older table where they are still the same.
+func (t *Table) Reuse(old *Table) *Table {
+	if old.texts != nil && t.texts != nil && old.texts.shape == t.texts.shape {
+		t.texts = old.texts
+	}
+	return t
+}
+
+// statement returns the text of a form for this table.
+func (t *Table) statement(f *Form) pgwire.Statement {
+	slot := &t.texts.forms[f.index]
+	if s := slot.Load(); s != nil {
+		return *s
+	}
+	sql := schema.Statement(f.File, t.texts.shape)
+	h := fnv.New64a()
+	h.Write([]byte(sql))
+	s := &pgwire.Statement{Name: fmt.Sprintf("howdah_%s_%x", f.File, h.Sum64()), SQL: sql}
+	slot.Store(s)
+	return *s
+}
+
+// expiry is an Expiry as the statements take it: microseconds from now, or
+// since the epoch with the sign turned, or null for none.
+func (t *Table) expiry(e verb.Expiry) (v int64, null bool) {
+	switch e.Kind {
+	case verb.Never:
+		return 0, true
+	case verb.In:
+		if e.Value <= 0 {
+			return -1, false // 1970: past
+		}
+		return e.Value, false
+	case verb.At:
+		return min(-1, -e.Value), false
+	default:
+		return t.DefaultTTL, t.DefaultTTL == 0
+	}
+}

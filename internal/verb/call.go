@@ -1,0 +1,153 @@
+package verb
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/fault"
+)
+
+// Limits that hold for every cache.
+const (
+	MaxKeyBytes          = 64 << 10 // the longest key; the empty key is a key
+	DefaultMaxValueBytes = 64 << 20 // of Options.MaxValueBytes
+)
+
+// Condition restricts a set or a delete.
+type Condition uint8
+
+// The conditions.
+const (
+	Always    Condition = iota
+	IfAbsent            // only if the key is absent (add, NX)
+	IfPresent           // only if the key exists (replace, XX)
+	IfVersion           // only if the key exists with Call.IfVersion; 0 = only if absent
+	IfValue             // only if the key exists with Call.Value; for a delete
+)
+
+// ExpireIf restricts an expire: a sum of conditions that must all hold (as in
+// schema/statements/expire.sql). An entry without a TTL counts as infinite.
+type ExpireIf uint8
+
+// Conditions of an expire.
+const (
+	ExpireAlways  ExpireIf = 0
+	ExpireNoTTL   ExpireIf = 1 // only if the entry has no TTL (NX)
+	ExpireHasTTL  ExpireIf = 2 // only if the entry has a TTL (XX)
+	ExpireGreater ExpireIf = 4 // only if the new expiry is later (GT)
+	ExpireLess    ExpireIf = 8 // only if the new expiry is sooner (LT)
+)
+
+// Entry is one answer of a read.
+type Entry struct {
+	Key       []byte // only where the caller does not know it: in pages of a scan
+	Found     bool
+	Value     []byte
+	Length    int           // bytes of the value, also where it was not asked for
+	Version   int64         // increases with every write of the key
+	ExpiresAt time.Time     // zero: does not expire
+	TTL       time.Duration // what remained by the database's clock; NoExpiry if none
+}
+
+// Call is one verb on one key (or several) with its arguments and, once it is
+// done, its results. It is the form in which every door asks.
+//
+// The caller owns the slices: they must not change until the call is done.
+// Result slices belong to the caller from then on, unless Shared says that other
+// calls have the same ones.
+type Call struct {
+	Verb      *Verb
+	Key       []byte
+	Value     []byte
+	Keys      [][]byte // for the verbs on many keys
+	Values    [][]byte // one for each of Keys
+	Expiry    Expiry
+	Condition Condition
+	IfVersion int64
+	ExpireIf  ExpireIf
+	WantOld   bool // a set: answer the old value
+	// WantVersion asks a plain set for Result.Version. It then does not share
+	// its row with other sets of the same key.
+	WantVersion bool
+	Delta       int64
+	DeltaFloat  string // decimal text, as it came
+	Offset      int
+
+	// Err is set if the call failed; the results are then void.
+	Err error
+
+	Status  Status
+	Result  Entry   // reads of one key; the old value (WantOld); Version after writes
+	Entries []Entry // reads of many keys
+	Int     int64   // increments; lengths after an append or a set-range
+	Count   int64   // keys that a delete of many removed
+	// Shared says that the values are those of other calls too, which asked for
+	// the same at the same time: they must not be modified.
+	Shared bool
+
+	// The rest belongs to the engine.
+
+	Op     coalesce.Op
+	Began  int64 // coalesce.Now when the call was made
+	Limit  int64 // Options.MaxValueBytes
+	Repeat bool  // it lost a race without effect: it is to be run once more
+
+	keep []byte // the memory of Key, for reuse
+}
+
+// Reset makes the results those of a call that has not begun.
+func (c *Call) Reset() {
+	c.Result, c.Entries, c.Int, c.Count, c.Shared = Entry{}, nil, 0, 0, false
+	c.Status = OK
+}
+
+// RefuseFull ends the call as a full cache does.
+func (c *Call) RefuseFull() {
+	c.Reset()
+	c.Status = CacheFull
+}
+
+// Found makes a value the call's result.
+func (c *Call) Found(value []byte) {
+	c.Status = OK
+	c.Result.Found = true
+	c.Result.Value = append(make([]byte, 0, len(value)), value...)
+	c.Result.Length = len(value)
+}
+
+// Check returns what is wrong with the arguments that all verbs have. Errors:
+// ErrKeyTooLong, ErrValueTooLarge, or a mistake of the door.
+func (c *Call) Check(maxValue int) error {
+	if c.Verb == nil {
+		return fmt.Errorf("howdah: the call has no verb")
+	}
+	if many := c.Verb.Many; many != (c.Keys != nil) {
+		if !many || len(c.Key) > 0 {
+			return fmt.Errorf("howdah: %s takes %s", c.Verb, map[bool]string{true: "Keys, not Key", false: "Key, not Keys"}[many])
+		}
+		c.Keys = [][]byte{}
+	}
+	if c.Verb.Values && len(c.Values) != len(c.Keys) {
+		return fmt.Errorf("howdah: %d values for %d keys", len(c.Values), len(c.Keys))
+	}
+	if len(c.Key) > MaxKeyBytes {
+		return fmt.Errorf("%w: %d bytes, at most %d", fault.ErrKeyTooLong, len(c.Key), MaxKeyBytes)
+	}
+	for _, key := range c.Keys {
+		if len(key) > MaxKeyBytes {
+			return fmt.Errorf("%w: %d bytes, at most %d", fault.ErrKeyTooLong, len(key), MaxKeyBytes)
+		}
+	}
+	if c.Offset < 0 {
+		return fmt.Errorf("howdah: offset %d is negative", c.Offset)
+	}
+	size := len(c.Value) + c.Offset
+	for _, value := range c.Values {
+		size = max(size, len(value))
+	}
+	if size > maxValue || size < 0 {
+		return fmt.Errorf("%w: %d bytes, at most %d (Options.MaxValueBytes)", fault.ErrValueTooLarge, size, maxValue)
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+// Package verb holds what every door to a cache speaks: a Call with its
+// arguments and results, and the words in them. What PostgreSQL is told for each
+// verb is in package statement.
+package verb
+
+// Verb is what a Call does to its key or keys, and what everybody has to know of
+// it who does not run it. Package statement defines them all.
+type Verb struct {
+	Name   string // as in metrics: "get"
+	Writes bool   // it may change data
+	Many   bool   // it takes Call.Keys, not Call.Key
+	Values bool   // it takes Call.Values, one for each of Call.Keys
+	Room   bool   // a full cache refuses it, as Redis does, even where it would replace something
+	Index  uint8  // its place among all verbs
+}
+
+// String returns the name.
+func (v *Verb) String() string {
+	if v == nil {
+		return "unknown"
+	}
+	return v.Name
+}

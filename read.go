@@ -1,0 +1,73 @@
+package howdah
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// Get returns the value of a key, or ErrMiss. The slice is the caller's.
+func (c *Cache) Get(ctx context.Context, key string) ([]byte, error) {
+	call := verb.New(statement.Get, key)
+	if err := c.one(ctx, call); err != nil {
+		return nil, err // not reused: its flight may still hold it
+	}
+	value := owned(call, call.Result.Value)
+	call.Free()
+	return value, nil
+}
+
+// GetEntry returns the value of a key with its version and expiry, or ErrMiss.
+func (c *Cache) GetEntry(ctx context.Context, key string) (Entry, error) {
+	return c.entry(ctx, statement.GetEntry, key)
+}
+
+// Stat returns what GetEntry does, without the value, or ErrMiss.
+func (c *Cache) Stat(ctx context.Context, key string) (Entry, error) {
+	return c.entry(ctx, statement.Stat, key)
+}
+
+func (c *Cache) entry(ctx context.Context, v *verb.Verb, key string) (Entry, error) {
+	call := &verb.Call{Verb: v, Key: []byte(key)}
+	if err := c.one(ctx, call); err != nil {
+		return Entry{}, err
+	}
+	return entry(call, key), nil
+}
+
+// TTL returns how long a key has to live by the database's clock, NoExpiry if
+// it does not expire, or ErrMiss.
+func (c *Cache) TTL(ctx context.Context, key string) (time.Duration, error) {
+	e, err := c.Stat(ctx, key)
+	return e.TTL, err
+}
+
+// GetMany returns what exists of keys, in one snapshot. Misses are not in the
+// map.
+func (c *Cache) GetMany(ctx context.Context, keys []string) (map[string][]byte, error) {
+	call := &verb.Call{Verb: statement.GetMany, Keys: toBytes(keys)}
+	found := make(map[string][]byte, len(keys))
+	switch err := c.one(ctx, call); {
+	case errors.Is(err, ErrMiss): // failing open
+		return found, nil
+	case err != nil:
+		return nil, err
+	}
+	for i, e := range call.Entries {
+		if e.Found {
+			found[keys[i]] = owned(call, e.Value)
+		}
+	}
+	return found, nil
+}
+
+func toBytes(keys []string) [][]byte {
+	out := make([][]byte, len(keys))
+	for i, key := range keys {
+		out[i] = []byte(key)
+	}
+	return out
+}

@@ -1,0 +1,36 @@
+CREATE OR REPLACE FUNCTION howdah.revoke_runtime(role text) RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    there    CONSTANT boolean := EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role);
+    recorded boolean;
+BEGIN
+    PERFORM howdah._check_admin();
+    DELETE FROM howdah.runtime_role AS r WHERE r.role = revoke_runtime.role;
+    recorded := FOUND;
+    -- A role may have been dropped since it was recorded.
+    IF there THEN
+        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA howdah FROM %I', role);
+        EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA howdah FROM %I', role);
+        EXECUTE format('REVOKE ALL ON SCHEMA howdah FROM %I', role);
+    ELSIF NOT recorded THEN
+        RAISE EXCEPTION 'Role % does not exist.', coalesce(quote_ident(role), 'NULL')
+            USING ERRCODE = 'undefined_object', HINT = 'Give the name of a role as it is in pg_roles.';
+    END IF;
+    RETURN recorded;
+END
+$$;
+
+COMMENT ON FUNCTION howdah.revoke_runtime(text) IS
+'Takes back what howdah.grant_runtime gave: the role may use nothing in the schema
+any more, neither what is there nor what comes later. Sessions of the role that are
+connected fail from the next statement on. A superuser, and a member of the owning
+role, needs no grant and keeps its rights.
+
+role: the name of the role, as it is in pg_roles.
+
+Returns true if the role had been granted to.
+Errors: 42704 no such role, 42501 no privilege.';
+
+REVOKE ALL ON FUNCTION howdah.revoke_runtime(text) FROM PUBLIC;

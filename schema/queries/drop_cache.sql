@@ -1,0 +1,1 @@
+SELECT howdah.drop_cache($1::text)

@@ -1,0 +1,1 @@
+SELECT howdah.flush($1::text)::text

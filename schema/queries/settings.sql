@@ -1,0 +1,11 @@
+-- What the statements of caches are made from. TTLs are in microseconds; 0 is
+-- none, or one so long that it means none.
+--   $1 names
+SELECT name,
+       durability,
+       coalesce(extract(epoch FROM CASE WHEN default_ttl < interval '1000 years' THEN default_ttl END) * 1000000::numeric, 0)::bigint,
+       coalesce(extract(epoch FROM CASE WHEN max_ttl < interval '1000 years' THEN max_ttl END) * 1000000::numeric, 0)::bigint,
+       ttl_jitter,
+       full_since IS NOT NULL
+FROM howdah.cache
+WHERE name = ANY ($1::text[])
