@@ -137,7 +137,7 @@ func fill(ctx context.Context, end <-chan struct{}, cache *howdah.Cache, src *wo
 		i := int(next.Add(1))
 		err := cache.Set(ctx, workload.Key(i), src.Value(i), howdah.NoExpiry)
 		switch {
-		case errors.Is(err, howdah.ErrOutOfMemory):
+		case errors.Is(err, howdah.ErrCacheFull):
 			refused.Add(1)
 		case err != nil && ctx.Err() == nil:
 			return err
