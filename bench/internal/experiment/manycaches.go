@@ -20,7 +20,7 @@ func manyCaches() Experiment {
 		Name:  "many-caches",
 		Title: "256 callers of one process over 1, 10, 100 and 500 caches",
 		Needs: []service.Program{service.Postgres},
-		Quick: 60 * time.Second, Full: 150 * time.Second,
+		Quick: 90 * time.Second, Full: 180 * time.Second,
 		Run:   runManyCaches,
 		Judge: manyVerdict,
 	}
@@ -90,17 +90,14 @@ func (b *Bench) manyRounds(ctx context.Context, r *result.Result, n int, all []c
 		return err
 	}
 	for _, mix := range mixes[:2] {
+		for _, c := range all {
+			if _, err := measure.Closed(ctx, b.manyLoad(c, mix, b.prepareFor(n))); err != nil {
+				return err
+			}
+		}
 		err := b.turns(len(all), func(i int) error {
-			sources := workload.NewSources(b.Workload, manyCallers)
 			m := newMeter(all[i].parts...)
-			// As long a warm-up as a measurement: each connection prepares a
-			// statement for each table first.
-			s, err := measure.Closed(ctx, m.attach(measure.Load{
-				Workers: manyCallers, Warmup: b.Duration, Duration: b.Duration,
-				Do: func(ctx context.Context, w int) error {
-					return rival.Do(ctx, all[i], b.Workload, sources[w], mix.reads)
-				},
-			}))
+			s, err := measure.Closed(ctx, m.attach(b.manyLoad(all[i], mix, b.Duration)))
 			if err != nil {
 				return err
 			}
@@ -119,6 +116,22 @@ func (b *Bench) manyRounds(ctx context.Context, r *result.Result, n int, all []c
 		r.Compare(mix.name, which, throughput, rival.HowdahName, rival.PgxName, target, false)
 	}
 	return nil
+}
+
+// prepareFor is how long a contestant runs unmeasured first: each connection
+// prepares a statement for each table.
+func (b *Bench) prepareFor(caches int) time.Duration {
+	return b.Duration/2 + time.Duration(caches)*time.Duration(b.scale(10, 4))*time.Millisecond
+}
+
+func (b *Bench) manyLoad(c contestant, mix mix, d time.Duration) measure.Load {
+	sources := workload.NewSources(b.Workload, manyCallers)
+	return measure.Load{
+		Workers: manyCallers, Warmup: b.warmup(), Duration: d,
+		Do: func(ctx context.Context, w int) error {
+			return rival.Do(ctx, c, b.Workload, sources[w], mix.reads)
+		},
+	}
 }
 
 func manyVerdict(r *result.Result, _ []*result.Result) []result.Verdict {
