@@ -32,7 +32,7 @@ func (t *table) shown() string {
 	return t.quoted
 }
 
-// known tells whether it is a cache that is registered, or the sessions.
+// known reports whether it is a cache that is registered, or the sessions.
 func (t *table) known() bool { return t.cache != nil || t.ours() && t.sessions }
 
 // upkept is the name by which upkeep knows it.
@@ -116,7 +116,7 @@ var (
 )
 
 // recognise finds out what the columns are for, and says whether the table is
-// one for the doctor: a key and a payload, with an expiry or a name that tells.
+// one for the doctor: a key and a payload, with an expiry or a name that says so.
 func (t *table) recognise() bool {
 	first := func(names *regexp.Regexp, types ...string) *column {
 		for i, c := range t.columns {
@@ -162,7 +162,7 @@ func (c *column) number() bool {
 	return c.Type == "integer" || c.Type == "bigint" || c.Type == "smallint"
 }
 
-// uniquelyIndexed tells whether a unique index covers just this column.
+// uniquelyIndexed reports whether a unique index covers just this column.
 func (t *table) uniquelyIndexed(c *column) bool {
 	return slices.ContainsFunc(t.indexes, func(ix index) bool {
 		return ix.Unique && ix.Valid && slices.Equal(ix.Columns, []int16{c.Number})

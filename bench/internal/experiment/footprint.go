@@ -59,9 +59,6 @@ func runFootprint(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Set("idle connections", fmt.Sprintf("%d, PostgreSQL %d; each made one request before, and answered it", idle, postgresIdle))
 	r.Set("memory of a connection", "growth of the server's proportional set size (PSS); buffers in the kernel are not in it")
 	r.Set("entries", spec.String()+"; for Redis and memcached by their own account, for tables with index and free space on disk")
-	r.Charts = append(r.Charts,
-		result.Chart{Kind: result.Bars, Title: "kB of memory for an idle connection", Group: idleGroup, Metric: idleMemory},
-		result.Chart{Kind: result.Bars, Title: fmt.Sprintf("Bytes of an entry (key of 16, value of %d)", b.Workload.ValueSize), Group: entryGroup, Metric: entrySize})
 	r.Compare(idleGroup, "idle", idleMemory, inHowdah, inRedis, 0, true)
 	r.Compare(entryGroup, entriesLoaded, entrySize, inHowdah, inRedis, 0, true)
 	r.Compare(entryGroup, entriesRewritten, entrySize, inHowdah, inRedis, 0, true)

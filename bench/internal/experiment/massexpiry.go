@@ -81,7 +81,6 @@ func runMassExpiry(ctx context.Context, b *Bench, r *result.Result) error {
 	}
 	r.Set("cache", fmt.Sprintf("UNLOGGED, %d entries that expire at one instant among %d that stay, values of %d bytes", x.rows, x.live, b.Workload.ValueSize))
 	r.Set("readers", fmt.Sprintf("the library; full load is a closed loop of %d goroutines; then an open loop at a quarter of its rate", massReaders))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Readers' 99th percentile, ms", Group: massGroup, Metric: p99})
 	r.Compare(massGroup, massCase, p99, massMeanwhile, massBefore, 2, true)
 	r.Compare(massGroup, massCase, p99, massAfter, massBefore, 0, true)
 	return nil

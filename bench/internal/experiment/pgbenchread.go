@@ -78,8 +78,6 @@ SELECT 1 / 0;
 		}
 	}
 	r.Set("pgbench", fmt.Sprintf("simple protocol, Unix socket, %d rows, %d s a run; every read must find its row", rows, seconds))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Milliseconds for one read (mean)", Group: pgbenchReads, Metric: meanLatency},
-		result.Chart{Kind: result.Bars, Title: "Reads/s", Group: pgbenchReads, Metric: throughput})
 	v := func(series int, metric string) float64 {
 		return r.Value(pgbenchReads, clientCount(10), variants[series].name, metric)
 	}

@@ -91,8 +91,6 @@ SELECT howdah.set_text('bench_pgb', 'key:' || :client_id || ':' || :n, '` + docu
 		return err
 	}
 	r.Set("pgbench", fmt.Sprintf("simple protocol, Unix socket, %d s a run; rows counted after each", seconds))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Milliseconds for one INSERT (mean)", Group: pgbenchWrites, Metric: meanLatency},
-		result.Chart{Kind: result.Bars, Title: "INSERTs/s", Group: pgbenchWrites, Metric: throughput})
 	v := func(clients, series int, metric string) float64 {
 		return r.Value(pgbenchWrites, clientCount(clients), variants[series].name, metric)
 	}

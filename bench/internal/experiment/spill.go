@@ -93,9 +93,6 @@ func runSpill(ctx context.Context, b *Bench, r *result.Result) error {
 	}
 	r.Set("cache", fmt.Sprintf("values of 1,000 bytes, uniform: every page is as likely as any other, which is the worst there is for a cache of pages; sizes are those of table and index, in shared_buffers of %d MB", memory))
 	r.Notes = append(r.Notes, "A page that is not in shared_buffers was in the system's page cache here, whose memory no experiment may take away: a cache larger than all memory waits for the disk besides, and is not shown.")
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Lines, Title: "64 callers: GETs/s, by size of the cache in shared_buffers", Group: spillMany, Metric: throughput},
-		result.Chart{Kind: result.Lines, Title: "One caller: milliseconds for a GET (median)", Group: spillLone, Metric: p50},
-		result.Chart{Kind: result.Lines, Title: "% of the GETs that are hits", Group: spillMany, Metric: hits})
 	return nil
 }
 
