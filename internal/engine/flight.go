@@ -26,6 +26,12 @@ type flight struct {
 
 	reserved   []reservation // see Pressure.grant
 	reprepared bool          // a statement was missing on the connection, and is prepared anew
+
+	// The exchange that is under way.
+	x         pgwire.Exchange
+	one       [1]pgwire.Request // backs x.Requests
+	asked     []*statement.Request
+	lockLimit time.Duration
 }
 
 // run executes one flight of the coalescer. The connection comes first: while
@@ -164,18 +170,18 @@ var errNoConnection = errors.New("the connection was lost, and there is no other
 
 // fly sends the requests and completes their calls.
 func (fl *flight) fly(requests []*statement.Request, step int) {
-	x, err := fl.exchange(requests, step)
+	n, sent, err := fl.exchange(requests, step)
 	if err != nil && fl.conn != nil && fl.Kind() == coalesce.Read && !fault.IsTimeout(err) && fl.ctx.Err() == nil {
 		// The connection had died before; a read may be asked again.
 		fl.conn.Release()
 		fl.set.Drop() // the others in the pool are no better
 		if fl.conn, err = fl.set.Acquire(fl.bound); err == nil {
-			x, err = fl.exchange(requests, step)
+			n, sent, err = fl.exchange(requests, step)
 		} else {
 			fl.conn = nil
 		}
 	}
-	answered := requests[:x.Answered]
+	answered, rest := requests[:n], requests[n:]
 	for _, r := range answered { // first who is done, for the others may take long
 		if r.Err == nil {
 			fl.succeed(r)
@@ -197,9 +203,9 @@ func (fl *flight) fly(requests []*statement.Request, step int) {
 		fl.reprepared = true
 		fl.again(unprepared, step)
 	}
-	if rest := requests[x.Answered:]; err != nil {
+	if err != nil {
 		for _, r := range rest {
-			fl.lost(r, err, x.IsSent)
+			fl.lost(r, err, sent)
 		}
 	} else if len(rest) > 0 { // skipped, because one before them was refused
 		fl.skipped(rest, step)
@@ -231,43 +237,41 @@ func (fl *flight) lockTimeout(requests, step int) time.Duration {
 
 // exchange sends requests on the flight's connection. A question, which serves no
 // call, carries nothing of the callers.
-func (fl *flight) exchange(requests []*statement.Request, step int) (*pgwire.Exchange, error) {
+// It returns how many requests were answered, and whether anything was sent.
+func (fl *flight) exchange(requests []*statement.Request, step int) (answered int, sent bool, err error) {
 	if fl.conn == nil {
-		return &pgwire.Exchange{}, errNoConnection
+		return 0, false, errNoConnection
 	}
-	lockTimeout := fl.lockTimeout(len(requests), step)
-	x := &pgwire.Exchange{
-		Conn:     fl.conn.Conn(),
-		Requests: make([]pgwire.Request, len(requests)),
-		Named:    fl.set.Named,
-		Local: func(i int) string {
-			return fl.set.localSettings(requests[i].Table, fl.Kind() != coalesce.Read, lockTimeout)
-		},
+	fl.asked, fl.lockLimit = requests, fl.lockTimeout(len(requests), step)
+	fl.x = pgwire.Exchange{Conn: fl.conn.Conn(), Requests: fl.one[:0], Named: fl.set.Named, Sender: fl}
+	x := &fl.x
+	for _, r := range requests {
+		x.Requests = append(x.Requests, r)
 	}
 	if fl.Kind() == coalesce.Read && step != callByCall {
 		// One commit for all. What one statement changes, none of the others
 		// may depend on, so writes are transactions of their own.
 		x.Boundary = pgwire.Together
 	}
-	for i, r := range requests {
-		x.Requests[i] = r
-	}
 	if fl.Lone() && len(requests[0].Rows) == 1 {
 		x.Spin = fl.set.spins[fl.Kind()]
 	}
-	if len(requests[0].Calls) > 0 {
-		x.Sent = fl.Sent
-	}
+	x.TellSent = len(requests[0].Calls) > 0
 	conn := x.Conn.PgConn().Conn()
 	if err := fl.bound.Watch(conn); err != nil {
-		return x, err
+		return 0, false, err
 	}
-	err := x.Run()
+	err = x.Run()
 	if !fl.bound.Release() && err == nil {
 		// It ended in this very moment: the connection is of no more use.
 		x.Conn.Close(context.Background())
 	}
-	return x, err
+	return x.Answered, x.IsSent, err
+}
+
+// Local implements pgwire.Sender.
+func (fl *flight) Local(request int) string {
+	return fl.set.localSettings(fl.asked[request].Table, fl.Kind() != coalesce.Read, fl.lockLimit)
 }
 
 // lost ends the calls of a request whose answer did not come.

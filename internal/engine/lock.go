@@ -51,7 +51,7 @@ func (fl *flight) separate(r, held *statement.Request, step int) {
 // askLocked asks which of a request's rows somebody else holds.
 func (fl *flight) askLocked(r *statement.Request) (*statement.Request, error) {
 	question := statement.NewLocked(r)
-	_, err := fl.exchange([]*statement.Request{question}, wholeBatch)
+	_, _, err := fl.exchange([]*statement.Request{question}, wholeBatch)
 	if err == nil {
 		err = question.Err
 	}

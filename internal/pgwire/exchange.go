@@ -49,18 +49,24 @@ const (
 	Together
 )
 
+// Sender is who makes an exchange.
+type Sender interface {
+	// Local returns a SELECT set_config(...) that begins the transaction of a
+	// request, "" if it needs none. With Together only the first is asked for.
+	Local(request int) string
+	// Sent is called once the requests are on their way.
+	Sent()
+}
+
 // Exchange is one exchange. Its fields are set before Run.
 type Exchange struct {
 	Conn     *pgx.Conn
 	Requests []Request
 	Boundary Boundary
-	Named    bool // statements are prepared by name on the connection
-	// Local returns a SELECT set_config(...) that begins the transaction of a
-	// request, "" if it needs none. With Together only the first is asked for.
-	// nil: none does.
-	Local func(request int) string
-	Sent  func() // called once the requests are on their way; nil: nobody asks
-	Spin  *Spin  // how to wait for the answer; nil: asleep
+	Named    bool   // statements are prepared by name on the connection
+	Sender   Sender // asked for what else is sent; nil: nothing
+	TellSent bool   // Sender.Sent is called
+	Spin     *Spin  // how to wait for the answer; nil: asleep
 
 	IsSent   bool // something was written to the connection
 	Answered int  // requests whose answers were read to the end, a refusal included
@@ -137,8 +143,8 @@ func (x *Exchange) send(pg *pgconn.PgConn) (written func() error, err error) {
 		go func() { done <- write() }()
 		written = func() error { return <-done }
 	}
-	if x.Sent != nil {
-		x.Sent()
+	if x.TellSent {
+		x.Sender.Sent()
 	}
 	return written, nil
 }
@@ -188,16 +194,16 @@ func (x *Exchange) appendStatement(dst []byte, request int, s Statement, params 
 
 // local is the statement that comes before a request, "" if there is none.
 func (x *Exchange) local(request int) string {
-	if x.Local == nil || request >= len(x.Requests) || x.Boundary == Together && request > 0 {
+	if x.Sender == nil || request >= len(x.Requests) || x.Boundary == Together && request > 0 {
 		return ""
 	}
-	return x.Local(request)
+	return x.Sender.Local(request)
 }
 
 // answers is how far the answers of an exchange were read.
 type answers struct {
 	request  int
-	settings bool // those of Exchange.Local come first
+	settings bool // those of Sender.Local come first
 	refused  bool // the transaction is: the rest of it is not run
 }
 

@@ -89,6 +89,6 @@ func (r *Request) entryValues() [][]byte {
 	return [][]byte{int8Value(row.Hash), nonNil(row.Key), nonNil(row.Value), r.expiry()}
 }
 
-func int8Value(v int64) []byte { return pgwire.AppendInt8(nil, v)[4:] }
+func int8Value(v int64) []byte { return pgwire.AppendInt8(make([]byte, 0, 12), v)[4:] }
 func int4Value(v int32) []byte { return pgwire.AppendInt4(nil, v)[4:] }
 func boolValue(v bool) []byte  { return pgwire.AppendBool(nil, v)[4:] }

@@ -21,7 +21,9 @@ type Request struct {
 	Err error
 
 	params [][]byte
-	next   int // in Rows: where the next answer is likely to be
+	next   int           // in Rows: where the next answer is likely to be
+	row    [1]Row        // backs Rows
+	call   [1]*verb.Call // backs Calls
 
 	// question is what a request answers that serves no call; see NewLocked.
 	question map[int64]bool
@@ -39,6 +41,7 @@ type Row struct {
 // NewRequest makes a request without calls.
 func NewRequest(f *Form, t *Table, calls int) *Request {
 	r := &Request{Form: f, Table: t}
+	r.Rows, r.Calls = r.row[:0], r.call[:0]
 	if !f.Alone && calls > 1 {
 		r.Rows = make([]Row, 0, calls)
 		r.Calls = make([]*verb.Call, 0, calls)
