@@ -7,7 +7,7 @@ TESTFLAGS   ?= -timeout 15m
 VERSIONS    ?= 14 15 16 17 18
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race test-peers test-postgres test-clients lint fuzz generate bench regress ci
+.PHONY: help build test race test-peers test-postgres test-clients lint fuzz generate bench regress compare ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: ## measure; see docs/benchmarks.md
 
 regress: ## fail if a published ratio of speed has fallen by nearly half; needs redis-server
 	cd bench && $(GO) run ./cmd/howdah-bench regress
+
+compare: ## measure this tree and the commit BEFORE (default HEAD) in turns; needs redis-tools
+	cd bench && $(GO) run ./cmd/howdah-bench compare --before $(or $(BEFORE),HEAD)
 
 ci: ## what continuous integration runs
 	bash .ci/run

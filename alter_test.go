@@ -67,8 +67,8 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 	class := func() (class, table string) {
 		t.Helper()
 		require.NoError(t, db.Pool().QueryRow(ctx, `
-			SELECT c.durability, t.relpersistence::text FROM howdah.cache AS c
-			JOIN pg_class AS t ON t.oid = 'howdah.cache_c'::regclass WHERE c.name = 'c'`).Scan(&class, &table))
+			SELECT c.durability, t.relpersistence::text FROM howdah_internal.cache AS c
+			JOIN pg_class AS t ON t.oid = '`+pgtest.Table(t, db.Pool(), "c")+`'::regclass WHERE c.name = 'c'`).Scan(&class, &table))
 		return class, table
 	}
 	config := howdah.CacheConfig{Name: "c", Durability: "sync", DefaultTTL: time.Hour}
@@ -78,7 +78,7 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 		tx, err := db.Pool().Begin(ctx)
 		require.NoError(t, err)
 		defer tx.Rollback(context.Background())
-		_, err = tx.Exec(ctx, "SELECT FROM howdah.cache_c LIMIT 1")
+		_, err = tx.Exec(ctx, "SELECT FROM "+pgtest.Table(t, tx, "c")+" LIMIT 1")
 		require.NoError(t, err)
 		for name, change := range map[string]func() error{
 			"Go":           func() error { return db.AlterCache(ctx, config, howdah.AlterOptions{}) },
@@ -97,11 +97,11 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 		require.ErrorContains(t, err, "nothing was changed")
 		got, table := class()
 		require.Equal(t, "unlogged u", got+" "+table)
-		require.Zero(t, number(t, db, "SELECT count(*) FROM howdah.cache WHERE fillfactor = 50 OR max_entries = 5"))
+		require.Zero(t, number(t, db, "SELECT count(*) FROM howdah_internal.cache WHERE fillfactor = 50 OR max_entries = 5"))
 		before := acknowledged.Load()
 		eventually(t, "writes go on", func() bool { return acknowledged.Load() > before+100 })
 		stop(false)
-		require.GreaterOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_c"), int64(20_000))
+		require.GreaterOrEqual(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "c")), int64(20_000))
 
 		// What needs no lock of the table does not wait.
 		execute(t, db, "SELECT howdah.alter_cache('c', max_ttl => '1 day')")
@@ -119,7 +119,7 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 			stop(false)
 			got, table := class()
 			require.Equal(t, step.class+" "+step.table, got+" "+table)
-			require.EqualValues(t, 20_008, number(t, db, "SELECT count(*) FROM howdah.cache_c"))
+			require.EqualValues(t, 20_008, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "c")))
 		}
 	})
 
@@ -133,6 +133,6 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 		stop(true)
 		got, table := class()
 		require.Equal(t, "sync p", got+" "+table)
-		require.LessOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_c"), int64(8))
+		require.LessOrEqual(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "c")), int64(8))
 	})
 }

@@ -23,7 +23,7 @@ func TestBadSettingsChangeNothing(t *testing.T) {
 	state := func() (text string) {
 		t.Helper()
 		require.NoError(t, db.Pool().QueryRow(ctx, `
-			SELECT (SELECT string_agg(c::text, E'\n' ORDER BY c.name) FROM howdah.cache AS c)
+			SELECT (SELECT string_agg(c::text, E'\n' ORDER BY c.name) FROM howdah_internal.cache AS c)
 			    || (SELECT string_agg(relname || relpersistence::text || coalesce(reloptions::text, ''), E'\n' ORDER BY relname)
 			        FROM pg_class WHERE relnamespace = 'howdah'::regnamespace)`).Scan(&text))
 		return text

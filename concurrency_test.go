@@ -259,7 +259,7 @@ func TestLockedTable(t *testing.T) {
 	tx, err := db.Pool().Begin(ctx)
 	require.NoError(t, err)
 	defer tx.Rollback(ctx)
-	_, err = tx.Exec(ctx, `LOCK TABLE howdah.cache_db0 IN ACCESS EXCLUSIVE MODE`)
+	_, err = tx.Exec(ctx, `LOCK TABLE `+pgtest.Table(t, tx, "db0")+` IN ACCESS EXCLUSIVE MODE`)
 	require.NoError(t, err)
 	var callers sync.WaitGroup
 	for i := range 64 {
@@ -297,7 +297,7 @@ func TestBadNeighbour(t *testing.T) {
 	ctx := t.Context()
 	db := open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
-	_, err := db.Pool().Exec(ctx, `ALTER TABLE howdah.cache_db0 ADD CHECK (key <> 'bad')`)
+	_, err := db.Pool().Exec(ctx, `ALTER TABLE `+pgtest.Table(t, db.Pool(), "db0")+` ADD CHECK (key <> 'bad')`)
 	require.NoError(t, err)
 	var refused, stored atomic.Int32
 	together(64, func(i int) {

@@ -51,7 +51,7 @@ func TestUpkeepByCron(t *testing.T) {
 		return ask("SELECT count(*) FROM howdah.session") == 0 &&
 			ask("SELECT count(*) FROM cron.job_run_details WHERE status = 'succeeded'") > 0
 	}, 150*time.Second, 100*time.Millisecond, "pg_cron does not run the job")
-	require.Equal(t, 1, ask("SELECT count(*) FROM howdah.cache_db0"))
+	require.Equal(t, 1, ask("SELECT count(*) FROM "+pgtest.Table(t, owner, "db0")))
 	require.Equal(t, 30000, ask("SELECT expired FROM howdah.upkeep WHERE cache = 'db0'"))
 	require.Equal(t, 2, ask("SELECT count(*) FROM cron.job"))
 

@@ -45,8 +45,8 @@ func TestDecoys(t *testing.T) {
 			err = cache.Set(ctx, "one", []byte("v"), 0)
 		}
 		require.NoError(t, err)
-		return number(t, db, "SELECT count(*) FROM howdah.cache_full") <= 1000 &&
-			number(t, db, "SELECT count(*) FROM howdah.cache_full WHERE accessed > 0") > 0
+		return number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "full")) <= 1000 &&
+			number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "full")+" WHERE accessed > 0") > 0
 	})
 	stop()
 	require.NoError(t, <-done)

@@ -31,6 +31,18 @@ func (c *Cache) GetAndDelete(ctx context.Context, key string) ([]byte, error) {
 	return owned(call, call.Result.Value), nil
 }
 
+// CompareAndDelete removes a key if it still has the version that GetEntry or
+// Stat returned; otherwise ErrNotStored. A version is at least 1.
+func (c *Cache) CompareAndDelete(ctx context.Context, key string, version int64) error {
+	return c.one(ctx, &verb.Call{Verb: statement.CompareDelete, Key: []byte(key), Condition: verb.IfVersion, IfVersion: version})
+}
+
+// CompareValueAndDelete removes a key if it holds exactly this value, as the
+// owner of a lock does; otherwise ErrNotStored.
+func (c *Cache) CompareValueAndDelete(ctx context.Context, key string, value []byte) error {
+	return c.one(ctx, &verb.Call{Verb: statement.CompareDelete, Key: []byte(key), Condition: verb.IfValue, Value: value})
+}
+
 // DeletePrefix removes the entries whose keys begin with prefix ("": all) and
 // returns how many live ones that were. It goes through the cache in pieces, so
 // it is not atomic: what is stored meanwhile may stay. With

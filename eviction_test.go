@@ -20,12 +20,12 @@ func TestPolicies(t *testing.T) {
 	// fourth read just now; each fourth one after it read often, long ago in
 	// part; even ones with a TTL, the longer the smaller i.
 	const rows = `
-		UPDATE howdah.cache_c AS c
-		SET version    = howdah._clock() - (4000 - i) * 600000::bigint,
+		UPDATE {table} AS c
+		SET version    = howdah_internal._clock() - (4000 - i) * 600000::bigint,
 		    accessed   = CASE WHEN i % 4 = 0 THEN extract(epoch FROM now())::bigint / 60 + 1 ELSE 0 END,
 		    frequency  = CASE WHEN i % 4 = 1 THEN 200 ELSE 0 END,
 		    expires_at = CASE WHEN i % 2 = 0 THEN now() + (5000 - i) * interval '1 minute' ELSE 'infinity' END
-		FROM (SELECT hash, substring(encode(key, 'escape') FROM 5)::integer AS i FROM howdah.cache_c) AS n
+		FROM (SELECT hash, substring(encode(key, 'escape') FROM 5)::integer AS i FROM {table}) AS n
 		WHERE n.hash = c.hash`
 	tests := []struct {
 		policy string
@@ -48,7 +48,7 @@ func TestPolicies(t *testing.T) {
 			execute(t, db, "SELECT howdah.drop_cache('c', true)")
 			execute(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 2400)", test.policy)
 			fill(t, db, "c", 4000, "'infinity'")
-			execute(t, db, rows)
+			execute(t, db, strings.ReplaceAll(rows, "{table}", pgtest.Table(t, db.Pool(), "c")))
 			var evicted int64
 			for range 100 {
 				r := maintain(t, db, howdah.MaintainOptions{Cache: "c", MaxTime: time.Second})
@@ -57,7 +57,7 @@ func TestPolicies(t *testing.T) {
 					break
 				}
 			}
-			left := number(t, db, "SELECT count(*) FROM howdah.cache_c")
+			left := number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "c"))
 			require.EqualValues(t, 4000-evicted, left)
 			require.InDelta(t, 2250, left, 100, "from 97 %% of the budget down to 95 %%, or a little less")
 			var all, kept int
@@ -66,7 +66,7 @@ func TestPolicies(t *testing.T) {
 					all++
 				}
 			}
-			found, err := db.Pool().Query(t.Context(), "SELECT substring(encode(key, 'escape') FROM 5)::integer FROM howdah.cache_c")
+			found, err := db.Pool().Query(t.Context(), "SELECT substring(encode(key, 'escape') FROM 5)::integer FROM "+pgtest.Table(t, db.Pool(), "c"))
 			require.NoError(t, err)
 			for found.Next() {
 				var i int
@@ -87,12 +87,12 @@ func TestPolicies(t *testing.T) {
 		execute(t, db, "SELECT howdah.drop_cache('c', true)")
 		execute(t, db, "SELECT howdah.create_cache('c', eviction => 'volatile-ttl', max_entries => 3000)")
 		fill(t, db, "c", 4000, "'infinity'")
-		execute(t, db, rows)
+		execute(t, db, strings.ReplaceAll(rows, "{table}", pgtest.Table(t, db.Pool(), "c")))
 		for maintain(t, db, howdah.MaintainOptions{Cache: "c", MaxTime: time.Second}).Evicted > 0 {
 		}
 		// Of the even ones, those with large i expire first: 1150 of 2000 went.
-		require.LessOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_c WHERE expires_at < now() + interval '2900 minutes'"), int64(20))
-		require.GreaterOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_c WHERE expires_at < 'infinity'"), int64(800))
+		require.LessOrEqual(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "c")+" WHERE expires_at < now() + interval '2900 minutes'"), int64(20))
+		require.GreaterOrEqual(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "c")+" WHERE expires_at < 'infinity'"), int64(800))
 	})
 }
 
@@ -113,7 +113,7 @@ func TestReadsDecide(t *testing.T) {
 				if number(t, db, thisMinute) > before {
 					continue
 				}
-				require.GreaterOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_"+name+" WHERE accessed > 0"), int64(98), "a scan of 3,000 keys passed through")
+				require.GreaterOrEqual(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)+" WHERE accessed > 0"), int64(98), "a scan of 3,000 keys passed through")
 				break
 			}
 		})
@@ -128,7 +128,7 @@ const thisMinute = "SELECT (ceil(extract(epoch FROM statement_timestamp()) / 60)
 func readsDecide(t *testing.T, db *howdah.DB, name, policy string) (minute int64) {
 	t.Helper()
 	execute(t, db, "SELECT howdah.create_cache($1, eviction => $2, max_entries => 1000)", name, policy)
-	cache, table := db.Cache(name), "howdah.cache_"+name
+	cache, table := db.Cache(name), pgtest.Table(t, db.Pool(), name)
 	fill(t, db, name, 900, "'infinity'")
 	// Written long ago, so that what comes later is more recent but for the reads.
 	execute(t, db, "UPDATE "+table+" SET version = version - 600000000")
@@ -222,14 +222,14 @@ func full(db *howdah.DB) bool {
 func TestSparseTableIsCounted(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
 	execute(t, db, "SELECT howdah.create_cache('c', eviction => 'allkeys-lru', max_entries => 1000000)")
-	execute(t, db, "ALTER TABLE howdah.cache_c SET (autovacuum_enabled = off)")
+	execute(t, db, "ALTER TABLE "+pgtest.Table(t, db.Pool(), "c")+" SET (autovacuum_enabled = off)")
 	for part := range 4 { // of each all go but a few stretches; of the last, half
-		execute(t, db, `INSERT INTO howdah.cache_c (hash, version, expires_at, key, value)
+		execute(t, db, `INSERT INTO `+pgtest.Table(t, db.Pool(), "c")+` (hash, version, expires_at, key, value)
 			SELECT $1 * 30000 + i, 1, 'infinity', '', convert_to(repeat('x', 800), 'UTF8') FROM generate_series(1, 30000) AS i`, part)
-		execute(t, db, "DELETE FROM howdah.cache_c WHERE hash > $1 * 30000 AND (hash % 1000 > 20 OR $1 = 3) AND ($1 < 3 OR hash % 30000 > 10000)", part)
+		execute(t, db, "DELETE FROM "+pgtest.Table(t, db.Pool(), "c")+" WHERE hash > $1 * 30000 AND (hash % 1000 > 20 OR $1 = 3) AND ($1 < 3 OR hash % 30000 > 10000)", part)
 	}
-	blocks := number(t, db, "SELECT pg_relation_size('howdah.cache_c') / current_setting('block_size')::bigint")
-	entries := number(t, db, "SELECT count(*) FROM howdah.cache_c")
+	blocks := number(t, db, "SELECT pg_relation_size('"+pgtest.Table(t, db.Pool(), "c")+"') / current_setting('block_size')::bigint")
+	entries := number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "c"))
 	require.Greater(t, blocks, entries)
 	_, err := db.Maintain(t.Context(), howdah.MaintainOptions{Cache: "c"})
 	require.NoError(t, err)

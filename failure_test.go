@@ -152,9 +152,9 @@ func TestCollision(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "strict", Durability: "sync"}))
 	plant := func(cache, expires string) {
-		_, err := db.Pool().Exec(ctx, fmt.Sprintf(`INSERT INTO howdah.cache_%s (hash, key, value, version, expires_at)
+		_, err := db.Pool().Exec(ctx, fmt.Sprintf(`INSERT INTO %s (hash, key, value, version, expires_at)
 			VALUES (howdah.key_hash('k'), 'other', 'other', 1, '%s')
-			ON CONFLICT (hash) DO UPDATE SET key = 'other', value = 'other', expires_at = excluded.expires_at`, cache, expires))
+			ON CONFLICT (hash) DO UPDATE SET key = 'other', value = 'other', expires_at = excluded.expires_at`, pgtest.Table(t, db.Pool(), cache), expires))
 		require.NoError(t, err)
 	}
 	writes := map[string]func(c *howdah.Cache) error{

@@ -74,9 +74,9 @@ func TestJitter(t *testing.T) {
 				t.Helper()
 				// Twenty that fell into one hundredth of the range: 1 in 10^38.
 				require.EqualValues(t, each, number(t, db, `
-					SELECT count(*) FROM howdah.cache_c
+					SELECT count(*) FROM `+pgtest.Table(t, db.Pool(), "c")+`
 					WHERE expires_at - to_timestamp(version / 1e6) BETWEEN $1::interval / 2 - interval '1 s' AND $1::interval + interval '1 ms'`, most))
-				require.Greater(t, number(t, db, "SELECT extract(epoch FROM max(expires_at) - min(expires_at))::bigint FROM howdah.cache_c"),
+				require.Greater(t, number(t, db, "SELECT extract(epoch FROM max(expires_at) - min(expires_at))::bigint FROM "+pgtest.Table(t, db.Pool(), "c")),
 					int64(most.Seconds()/200))
 				execute(t, db, "SELECT howdah.flush('c')")
 			}
@@ -113,7 +113,7 @@ func TestJitter(t *testing.T) {
 			}
 			t.Run("howdah.replace", func(t *testing.T) {
 				execute(t, db, "SELECT howdah.set_many('c', array_agg(int4send(i)), array_agg(''::bytea)) FROM generate_series(1, 20) AS i")
-				execute(t, db, "SELECT howdah.replace('c', key, '1', '1000 s') FROM howdah.cache_c")
+				execute(t, db, "SELECT howdah.replace('c', key, '1', '1000 s') FROM "+pgtest.Table(t, db.Pool(), "c"))
 				spread(t, ttl)
 			})
 			t.Run("howdah.set_many", func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestJitter(t *testing.T) {
 				require.NoError(t, cache.Set(ctx, "k", []byte("v"), time.Minute))
 				exactly := func(what string) {
 					t.Helper()
-					require.Zero(t, number(t, db, "SELECT count(*) FROM howdah.cache_c WHERE expires_at <> '2100-01-01'"), what)
+					require.Zero(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "c")+" WHERE expires_at <> '2100-01-01'"), what)
 				}
 				require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "free", TTLJitter: 90}))
 				execute(t, db, "SELECT howdah.alter_cache('c', reset => '{max_ttl}')")
@@ -145,15 +145,15 @@ func TestJitter(t *testing.T) {
 				} {
 					before := number(t, db, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 					require.NoError(t, reexpire())
-					require.GreaterOrEqual(t, number(t, db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint - $1 FROM howdah.cache_c", before), ttl.Microseconds())
+					require.GreaterOrEqual(t, number(t, db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint - $1 FROM "+pgtest.Table(t, db.Pool(), "c"), before), ttl.Microseconds())
 				}
 				// KEEPTTL keeps it to the microsecond.
-				before := number(t, db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint FROM howdah.cache_c")
+				before := number(t, db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint FROM "+pgtest.Table(t, db.Pool(), "c"))
 				require.NoError(t, do(ctx, other, &verb.Call{Verb: statement.Set, Key: []byte("k"), Expiry: verb.KeepExpiry()}))
-				require.Equal(t, before, number(t, db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint FROM howdah.cache_c"))
+				require.Equal(t, before, number(t, db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint FROM "+pgtest.Table(t, db.Pool(), "c")))
 				// Without a TTL there is nothing to shorten.
 				require.NoError(t, db.Cache("free").Set(ctx, "k", nil, 0))
-				require.EqualValues(t, 1, number(t, db, "SELECT count(*) FROM howdah.cache_free WHERE expires_at = 'infinity'"))
+				require.EqualValues(t, 1, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "free")+" WHERE expires_at = 'infinity'"))
 			})
 		})
 	}

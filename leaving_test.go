@@ -31,7 +31,7 @@ func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
 	tx, err := open(t, url, nil).Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
-	_, err = tx.Exec(t.Context(), "LOCK TABLE howdah.cache_db0")
+	_, err = tx.Exec(t.Context(), "LOCK TABLE "+pgtest.Table(t, tx, "db0"))
 	require.NoError(t, err)
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -24,7 +24,7 @@ func TestTransfersLockInOneOrder(t *testing.T) {
 		slices.Reverse(keys)
 	}
 	row := func(table, key string) string {
-		return "SELECT FROM howdah.cache_" + table + " WHERE key = '" + key + "' FOR UPDATE"
+		return "SELECT FROM " + pgtest.Table(t, db.Pool(), table) + " WHERE key = '" + key + "' FOR UPDATE"
 	}
 	here, there := row("db0", keys[0]), row("db0", keys[1])
 	for name, test := range map[string]struct {
@@ -93,14 +93,14 @@ func TestTransfersInOppositeDirections(t *testing.T) {
 				require.NoError(t, dbs[0].Cache("db0").Set(ctx, key, []byte("v"), 0))
 			}
 			require.NoError(t, dbs[0].Cache("db1").Set(ctx, "a", []byte("v"), 0))
-			execute(t, dbs[0], "DELETE FROM howdah.cache_db0 WHERE key = 'two'")
-			execute(t, dbs[0], "DELETE FROM howdah.cache_db1 WHERE key = 'moved'")
+			execute(t, dbs[0], "DELETE FROM "+pgtest.Table(t, dbs[0].Pool(), "db0")+" WHERE key = 'two'")
+			execute(t, dbs[0], "DELETE FROM "+pgtest.Table(t, dbs[0].Pool(), "db1")+" WHERE key = 'moved'")
 			together(2, func(i int) {
 				for range 200 {
 					require.NoError(t, transfer(i))
 				}
 			})
-			const count = "SELECT (SELECT count(*) FROM howdah.cache_db0 WHERE key = ANY ($1)) + (SELECT count(*) FROM howdah.cache_db1 WHERE key = ANY ($1))"
+			count := "SELECT (SELECT count(*) FROM " + pgtest.Table(t, dbs[0].Pool(), "db0") + " WHERE key = ANY ($1)) + (SELECT count(*) FROM " + pgtest.Table(t, dbs[0].Pool(), "db1") + " WHERE key = ANY ($1))"
 			for _, one := range [][][]byte{{[]byte("one"), []byte("two")}, {[]byte("moved")}} {
 				require.EqualValues(t, 1, number(t, dbs[0], count, one), "one it was, and one it is")
 			}

@@ -74,7 +74,7 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 				return n
 			}
 			for ctx.Err() == nil {
-				used := float64(number(t, dbs[0], "SELECT coalesce("+test.used+", 0)::bigint FROM howdah.cache_c")) / test.budget
+				used := float64(number(t, dbs[0], "SELECT coalesce("+test.used+", 0)::bigint FROM "+pgtest.Table(t, dbs[0].Pool(), "c"))) / test.budget
 				filled = filled || used > 0.95
 				if filled {
 					if used > most {

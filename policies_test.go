@@ -2,6 +2,7 @@ package howdah_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,13 +26,13 @@ func TestEachPolicyKeepsWhatItsNameSays(t *testing.T) {
 	const (
 		entries = 4000
 		traits  = `
-			UPDATE howdah.cache_c AS c
-			SET version    = howdah._clock() - 3600000000,
+			UPDATE {table} AS c
+			SET version    = howdah_internal._clock() - 3600000000,
 			    accessed   = CASE WHEN i & 2 = 0 THEN extract(epoch FROM now())::bigint / 60 ELSE 0 END,
 			    frequency  = CASE WHEN i & 4 = 0 THEN 200 ELSE 0 END,
 			    expires_at = CASE WHEN i & 1 = 0 THEN now() + CASE WHEN i & 8 = 0 THEN interval '1 hour' ELSE interval '1 day' END
 			                      ELSE 'infinity' END
-			FROM (SELECT hash, substring(encode(key, 'escape') FROM 5)::integer AS i FROM howdah.cache_c) AS n
+			FROM (SELECT hash, substring(encode(key, 'escape') FROM 5)::integer AS i FROM {table}) AS n
 			WHERE n.hash = c.hash`
 	)
 	all := func(entry) bool { return true }
@@ -54,11 +55,11 @@ func TestEachPolicyKeepsWhatItsNameSays(t *testing.T) {
 			execute(t, db, "SELECT howdah.drop_cache('c', true)")
 			execute(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 3200)", policy)
 			fill(t, db, "c", entries, "'infinity'")
-			execute(t, db, traits)
+			execute(t, db, strings.ReplaceAll(traits, "{table}", pgtest.Table(t, db.Pool(), "c")))
 			for maintain(t, db, howdah.MaintainOptions{Cache: "c", MaxTime: time.Second}).Evicted > 0 {
 			}
 			kept := make(map[int]bool)
-			rows, err := db.Pool().Query(t.Context(), "SELECT substring(encode(key, 'escape') FROM 5)::integer FROM howdah.cache_c")
+			rows, err := db.Pool().Query(t.Context(), "SELECT substring(encode(key, 'escape') FROM 5)::integer FROM "+pgtest.Table(t, db.Pool(), "c"))
 			require.NoError(t, err)
 			for rows.Next() {
 				var i int
@@ -76,7 +77,7 @@ func TestEachPolicyKeepsWhatItsNameSays(t *testing.T) {
 			}
 			if policy == "noeviction" {
 				require.Len(t, kept, entries)
-				require.EqualValues(t, 1, number(t, db, "SELECT count(full_since) FROM howdah.cache WHERE name = 'c'"))
+				require.EqualValues(t, 1, number(t, db, "SELECT count(full_since) FROM howdah_internal.cache WHERE name = 'c'"))
 				return
 			}
 			require.InDelta(t, 3000, len(kept), 105, "from 97 %% of 3,200 down to 95 %%, or a little less")
@@ -110,7 +111,7 @@ func TestScanTellsFrequencyFromRecency(t *testing.T) {
 				hot[i] = fmt.Sprintf("key:%d", i+1)
 			}
 			fill(t, db, "c", len(hot), "'infinity'")
-			execute(t, db, "UPDATE howdah.cache_c SET version = version - 600000000")
+			execute(t, db, "UPDATE "+pgtest.Table(t, db.Pool(), "c")+" SET version = version - 600000000")
 			found, err := cache.GetMany(t.Context(), hot) // the engine knows the cache
 			require.NoError(t, err)
 			require.Len(t, found, len(hot))
@@ -121,11 +122,11 @@ func TestScanTellsFrequencyFromRecency(t *testing.T) {
 					_, err := cache.GetMany(t.Context(), hot)
 					require.NoError(t, err)
 				}
-				noted := number(t, db, "SELECT min(accessed) FROM howdah.cache_c") > 0
-				return noted && (!survives || number(t, db, "SELECT min(frequency) FROM howdah.cache_c") >= 20)
+				noted := number(t, db, "SELECT min(accessed) FROM "+pgtest.Table(t, db.Pool(), "c")) > 0
+				return noted && (!survives || number(t, db, "SELECT min(frequency) FROM "+pgtest.Table(t, db.Pool(), "c")) >= 20)
 			})
 			stop()
-			execute(t, db, "UPDATE howdah.cache_c SET accessed = accessed - 10")
+			execute(t, db, "UPDATE "+pgtest.Table(t, db.Pool(), "c")+" SET accessed = accessed - 10")
 
 			for i := range 150 { // of one statement all would be equally old
 				var items []howdah.Item

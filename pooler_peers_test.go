@@ -90,6 +90,20 @@ max_client_conn = 200
 	return u.String()
 }
 
+// Without word of the pooler, the error says which word that is.
+func TestPgbouncerNotNamed(t *testing.T) {
+	u := parseURL(t, throughPgbouncer(t, pgtest.New(t)))
+	q := u.Query()
+	q.Del("pooler")
+	u.RawQuery = q.Encode()
+	_, err := howdah.Open(t.Context(), u.String(), nil)
+	require.ErrorIs(t, err, howdah.ErrUnavailable)
+	require.ErrorContains(t, err, "--pooler transaction")
+	require.ErrorContains(t, err, "pooler=transaction")
+	require.ErrorContains(t, err, u.Host)
+	require.NotContains(t, err.Error(), "start it")
+}
+
 // TestPgbouncer holds the contract through a pooler that gives every
 // transaction another server connection.
 func TestPgbouncer(t *testing.T) {

@@ -82,13 +82,13 @@ func TestUpkeepLeavesStandbysTime(t *testing.T) {
 	}
 	require.True(t, found["kept"].HeldBack)
 	require.EqualValues(t, 3, number(t, db, "SELECT count(held_back_since) FROM howdah.upkeep"))
-	require.LessOrEqual(t, number(t, db, "SELECT count(*) FROM howdah.cache_kept"), int64(1000), "the budget holds")
+	require.LessOrEqual(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "kept")), int64(1000), "the budget holds")
 
 	// It never stops altogether, and whoever does not care need not.
 	eventually(t, "a trickle goes on", func() bool {
 		return round(howdah.MaintainOptions{Cache: "logged"})["logged"].Expired > 0
 	})
-	left := number(t, db, "SELECT count(*) FROM howdah.cache_logged")
+	left := number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "logged"))
 	if left > 0 {
 		r := round(howdah.MaintainOptions{Cache: "logged", MaxReplicationLag: -1})["logged"]
 		require.Equal(t, left, r.Expired)
@@ -102,7 +102,7 @@ func TestUpkeepLeavesStandbysTime(t *testing.T) {
 	standby.ResumeReplay()
 	eventually(t, "Run goes on", func() bool {
 		return !db.Stats().Upkeep.HeldBack &&
-			number(t, db, "SELECT (SELECT count(*) FROM howdah.cache_logged) + (SELECT count(*) FROM howdah.session)") == 0
+			number(t, db, "SELECT (SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "logged")+") + (SELECT count(*) FROM howdah.session)") == 0
 	})
 	eventually(t, "it is counted", func() bool { return db.Stats().Upkeep.Sessions > 0 })
 	eventually(t, "it is written down", func() bool { return number(t, db, "SELECT count(held_back_since) FROM howdah.upkeep") == 0 })

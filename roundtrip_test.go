@@ -81,14 +81,14 @@ func TestTimeoutCancelsTheStatement(t *testing.T) {
 	tx, err := other.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(context.WithoutCancel(t.Context()))
-	_, err = tx.Exec(t.Context(), "LOCK TABLE howdah.cache_db0")
+	_, err = tx.Exec(t.Context(), "LOCK TABLE "+pgtest.Table(t, tx, "db0"))
 	require.NoError(t, err)
 	_, err = cache.Get(t.Context(), "key")
 	require.ErrorIs(t, err, howdah.ErrTimeout)
 	eventually(t, "the statement is cancelled though the lock is still held", func() bool {
 		return number(t, other, `
 			SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND state = 'active' AND query LIKE '%cache_db0%' AND pid <> pg_backend_pid()`) == 0
+			WHERE datname = current_database() AND state = 'active' AND query LIKE '%howdah_internal.cache_%' AND pid <> pg_backend_pid()`) == 0
 	})
 	require.NoError(t, tx.Rollback(t.Context()))
 	eventually(t, "the cache answers again", func() bool {

@@ -53,21 +53,21 @@ func TestWholeCacheWaitsForARow(t *testing.T) {
 			tx, err := db.Pool().Begin(t.Context())
 			require.NoError(t, err)
 			defer tx.Rollback(context.Background())
-			_, err = tx.Exec(t.Context(), "UPDATE howdah.cache_db0 SET value = 'new' WHERE key = 'held'")
+			_, err = tx.Exec(t.Context(), "UPDATE "+pgtest.Table(t, tx, "db0")+" SET value = 'new' WHERE key = 'held'")
 			require.NoError(t, err)
 			ended := make(chan error, 1)
 			go func() { ended <- empty(t.Context(), db.Cache("db0")) }()
 			awaitRetries(t, url, 5)
 			require.NoError(t, tx.Commit(t.Context()))
 			require.NoError(t, <-ended)
-			require.Zero(t, number(t, db, "SELECT count(*) FROM howdah.cache_db0"))
+			require.Zero(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
 
 			// It ends with its context, and says why.
 			require.NoError(t, cache.Set(t.Context(), "held", nil, 0))
 			tx, err = db.Pool().Begin(t.Context())
 			require.NoError(t, err)
 			defer tx.Rollback(context.Background())
-			_, err = tx.Exec(t.Context(), "SELECT FROM howdah.cache_db0 FOR UPDATE")
+			_, err = tx.Exec(t.Context(), "SELECT FROM "+pgtest.Table(t, tx, "db0")+" FOR UPDATE")
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
@@ -89,12 +89,12 @@ func TestDeletePrefix(t *testing.T) {
 			// 6,000 with the longest prefix that is indexed as a whole, of which
 			// a third has expired; 6,000 that only begin alike, and 12,000 others.
 			execute(t, db, fmt.Sprintf(`
-				INSERT INTO howdah.cache_%s (hash, version, expires_at, key, value)
+				INSERT INTO %s (hash, version, expires_at, key, value)
 				SELECT howdah.key_hash(key), 1, expires_at, key, ''
 				FROM generate_series(1, 6000) AS i,
 				     LATERAL (VALUES (substring($1::bytea FROM 1 FOR 1024) || int4send(i), 'infinity'::timestamptz),
 				                     ('plain:' || int4send(i), CASE WHEN i %% 3 = 0 THEN '-infinity' ELSE 'infinity' END::timestamptz),
-				                     ('\xff'::bytea || int4send(i), 'infinity'), ($1 || int4send(i), 'infinity')) AS v (key, expires_at)`, name), long)
+				                     ('\xff'::bytea || int4send(i), 'infinity'), ($1 || int4send(i), 'infinity')) AS v (key, expires_at)`, pgtest.Table(t, db.Pool(), name)), long)
 			left := 24_000
 			for _, step := range []struct {
 				prefix     []byte
@@ -111,7 +111,7 @@ func TestDeletePrefix(t *testing.T) {
 				require.NoError(t, err)
 				require.EqualValues(t, step.live, n, "%.20q", step.prefix)
 				left -= step.rows
-				require.EqualValues(t, left, number(t, db, "SELECT count(*) FROM howdah.cache_"+name))
+				require.EqualValues(t, left, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)))
 			}
 			fill(t, db, name, 12_000, "'infinity'")
 			n, err := cache.DeletePrefix(ctx, "")
@@ -126,7 +126,7 @@ func TestDeletePrefix(t *testing.T) {
 			require.NoError(t, err)
 			require.EqualValues(t, 10, n)
 			require.NoError(t, tx.Rollback(ctx))
-			require.EqualValues(t, 10, number(t, db, "SELECT count(*) FROM howdah.cache_"+name))
+			require.EqualValues(t, 10, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)))
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestDeletePrefixUsesItsIndex(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "c", PrefixIndex: true}))
 	fill(t, db, "c", 30_000, "'infinity'")
-	execute(t, db, "ANALYZE howdah.cache_c")
+	execute(t, db, "ANALYZE "+pgtest.Table(t, db.Pool(), "c"))
 	// What this session has read is counted in its own transaction at once.
 	tx, err := db.Pool().Begin(t.Context())
 	require.NoError(t, err)
@@ -145,9 +145,9 @@ func TestDeletePrefixUsesItsIndex(t *testing.T) {
 	read := func() (n int64) {
 		t.Helper()
 		require.NoError(t, tx.QueryRow(t.Context(), `
-			SELECT coalesce(pg_stat_get_xact_tuples_returned('howdah.cache_c'::regclass), 0)
+			SELECT coalesce(pg_stat_get_xact_tuples_returned('`+pgtest.Table(t, tx, "c")+`'::regclass), 0)
 			     + sum(pg_stat_get_xact_tuples_returned(indexrelid))
-			FROM pg_index WHERE indrelid = 'howdah.cache_c'::regclass`).Scan(&n))
+			FROM pg_index WHERE indrelid = '`+pgtest.Table(t, tx, "c")+`'::regclass`).Scan(&n))
 		return n
 	}
 	before := read()

@@ -10,7 +10,7 @@ import (
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
-// A migration holds howdah.cache while the settings of a cache are due to be
+// A migration holds howdah_internal.cache while the settings of a cache are due to be
 // read again: the calls go on with those that are known.
 func TestCallsDoNotWaitForSettings(t *testing.T) {
 	for _, pool := range []struct {
@@ -40,7 +40,7 @@ func TestCallsDoNotWaitForSettings(t *testing.T) {
 			migration, err := open(t, url, nil).Pool().Begin(ctx)
 			require.NoError(t, err)
 			defer migration.Rollback(ctx)
-			_, err = migration.Exec(ctx, "LOCK TABLE howdah.cache IN ACCESS EXCLUSIVE MODE")
+			_, err = migration.Exec(ctx, "LOCK TABLE howdah_internal.cache IN ACCESS EXCLUSIVE MODE")
 			require.NoError(t, err)
 			got, err := cache.Get(ctx, "k")
 			require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 func lockSettings(t *testing.T, url string) (tx pgx.Tx) {
 	tx, err := open(t, url, nil).Pool().Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "LOCK TABLE howdah.cache IN ACCESS EXCLUSIVE MODE")
+	_, err = tx.Exec(t.Context(), "LOCK TABLE howdah_internal.cache IN ACCESS EXCLUSIVE MODE")
 	require.NoError(t, err)
 	return tx
 }

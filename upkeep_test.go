@@ -21,10 +21,10 @@ import (
 func fill(t *testing.T, db *howdah.DB, cache string, n int, expires string) {
 	t.Helper()
 	execute(t, db, fmt.Sprintf(`
-		INSERT INTO howdah.cache_%s (hash, version, expires_at, key, value)
-		SELECT howdah.key_hash(convert_to('key:' || i, 'UTF8')), howdah._clock() + i, %s,
+		INSERT INTO %s (hash, version, expires_at, key, value)
+		SELECT howdah.key_hash(convert_to('key:' || i, 'UTF8')), howdah_internal._clock() + i, %s,
 		       convert_to('key:' || i, 'UTF8'), convert_to(repeat('v', 200), 'UTF8')
-		FROM generate_series(1, %d) AS i`, cache, expires, n))
+		FROM generate_series(1, %d) AS i`, pgtest.Table(t, db.Pool(), cache), expires, n))
 }
 
 func execute(t *testing.T, db *howdah.DB, sql string, args ...any) {
@@ -84,7 +84,7 @@ func TestMaintainRemovesWhatExpired(t *testing.T) {
 			break
 		}
 	}
-	require.EqualValues(t, 5000, number(t, db, "SELECT count(*) FROM howdah.cache_db0"))
+	require.EqualValues(t, 5000, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
 	require.EqualValues(t, 5000, number(t, db, "SELECT howdah.count('db0')"))
 	require.EqualValues(t, 15_000, number(t, db, "SELECT expired FROM howdah.upkeep WHERE cache = 'db0'"))
 	for range 10 {
@@ -114,7 +114,7 @@ func TestMaintainKeepsItsTime(t *testing.T) {
 	require.LessOrEqual(t, r.Blocks, int64(64), "one chunk")
 	r = maintain(t, db, howdah.MaintainOptions{MaxTime: time.Minute, MaxRows: 1_000_000, MaxBlocks: 1_000_000})
 	require.False(t, r.More)
-	require.Zero(t, number(t, db, "SELECT count(*) FROM howdah.cache_db0"))
+	require.Zero(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
 }
 
 // An entry that is stored again over its expired row, while rounds run, stays.
@@ -156,7 +156,7 @@ func TestMaintainLeavesRevivedEntries(t *testing.T) {
 	stop.Store(true)
 	rounds.Wait()
 	require.Positive(t, removed.Load(), "the race took place")
-	require.EqualValues(t, 160, number(t, db, "SELECT count(*) FROM howdah.cache_db0"))
+	require.EqualValues(t, 160, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
 }
 
 // A row that somebody holds is left for later, at once.
@@ -166,7 +166,7 @@ func TestMaintainWaitsForNobody(t *testing.T) {
 	tx, err := db.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
-	_, err = tx.Exec(t.Context(), "SELECT FROM howdah.cache_db0 WHERE key = 'key:7' FOR UPDATE")
+	_, err = tx.Exec(t.Context(), "SELECT FROM "+pgtest.Table(t, tx, "db0")+" WHERE key = 'key:7' FOR UPDATE")
 	require.NoError(t, err)
 	require.EqualValues(t, 99, maintain(t, db, howdah.MaintainOptions{}).Expired)
 	require.NoError(t, tx.Rollback(t.Context()))
@@ -177,7 +177,7 @@ func TestMaintainWaitsForNobody(t *testing.T) {
 	tx, err = db.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
-	_, err = tx.Exec(t.Context(), "LOCK TABLE howdah.cache_db0 IN ACCESS EXCLUSIVE MODE")
+	_, err = tx.Exec(t.Context(), "LOCK TABLE "+pgtest.Table(t, tx, "db0")+" IN ACCESS EXCLUSIVE MODE")
 	require.NoError(t, err)
 	require.Equal(t, "other", maintain(t, db, howdah.MaintainOptions{}).Cache)
 }
@@ -284,7 +284,7 @@ func TestRunRemovesWhatExpired(t *testing.T) {
 	fill(t, db, "db0", 30_000, "statement_timestamp() + CASE WHEN i % 10 = 0 THEN interval '1 hour' ELSE interval '1 second' END")
 	fill(t, db, "logged", 3000, "statement_timestamp()")
 	eventually(t, "all that expired goes", func() bool {
-		return number(t, db, "SELECT (SELECT count(*) FROM howdah.cache_db0) + (SELECT count(*) FROM howdah.cache_logged)") == 3000
+		return number(t, db, "SELECT (SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")+") + (SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "logged")+")") == 3000
 	})
 	eventually(t, "and is counted", func() bool { return db.Stats().Upkeep.Expired >= 30_000 })
 	stop()
@@ -299,13 +299,13 @@ func TestRunReachesEveryBudget(t *testing.T) {
 		execute(t, db, fmt.Sprintf("SELECT howdah.create_cache('%s', max_entries => 4000, eviction => 'allkeys-random')", name))
 		fill(t, db, name, 20_000, "'infinity'")
 	}
-	execute(t, db, "INSERT INTO howdah.cache_a (hash, version, expires_at, key, value) SELECT hash + 1, version, '-infinity', key, value FROM howdah.cache_a")
+	execute(t, db, "INSERT INTO "+pgtest.Table(t, db.Pool(), "a")+" (hash, version, expires_at, key, value) SELECT hash + 1, version, '-infinity', key, value FROM "+pgtest.Table(t, db.Pool(), "a"))
 	fill(t, db, "db0", 60_000, "statement_timestamp()")
 	running(t, db)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		eventually(t, "the budget of "+name, func() bool { return number(t, db, "SELECT count(*) FROM howdah.cache_"+name) <= 4400 })
+		eventually(t, "the budget of "+name, func() bool { return number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)) <= 4400 })
 	}
-	eventually(t, "all that expired goes", func() bool { return number(t, db, "SELECT count(*) FROM howdah.cache_db0") == 0 })
+	eventually(t, "all that expired goes", func() bool { return number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")) == 0 })
 }
 
 // One of several leads. Whether it stops in order or dies, another takes over.
@@ -368,7 +368,7 @@ func TestUpkeepByTheRuntimeRole(t *testing.T) {
 		s := app.Stats().Upkeep
 		return s.Leader && s.Expired == 200 && s.Evicted >= 100 && s.Resets == 1
 	})
-	eventually(t, "full", func() bool { return number(t, owner, "SELECT count(full_since) FROM howdah.cache") == 1 })
+	eventually(t, "full", func() bool { return number(t, owner, "SELECT count(full_since) FROM howdah_internal.cache") == 1 })
 	_, err = app.Pool().Exec(t.Context(), "DELETE FROM howdah.upkeep")
 	require.ErrorContains(t, err, "42501")
 }
@@ -404,5 +404,5 @@ func TestResetIsDetected(t *testing.T) {
 	_, err = db.Cache("kept").Get(t.Context(), "k")
 	require.NoError(t, err)
 	require.EqualValues(t, 2, number(t, db, "SELECT epoch FROM howdah.epoch"))
-	require.EqualValues(t, 2, number(t, db, "SELECT howdah._detect_reset()"), "counted once")
+	require.EqualValues(t, 2, number(t, db, "SELECT howdah_internal._detect_reset()"), "counted once")
 }

@@ -11,7 +11,8 @@ import (
 // needs the schema.
 func GrantScript(role string, databases bool) string {
 	return fmt.Sprintf(`
--- Lets a role use the caches: USAGE on the schema howdah; SELECT on its settings;
+-- Lets a role use the caches: USAGE on the schemas howdah and howdah_internal; SELECT
+-- on the settings and on the views of the caches;
 -- SELECT, INSERT, UPDATE, DELETE and TRUNCATE on the table of every cache there is
 -- or will be, and all but TRUNCATE on the sessions; what upkeep writes down; EXECUTE
 -- on the verbs. It can make, change or drop nothing%s.

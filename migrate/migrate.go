@@ -7,6 +7,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,7 @@ func Up(ctx context.Context, conn *pgx.Conn, opts Options) (Result, error) {
 		if len(steps) == 0 {
 			return nil
 		}
-		if err := s.changeable(); err != nil {
+		if err := cmp.Or(s.changeable(), s.creatable()); err != nil {
 			return err
 		}
 		for _, step := range steps {

@@ -99,7 +99,7 @@ func TestUpInstalls(t *testing.T) {
 	// Again is nothing; a cache that was dropped stays dropped.
 	run(t, conn, "SELECT howdah.drop_cache('db0')")
 	require.Equal(t, migrate.Result{From: schema.Latest(), To: schema.Latest()}, up(t, conn))
-	require.Equal(t, 0, one[int](t, conn, "SELECT count(*) FROM howdah.cache"))
+	require.Equal(t, 0, one[int](t, conn, "SELECT count(*) FROM howdah_internal.cache"))
 }
 
 func TestTwentyMigratorsAtOnce(t *testing.T) {
@@ -251,16 +251,24 @@ func TestPrivileges(t *testing.T) {
 	up(t, super)
 	require.Equal(t, role, one[string](t, super, `
 		SELECT string_agg(DISTINCT pg_get_userbyid(o), ',')
-		FROM (SELECT proowner FROM pg_proc WHERE pronamespace = 'howdah'::regnamespace
-		      UNION ALL SELECT relowner FROM pg_class WHERE relnamespace = 'howdah'::regnamespace) AS x (o)`))
+		FROM (SELECT proowner FROM pg_proc WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace)
+		      UNION ALL SELECT relowner FROM pg_class WHERE relnamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace)) AS x (o)`))
 	require.ErrorIs(t, migrate.GrantRuntime(ctx(t), owner, role, false), migrate.ErrPermission)
 	_, err = migrate.Uninstall(ctx(t), owner, true)
 	require.ErrorIs(t, err, migrate.ErrPermission)
 	run(t, super, "DROP SCHEMA howdah CASCADE")
+	_, err = migrate.Up(ctx(t), dev, migrate.Options{})
+	require.ErrorIs(t, err, migrate.ErrForeign)
+	require.ErrorContains(t, err, "howdah_internal")
+	run(t, super, "DROP SCHEMA howdah_internal CASCADE")
 
 	// A schema that an administrator made for us is enough.
 	run(t, super, "REVOKE CREATE ON DATABASE "+pgx.Identifier{one[string](t, super, "SELECT current_database()::text")}.Sanitize()+" FROM "+quoted)
 	run(t, super, "CREATE SCHEMA howdah AUTHORIZATION "+quoted)
+	_, err = migrate.Up(ctx(t), dev, migrate.Options{})
+	require.ErrorIs(t, err, migrate.ErrPermission)
+	require.ErrorContains(t, err, "howdah_internal")
+	run(t, super, "CREATE SCHEMA howdah_internal AUTHORIZATION "+quoted)
 	up(t, dev)
 	require.NoError(t, migrate.Check(ctx(t), dev))
 }
@@ -375,7 +383,7 @@ func TestUninstall(t *testing.T) {
 	removed, err := migrate.Uninstall(ctx(t), conn, true)
 	require.NoError(t, err)
 	require.Greater(t, len(removed), len(objects))
-	require.Equal(t, 0, one[int](t, conn, "SELECT count(*) FROM pg_namespace WHERE nspname = 'howdah'"))
+	require.Equal(t, 0, one[int](t, conn, "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'howdah%'"))
 	run(t, conn, "INSERT INTO public.mine VALUES (1)")
 	up(t, conn)
 	_, err = migrate.Uninstall(ctx(t), conn, false)

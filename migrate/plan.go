@@ -57,9 +57,8 @@ func plan(s state) []step {
 	return append([]step{{setup, "prepare", prepareSQL(s)}}, steps...)
 }
 
-// prepareSQL makes the schema if need be and settles under which settings the
-// rest runs.
-func prepareSQL(s state) string {
+// settleSQL settles under which settings, and as which role, the rest runs.
+func settleSQL(s state) string {
 	var b strings.Builder
 	b.WriteString("-- Rather fail than make the applications queue behind a waiting ALTER.\n")
 	b.WriteString("SET LOCAL lock_timeout = '5s';\n")
@@ -67,17 +66,34 @@ func prepareSQL(s state) string {
 		b.WriteString("-- What the owner of the schema does not own, it cannot upgrade.\n")
 		fmt.Fprintf(&b, "SET LOCAL ROLE %s;\n", pgx.Identifier{s.owner}.Sanitize())
 	}
+	return b.String()
+}
+
+// prepareSQL is settleSQL, and makes the schemas if need be.
+func prepareSQL(s state) string {
+	var b strings.Builder
+	if s.version < internalSince && s.owner != "" && s.internal == "" {
+		// Before the role changes: the owner may have no right to make a schema.
+		fmt.Fprintf(&b, "CREATE SCHEMA howdah_internal AUTHORIZATION %s;\n", pgx.Identifier{s.owner}.Sanitize())
+	}
+	b.WriteString(settleSQL(s))
 	if s.owner == "" {
 		b.WriteString("CREATE SCHEMA howdah;\n")
+		if s.internal == "" {
+			b.WriteString("CREATE SCHEMA howdah_internal;\n")
+		}
 	}
 	if s.version == 0 {
 		b.WriteString("COMMENT ON SCHEMA howdah IS 'Howdah: caches and sessions. Remove it with \"howdah migrate --uninstall\".';\n")
 	}
+	if s.version < internalSince {
+		b.WriteString("COMMENT ON SCHEMA howdah_internal IS 'The tables of Howdah''s caches and what its functions are made of; any release may change it.';\n")
+	}
 	return b.String()
 }
 
-// functionsSQL replaces all functions, and grants new ones to the roles that
-// run applications.
+// functionsSQL replaces all functions and the views of the caches, and grants new
+// ones to the roles that run applications.
 func functionsSQL(digest string) string {
 	var b strings.Builder
 	for _, f := range schema.Functions() {
@@ -86,7 +102,8 @@ func functionsSQL(digest string) string {
 	}
 	fmt.Fprintf(&b, "UPDATE howdah.meta SET functions = %d, functions_digest = %s;\n",
 		schema.FunctionsVersion, literal(digest))
-	b.WriteString("SELECT howdah._grant_functions(r.role) FROM howdah.runtime_role AS r;\n")
+	b.WriteString("SELECT howdah_internal._create_view(c) FROM howdah_internal.cache AS c;\n")
+	b.WriteString("SELECT howdah_internal._grant_runtime(r.role) FROM howdah.runtime_role AS r;\n")
 	b.WriteString("-- Autovacuum never comes to a table of one row, and until then the planner\n-- takes it for hundreds.\nANALYZE howdah.meta;\n")
 	return b.String()
 }

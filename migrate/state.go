@@ -15,6 +15,10 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// internalSince is the version of the schema from which on the tables of caches
+// are in howdah_internal.
+const internalSince = 6
+
 // state is what a database looks like. The zero state is a database without
 // the schema.
 type state struct {
@@ -25,8 +29,9 @@ type state struct {
 	mayCreate bool // the role may create schemas in the database
 
 	owner     string // of the schema howdah; "": there is none
+	internal  string // the owner of the schema howdah_internal; "": there is none
 	mayOwn    bool   // the role may act as the owner
-	foreign   bool   // the schema holds something, but nothing of ours
+	foreign   string // a schema of ours that holds something, but nothing of ours; "": none
 	version   int    // the newest migration; 0: none
 	breaking  int    // the newest migration that is breaking and newer than ours; 0: none
 	functions int
@@ -39,7 +44,7 @@ type state struct {
 // search_path, and often as an administrator.
 func inspect(ctx context.Context, q Querier) (state, error) {
 	var s state
-	var ours, empty bool
+	var ours, empty, internalOurs, internalEmpty bool
 	err := q.QueryRow(ctx, `
 		SELECT current_user::text, pg_catalog.current_database()::text,
 		       pg_catalog.current_setting('server_version_num')::integer, pg_catalog.pg_is_in_recovery(),
@@ -50,16 +55,28 @@ func inspect(ctx context.Context, q Querier) (state, error) {
 		        WHERE c.relnamespace = n.oid AND c.relkind = 'r' AND c.relname IN ('migration', 'meta')),
 		       NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid)
 		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = n.oid)
-		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.typnamespace = n.oid)
-		FROM (VALUES ('howdah')) AS v (name)
-		LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = v.name`).
+		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.typnamespace = n.oid),
+		       coalesce(pg_catalog.pg_get_userbyid(i.nspowner)::text, ''),
+		       EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relnamespace = i.oid AND c.relkind = 'r' AND c.relname = 'cache'),
+		       NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relnamespace = i.oid)
+		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = i.oid)
+		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.typnamespace = i.oid)
+		FROM (VALUES ('howdah', 'howdah_internal')) AS v (name, internal)
+		LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = v.name
+		LEFT JOIN pg_catalog.pg_namespace AS i ON i.nspname = v.internal`).
 		Scan(&s.role, &s.database, &s.server, &s.standby, &s.mayCreate,
-			&s.owner, &s.mayOwn, &ours, &empty)
+			&s.owner, &s.mayOwn, &ours, &empty, &s.internal, &internalOurs, &internalEmpty)
 	if err != nil {
 		return state{}, err
 	}
+	if !ours && !empty {
+		s.foreign = "howdah"
+		return s, nil
+	}
 	if !ours {
-		s.foreign = !empty
+		if !internalEmpty {
+			s.foreign = "howdah_internal"
+		}
 		return s, nil
 	}
 	err = readVersions(ctx, q, &s)
@@ -71,10 +88,13 @@ func inspect(ctx context.Context, q Querier) (state, error) {
 	if err != nil {
 		// A schema of that name with other tables migration and meta.
 		if code := sqlState(err); code == "42703" || code == "42P01" || errors.Is(err, pgx.ErrNoRows) {
-			s.foreign = true
+			s.foreign = "howdah"
 			return s, nil
 		}
 		return state{}, err
+	}
+	if !internalOurs && !internalEmpty {
+		s.foreign = "howdah_internal"
 	}
 	return s, nil
 }
@@ -93,8 +113,8 @@ func (s state) usable() error {
 	switch {
 	case s.server < 140000:
 		return fail(ErrUnsupported, "the server runs PostgreSQL %d, Howdah needs 14 or newer: upgrade PostgreSQL", s.server/10000)
-	case s.foreign:
-		return fail(ErrForeign, "database %q has a schema named howdah that is not Howdah's: rename it, or use another database", s.database)
+	case s.foreign != "":
+		return fail(ErrForeign, "database %q has a schema named %s that is not Howdah's: rename it, or use another database", s.database, s.foreign)
 	case s.breaking > 0:
 		return fail(ErrTooNew, "the schema in database %q has version %d, which this program does not know (its own is %d): upgrade the program",
 			s.database, s.version, schema.Latest())
@@ -107,12 +127,22 @@ func (s state) changeable() error {
 	switch {
 	case s.standby:
 		return fail(ErrUnsupported, "database %q is on a standby, which is read-only: connect to the primary", s.database)
-	case s.owner == "" && !s.mayCreate:
-		return fail(ErrPermission, "role %q may not create the schema howdah: run GRANT CREATE ON DATABASE %s TO %s as the owner of the database",
-			s.role, pgx.Identifier{s.database}.Sanitize(), pgx.Identifier{s.role}.Sanitize())
 	case s.owner != "" && !s.mayOwn:
 		return fail(ErrPermission, "the schema howdah of database %q belongs to role %q: connect as that role, or run GRANT %s TO %s",
 			s.database, s.owner, pgx.Identifier{s.owner}.Sanitize(), pgx.Identifier{s.role}.Sanitize())
+	}
+	return nil
+}
+
+// creatable says why the role cannot make the schemas that are missing, if so.
+func (s state) creatable() error {
+	switch {
+	case (s.owner == "" || s.internal == "" && s.version < internalSince) && !s.mayCreate:
+		return fail(ErrPermission, "role %q may not create the schemas howdah and howdah_internal: run GRANT CREATE ON DATABASE %s TO %s as the owner of the database",
+			s.role, pgx.Identifier{s.database}.Sanitize(), pgx.Identifier{s.role}.Sanitize())
+	case s.internal != "" && s.owner != "" && s.internal != s.owner:
+		return fail(ErrPermission, "the schema howdah belongs to role %q and howdah_internal to %q: run ALTER SCHEMA howdah_internal OWNER TO %s",
+			s.owner, s.internal, pgx.Identifier{s.owner}.Sanitize())
 	}
 	return nil
 }
@@ -194,8 +224,12 @@ func ReadStatus(ctx context.Context, conn *pgx.Conn) (Status, error) {
 	if st.Applied, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Applied]); err != nil {
 		return Status{}, err
 	}
-	rows, err = conn.Query(ctx, "SELECT name FROM howdah.cache ORDER BY name")
-	if err != nil {
+	// Until it is migrated, an older schema has the table elsewhere.
+	caches := "SELECT name FROM howdah_internal.cache ORDER BY name"
+	if s.version < internalSince {
+		caches = "SELECT name FROM howdah.cache ORDER BY name"
+	}
+	if rows, err = conn.Query(ctx, caches); err != nil {
 		return Status{}, err
 	}
 	if st.Caches, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {

@@ -11,27 +11,27 @@ import (
 	"github.com/howdah/howdah/schema"
 )
 
-// Object is something in the schema howdah.
+// Object is something in the schemas howdah and howdah_internal.
 type Object struct {
 	Kind string // "table", "function", ...
 	Name string // qualified and quoted, a function with its argument types
 	Ours bool   // made by this version of Howdah
 }
 
-// makesRelation finds what the migrations make.
-var makesRelation = regexp.MustCompile(`(?m)^CREATE (?:UNLOGGED )?(?:TABLE|VIEW) howdah\.(\w+)`)
+// makesRelation finds what the migrations and functions make.
+var makesRelation = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(?:UNLOGGED )?(?:TABLE|VIEW) (howdah\.\w+)`)
 
 func (o Object) String() string { return o.Kind + " " + o.Name }
 
 // Objects lists what Uninstall removes: what depends on nothing but the
 // schema (indexes and the like go with their tables).
 //
-// Errors: ErrMissing if there is no schema, ErrForeign if it is not Howdah's,
+// Errors: ErrMissing if there is no schema or a too old one, ErrForeign if it is not Howdah's,
 // ErrPermission if the role may not remove it, or the database's own.
 func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 	s, err := inspect(ctx, conn)
 	switch {
-	case s.foreign:
+	case s.foreign != "":
 		return nil, s.usable()
 	case err == nil && s.version == 0:
 		return nil, fail(ErrMissing, "database %q has no Howdah schema: there is nothing to remove", s.database)
@@ -43,32 +43,46 @@ func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 	if err := s.changeable(); err != nil {
 		return nil, err
 	}
-	var signatures []string
-	for _, f := range schema.Functions() {
-		signatures = append(signatures, f.Signature)
+	if s.version < internalSince {
+		return nil, fail(ErrMissing, "the schema in database %q has version %d: run \"howdah migrate\" first, or remove it with the program that made it",
+			s.database, s.version)
 	}
-	var relations []string
-	for _, m := range schema.Migrations() {
-		for _, made := range makesRelation.FindAllStringSubmatch(m.SQL, -1) {
-			relations = append(relations, made[1])
+	var signatures, relations []string
+	made := func(sql string) {
+		for _, match := range makesRelation.FindAllStringSubmatch(sql, -1) {
+			relations = append(relations, match[1])
 		}
 	}
+	for _, f := range schema.Functions() {
+		signatures = append(signatures, f.Signature)
+		made(f.SQL)
+	}
+	for _, m := range schema.Migrations() {
+		made(m.SQL)
+	}
+	// Of schema 5, for programs of that time; and the settings, which moved.
+	signatures = append(signatures, "howdah._session_due(howdah.session, timestamptz)")
+	relations = append(relations, "howdah_internal.cache")
 	rows, err := conn.Query(ctx, `
 		SELECT o.type, o.identity,
-		       CASE d.classid
+		       coalesce(CASE d.classid
 		           WHEN 'pg_class'::regclass THEN
 		               o.type IN ('table', 'view') AND (
-		                   o.name = ANY ($2::text[])
-		                   OR o.name IN (SELECT quote_ident('cache_' || c.name) FROM howdah.cache AS c))
+		                   o.identity = ANY ($2::text[])
+		                   OR o.identity IN (SELECT 'howdah.' || quote_ident('cache_' || c.name) FROM howdah_internal.cache AS c
+		                                     UNION ALL SELECT 'howdah_internal.cache_' || c.id FROM howdah_internal.cache AS c))
 		           WHEN 'pg_proc'::regclass THEN
 		               d.objid IN (SELECT to_regprocedure(f.signature)::oid
 		                           FROM unnest($1::text[]) AS f (signature))
 		           ELSE false
-		       END
+		       END, false)
 		FROM pg_depend AS d, pg_identify_object(d.classid, d.objid, d.objsubid) AS o
 		WHERE d.refclassid = 'pg_namespace'::regclass
-		  AND d.refobjid = (SELECT oid FROM pg_namespace WHERE nspname = 'howdah')
+		  AND d.refobjid IN (SELECT oid FROM pg_namespace WHERE nspname IN ('howdah', 'howdah_internal'))
 		  AND d.deptype = 'n'
+		  -- The sequence of an identity column goes with it.
+		  AND NOT EXISTS (SELECT FROM pg_depend AS i
+		                  WHERE i.classid = d.classid AND i.objid = d.objid AND i.deptype = 'i')
 		ORDER BY o.type, o.identity`, signatures, relations)
 	if err != nil {
 		return nil, err
@@ -97,7 +111,7 @@ func Uninstall(ctx context.Context, conn *pgx.Conn, force bool) ([]Object, error
 			return fail(ErrForeign, "the schema howdah holds what this version of Howdah did not make (%s): move it elsewhere, or force its removal",
 				strings.Join(foreign, ", "))
 		}
-		if err := run(ctx, conn, prepareSQL(s)); err != nil {
+		if err := run(ctx, conn, settleSQL(s)); err != nil {
 			return err
 		}
 		return drop(ctx, conn, objects)
@@ -143,7 +157,7 @@ func drop(ctx context.Context, conn *pgx.Conn, objects []Object) error {
 		}
 		objects = left
 	}
-	return run(ctx, conn, "DROP SCHEMA howdah")
+	return run(ctx, conn, "DROP SCHEMA IF EXISTS howdah_internal; DROP SCHEMA howdah")
 }
 
 // dropKind turns PostgreSQL's name of a kind of object into that of its DROP.

@@ -14,27 +14,27 @@ func TestCreateCacheMakesATable(t *testing.T) {
 	run(t, db, `SELECT howdah.create_cache('full', 'async', '1 hour', '1 day', 1000, 10, 'volatile-ttl', 70, true)`)
 	require.Equal(t, "async|01:00:00|1 day|1000|10|volatile-ttl|70|t", one[string](t, db, `
 		SELECT concat_ws('|', durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor, prefix_index)
-		FROM howdah.cache WHERE name = 'full'`))
+		FROM howdah_internal.cache WHERE name = 'full'`))
 	for name, persistence := range map[string]string{"c": "u", "s": "p", "full": "p"} {
 		require.Equal(t, persistence, one[string](t, db,
-			"SELECT relpersistence::text FROM pg_class WHERE oid = ('howdah.cache_' || $1)::regclass", name))
+			"SELECT relpersistence::text FROM pg_class WHERE oid = $1::text::regclass", table(t, db, name)))
 	}
-	require.Equal(t, []string{"cache_c_pkey"}, all[string](t, db,
-		"SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = 'howdah.cache_c'::regclass AND set_config('search_path', 'howdah', false) <> ''"))
-	require.Equal(t, 2, one[int](t, db, "SELECT count(*) FROM pg_index WHERE indrelid = 'howdah.cache_full'::regclass"))
-	options := one[[]string](t, db, "SELECT reloptions FROM pg_class WHERE oid = 'howdah.cache_full'::regclass")
+	require.Equal(t, []string{table(t, db, "c") + "_pkey"}, all[string](t, db,
+		"SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = '"+table(t, db, "c")+"'::regclass"))
+	require.Equal(t, 2, one[int](t, db, "SELECT count(*) FROM pg_index WHERE indrelid = '"+table(t, db, "full")+"'::regclass"))
+	options := one[[]string](t, db, "SELECT reloptions FROM pg_class WHERE oid = '"+table(t, db, "full")+"'::regclass")
 	require.Contains(t, options, "fillfactor=70")
 	require.Contains(t, options, "vacuum_truncate=off")
 	require.Contains(t, options, "autovacuum_vacuum_scale_factor=0.01")
 	require.Contains(t, one[[]string](t, db, `
 		SELECT t.reloptions FROM pg_class c JOIN pg_class t ON t.oid = c.reltoastrelid
-		WHERE c.oid = 'howdah.cache_full'::regclass`), "vacuum_truncate=off")
+		WHERE c.oid = '`+table(t, db, "full")+`'::regclass`), "vacuum_truncate=off")
 
 	// What is cached does not reach the statistics.
 	run(t, db, "SELECT howdah.set_text('full', 'key', 'secret')")
-	run(t, db, "ANALYZE howdah.cache_full")
+	run(t, db, "ANALYZE "+table(t, db, "full"))
 	require.Empty(t, all[string](t, db,
-		"SELECT attname::text FROM pg_stats WHERE tablename = 'cache_full' AND attname IN ('key', 'value')"))
+		"SELECT attname::text FROM pg_stats WHERE 'howdah_internal.' || tablename = '"+table(t, db, "full")+"' AND attname IN ('key', 'value')"))
 
 	refused(t, db, "HW003", "SELECT howdah.create_cache('c')")
 	run(t, db, "SELECT howdah.set_text('full', 'key', 'kept')")
@@ -64,7 +64,7 @@ func TestInvalidCacheNames(t *testing.T) {
 		refused(t, db, "HW002", "SELECT howdah.set($1, 'k', 'v')", name)
 	}
 	refused(t, db, "HW002", "SELECT howdah.create_cache(NULL)")
-	require.Equal(t, 2, one[int](t, db, "SELECT count(*) FROM howdah.cache WHERE name <> 'db0'"))
+	require.Equal(t, 2, one[int](t, db, "SELECT count(*) FROM howdah_internal.cache WHERE name <> 'db0'"))
 }
 
 // Every verb says of a cache that is not there that it is not there.
@@ -100,7 +100,7 @@ func TestInvalidSettings(t *testing.T) {
 	refused(t, db, "HW004", "SELECT howdah.alter_cache('c', reset => '{name}')")
 	refused(t, db, "HW004", "SELECT howdah.alter_cache('c', reset => '{NULL}')")
 	refused(t, db, "HW004", "SELECT howdah.alter_cache('c', fillfactor => 50, reset => '{fillfactor}')")
-	require.Equal(t, "unlogged|85", one[string](t, db, "SELECT durability || '|' || fillfactor FROM howdah.cache WHERE name = 'c'"))
+	require.Equal(t, "unlogged|85", one[string](t, db, "SELECT durability || '|' || fillfactor FROM howdah_internal.cache WHERE name = 'c'"))
 }
 
 func TestAlterCache(t *testing.T) {
@@ -109,10 +109,10 @@ func TestAlterCache(t *testing.T) {
 		return one[string](t, db, `
 			SELECT concat_ws('|', durability, coalesce(default_ttl::text, '-'), coalesce(max_ttl::text, '-'),
 			                 coalesce(max_bytes::text, '-'), coalesce(max_entries::text, '-'), eviction, fillfactor, prefix_index)
-			FROM howdah.cache WHERE name = 'c'`)
+			FROM howdah_internal.cache WHERE name = 'c'`)
 	}
 	persistence := func() string {
-		return one[string](t, db, "SELECT relpersistence::text FROM pg_class WHERE oid = 'howdah.cache_c'::regclass")
+		return one[string](t, db, "SELECT relpersistence::text FROM pg_class WHERE oid = '"+table(t, db, "c")+"'::regclass")
 	}
 	run(t, db, "SELECT howdah.set_text('c', 'k', 'v')")
 
@@ -123,15 +123,15 @@ func TestAlterCache(t *testing.T) {
 	require.Equal(t, "sync|00:01:00|1 mon 2 days|1|2|noeviction|100|t", row())
 	require.Equal(t, "p", persistence())
 	require.Equal(t, "v", one[string](t, db, "SELECT howdah.get_text('c', 'k')"), "a rewrite keeps the entries")
-	require.Contains(t, one[[]string](t, db, "SELECT reloptions FROM pg_class WHERE oid = 'howdah.cache_c'::regclass"), "fillfactor=100")
-	require.Equal(t, 2, one[int](t, db, "SELECT count(*) FROM pg_index WHERE indrelid = 'howdah.cache_c'::regclass"))
+	require.Contains(t, one[[]string](t, db, "SELECT reloptions FROM pg_class WHERE oid = '"+table(t, db, "c")+"'::regclass"), "fillfactor=100")
+	require.Equal(t, 2, one[int](t, db, "SELECT count(*) FROM pg_index WHERE indrelid = '"+table(t, db, "c")+"'::regclass"))
 
 	run(t, db, `SELECT howdah.alter_cache('c', durability => 'unlogged', empty => true,
 	            reset => '{default_ttl,max_ttl,max_bytes,max_entries,eviction,fillfactor,prefix_index}')`)
 	require.Equal(t, "unlogged|-|-|-|-|allkeys-lru|85|f", row())
 	require.Equal(t, "u", persistence())
 	require.Equal(t, 0, one[int](t, db, "SELECT howdah.count('c')"))
-	require.Equal(t, 1, one[int](t, db, "SELECT count(*) FROM pg_index WHERE indrelid = 'howdah.cache_c'::regclass"))
+	require.Equal(t, 1, one[int](t, db, "SELECT count(*) FROM pg_index WHERE indrelid = '"+table(t, db, "c")+"'::regclass"))
 }
 
 // A transaction that reads the cache delays the change for 2 s, not longer.
@@ -147,14 +147,14 @@ func TestAlterAndDropGiveUp(t *testing.T) {
 		refused(t, db, "55P03", "SELECT howdah."+call)
 		require.Less(t, time.Since(begin), 10*time.Second)
 	}
-	require.Equal(t, "unlogged", one[string](t, db, "SELECT durability FROM howdah.cache WHERE name = 'c'"), "nothing changed")
+	require.Equal(t, "unlogged", one[string](t, db, "SELECT durability FROM howdah_internal.cache WHERE name = 'c'"), "nothing changed")
 }
 
 func TestCachesListsSettingsAndSizes(t *testing.T) {
 	db := open(t)
 	run(t, db, `SELECT howdah.set_many('c', array_agg(int8send(i)), array_agg(decode(repeat('00', 9000), 'hex')))
 	            FROM generate_series(1, 50) AS i`)
-	run(t, db, "ANALYZE howdah.cache_c")
+	run(t, db, "ANALYZE "+table(t, db, "c"))
 	type row struct {
 		Name                string
 		Durability          string
@@ -184,7 +184,7 @@ func TestCreateDatabase(t *testing.T) {
 	require.True(t, one[bool](t, db, "SELECT howdah.create_database(15)"))
 	require.False(t, one[bool](t, db, "SELECT howdah.create_database(15)"))
 	require.Equal(t, "async|00:05:00|60", one[string](t, db,
-		"SELECT concat_ws('|', durability, default_ttl, fillfactor) FROM howdah.cache WHERE name = 'db15'"))
+		"SELECT concat_ws('|', durability, default_ttl, fillfactor) FROM howdah_internal.cache WHERE name = 'db15'"))
 	for _, n := range []string{"0", "16", "-1", "NULL"} {
 		refused(t, db, "HW012", "SELECT howdah.create_database("+n+")")
 	}

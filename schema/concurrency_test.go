@@ -235,7 +235,7 @@ func TestDropWhileMaintained(t *testing.T) {
 	round, err := db.Begin(ctx(t))
 	require.NoError(t, err)
 	defer round.Rollback(ctx(t))
-	run(t, round, "LOCK TABLE howdah.cache_c IN ROW EXCLUSIVE MODE")
+	run(t, round, "LOCK TABLE "+table(t, round, "c")+" IN ROW EXCLUSIVE MODE")
 
 	dropper, err := db.Acquire(ctx(t))
 	require.NoError(t, err)

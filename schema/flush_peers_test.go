@@ -44,9 +44,9 @@ func TestFlushOnADiskThatIsFull(t *testing.T) {
 	db := connect(t, server.NewURL())
 	run(t, super, "GRANT CREATE ON TABLESPACE small TO PUBLIC")
 	run(t, db, "SELECT howdah.create_cache('c')")
-	const table = "howdah.cache_c"
-	run(t, db, "ALTER TABLE "+table+" SET TABLESPACE small")
-	for _, index := range all[string](t, db, "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = $1::text::regclass", table) {
+	cache := table(t, db, "c")
+	run(t, db, "ALTER TABLE "+cache+" SET TABLESPACE small")
+	for _, index := range all[string](t, db, "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = $1::text::regclass", cache) {
 		run(t, db, "ALTER INDEX "+index+" SET TABLESPACE small")
 	}
 	run(t, db, "SELECT howdah.set_many('c', '{a,b}', '{1,2}')")
@@ -58,7 +58,7 @@ func TestFlushOnADiskThatIsFull(t *testing.T) {
 	}
 	require.ErrorContains(t, err, "no space left on device")
 
-	_, err = db.Exec(context.Background(), "TRUNCATE "+table)
+	_, err = db.Exec(context.Background(), "TRUNCATE "+cache)
 	require.Equal(t, "53100", state(err), "the disk is full: %v", err)
 	require.Equal(t, "delete", one[string](t, db, "SELECT howdah.flush('c')"))
 	require.Zero(t, one[int](t, db, "SELECT howdah.count('c')"))

@@ -100,15 +100,21 @@ func state(err error) string {
 // plant puts a live row of another key into the slot of key: a collision.
 func plant(t testing.TB, q querier, cache, key, other, value string) {
 	t.Helper()
-	run(t, q, `INSERT INTO howdah.cache_`+cache+` (hash, version, expires_at, key, value)
+	run(t, q, `INSERT INTO `+table(t, q, cache)+` (hash, version, expires_at, key, value)
 	           VALUES (howdah.key_hash($1), 7, 'infinity', $2, $3)`,
 		[]byte(key), []byte(other), []byte(value))
+}
+
+// table is the name of the physical table of a cache.
+func table(t testing.TB, q querier, cache string) string {
+	t.Helper()
+	return pgtest.Table(t, q, cache)
 }
 
 // expireNow makes an entry expired without removing its row.
 func expireNow(t testing.TB, q querier, cache, key string) {
 	t.Helper()
-	tag, err := q.Exec(ctx(t), `UPDATE howdah.cache_`+cache+`
+	tag, err := q.Exec(ctx(t), `UPDATE `+table(t, q, cache)+`
 	    SET expires_at = statement_timestamp() - interval '1 microsecond' WHERE key = $1`, []byte(key))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, tag.RowsAffected())

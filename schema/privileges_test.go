@@ -67,8 +67,8 @@ func TestRuntimeRole(t *testing.T) {
 	for _, sql := range []string{
 		"SELECT howdah.create_cache('x')", "SELECT howdah.alter_cache('c', fillfactor => 50)", "SELECT howdah.drop_cache('c')",
 		"SELECT howdah.grant_runtime(current_user::text)", "SELECT howdah.create_database(1)", "SELECT howdah.revoke_runtime(current_user::text)",
-		"CREATE TABLE howdah.x ()", "DROP TABLE howdah.cache_c", "ALTER TABLE howdah.cache_c ADD x int",
-		"UPDATE howdah.cache SET max_ttl = '1 s'", "INSERT INTO howdah.cache (name) VALUES ('x')", "UPDATE howdah.meta SET functions = 9",
+		"CREATE TABLE howdah.x ()", "DROP TABLE " + table(t, app, "c"), "ALTER TABLE " + table(t, app, "c") + " ADD x int",
+		"UPDATE howdah_internal.cache SET max_ttl = '1 s'", "INSERT INTO howdah_internal.cache (name) VALUES ('x')", "UPDATE howdah.meta SET functions = 9",
 		"DELETE FROM howdah.migration", "SELECT * FROM howdah.runtime_role", "SELECT * FROM other.secret", "CREATE SCHEMA mine",
 		"CREATE OR REPLACE FUNCTION howdah.get(cache text, key bytea) RETURNS bytea LANGUAGE sql AS 'SELECT key'",
 	} {
@@ -80,7 +80,7 @@ func TestRuntimeRole(t *testing.T) {
 	run(t, app, "SELECT howdah.set('db1', 'k', 'v')")
 	require.True(t, one[bool](t, owner, `
 		SELECT bool_and(relowner = (SELECT nspowner FROM pg_namespace WHERE nspname = 'howdah'))
-		FROM pg_class WHERE relnamespace = 'howdah'::regnamespace`))
+		FROM pg_class WHERE relnamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace)`))
 }
 
 // A role that was allowed to call create_cache but may not create hears why.
@@ -89,8 +89,8 @@ func TestCreateCacheWithoutPrivilege(t *testing.T) {
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "dev")
 	quoted := pgx.Identifier{role}.Sanitize()
-	run(t, owner, "GRANT USAGE ON SCHEMA howdah TO "+quoted)
-	run(t, owner, "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA howdah TO "+quoted)
+	run(t, owner, "GRANT USAGE ON SCHEMA howdah, howdah_internal TO "+quoted)
+	run(t, owner, "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA howdah, howdah_internal TO "+quoted)
 	_, err := app.Exec(ctx(t), "SELECT howdah.create_cache('x')")
 	require.Equal(t, "42501", state(err))
 	require.ErrorContains(t, err, "may not create, change or drop caches")

@@ -36,7 +36,7 @@ type Migration struct {
 
 // Function is one SQL function with its comment and privileges.
 type Function struct {
-	Name string // without the schema; internal ones begin with "_"
+	Name string // without the schema; internal ones begin with "_" and are in howdah_internal
 	// Signature is what PostgreSQL knows the function by, such as
 	// "howdah.get(text, bytea)".
 	Signature string
@@ -68,7 +68,7 @@ func Latest() int {
 }
 
 // commented finds the signature of a function in its COMMENT.
-var commented = regexp.MustCompile(`(?m)^COMMENT ON FUNCTION (howdah\.\w+\([^)]*\)) IS$`)
+var commented = regexp.MustCompile(`(?m)^COMMENT ON FUNCTION (howdah(?:_internal)?\.\w+\([^)]*\)) IS$`)
 
 // Functions returns all functions in an order in which they can be created:
 // by name, internal ones first.

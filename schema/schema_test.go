@@ -49,18 +49,22 @@ func TestFunctionsOfTheDatabase(t *testing.T) {
 	for _, f := range schema.Functions() {
 		names = append(names, f.Name)
 		require.Equal(t, f.Name, one[string](t, db, "SELECT proname::text FROM pg_proc WHERE oid = $1::text::regprocedure", f.Signature))
-		require.True(t, strings.HasPrefix(f.Signature, "howdah."+f.Name+"("), f.Signature)
+		schema := "howdah."
+		if f.Internal() {
+			schema = "howdah_internal."
+		}
+		require.True(t, strings.HasPrefix(f.Signature, schema+f.Name+"("), f.Signature)
 	}
 	require.ElementsMatch(t, names, all[string](t, db,
-		"SELECT proname::text FROM pg_proc WHERE pronamespace = 'howdah'::regnamespace"))
+		"SELECT proname::text FROM pg_proc WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace)"))
 	require.Empty(t, all[string](t, db, `
 		SELECT proname::text FROM pg_proc
-		WHERE pronamespace = 'howdah'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL`), "without comment")
+		WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND obj_description(oid, 'pg_proc') IS NULL`), "without comment")
 	require.Empty(t, all[string](t, db, `
 		SELECT proname::text FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS a
-		WHERE pronamespace = 'howdah'::regnamespace AND a.grantee = 0`), "executable by PUBLIC")
+		WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND a.grantee = 0`), "executable by PUBLIC")
 	require.Equal(t, []string{"create_database"}, all[string](t, db, `
-		SELECT proname::text FROM pg_proc WHERE pronamespace = 'howdah'::regnamespace AND prosecdef`))
+		SELECT proname::text FROM pg_proc WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND prosecdef`))
 	require.Equal(t, []string{"search_path=pg_catalog, pg_temp"}, one[[]string](t, db,
 		"SELECT proconfig FROM pg_proc WHERE oid = 'howdah.create_database(integer)'::regprocedure"))
 }
@@ -85,7 +89,7 @@ func TestKeyHashAgreesWithGo(t *testing.T) {
 		strings.Repeat("k", 1000): 389531698069443528,
 	} {
 		require.Equal(t, want, keyHash(zero, []byte(key)), "%q", key)
-		require.Equal(t, want, one[int64](t, db, "SELECT howdah._hash($1, $2)", zero, []byte(key)), "%q", key)
+		require.Equal(t, want, one[int64](t, db, "SELECT howdah_internal._hash($1, $2)", zero, []byte(key)), "%q", key)
 	}
 
 	var topBit int

@@ -49,7 +49,7 @@ func TestExpiredIsAbsentToEveryVerb(t *testing.T) {
 			sql := "SELECT coalesce((" + replaceAll(c.call, "%c", cache) + ")::text, '')"
 			run(t, db, "SELECT howdah.flush($1)", cache)
 			run(t, db, "SELECT howdah.set($1, 'k', '99', '1 h')", cache)
-			run(t, db, "UPDATE howdah.cache_"+cache+" SET version = 7")
+			run(t, db, "UPDATE "+table(t, db, cache)+" SET version = 7")
 			expireNow(t, db, cache, "k")
 			require.Equal(t, c.want, one[string](t, db, sql), sql)
 			if !c.writes {
@@ -76,7 +76,7 @@ func TestCollision(t *testing.T) {
 			} else {
 				require.Equal(t, c.want, one[string](t, db, "SELECT coalesce(("+call+")::text, '')"), call)
 			}
-			value := one[string](t, db, "SELECT encode(key || '=' || value, 'escape') FROM howdah.cache_"+cache)
+			value := one[string](t, db, "SELECT encode(key || '=' || value, 'escape') FROM "+table(t, db, cache))
 			if c.writes && cache == "c" {
 				require.Equal(t, "k=1", value, call)
 			} else {
@@ -94,7 +94,7 @@ func TestCollision(t *testing.T) {
 // Two keys of one call with one hash: the hash is cut to a bit to get there.
 func TestCollisionWithinOneCall(t *testing.T) {
 	db := open(t)
-	run(t, db, `CREATE OR REPLACE FUNCTION howdah._hash(seed bytea, key bytea) RETURNS bigint
+	run(t, db, `CREATE OR REPLACE FUNCTION howdah_internal._hash(seed bytea, key bytea) RETURNS bigint
 	            LANGUAGE sql IMMUTABLE AS 'SELECT 1::bigint'`)
 	require.EqualValues(t, 1, one[int64](t, db, "SELECT howdah.set_many('c', '{a,b}', '{1,2}')"))
 	require.Equal(t, []string{"b"}, one[[]string](t, db, "SELECT keys FROM howdah.scan_text('c')"), "the last takes the slot")

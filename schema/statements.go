@@ -3,6 +3,7 @@ package schema
 import (
 	"embed"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -37,6 +38,9 @@ func replacer(own map[string]string) *strings.Replacer {
 		"{live}", "t.key = excluded.key AND t.expires_at > statement_timestamp()",
 		// A scalar subquery is evaluated once a statement, not once a row.
 		"{clock}", "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint)",
+		// What belonged to the value that is replaced: excluded has what the
+		// INSERT gives to these columns, and their defaults if it names none.
+		"{fresh}", "kind = excluded.kind, stale_seconds = excluded.stale_seconds, leased_until = excluded.leased_until",
 		// When reads are noted: the end of the minute, in minutes since 1970.
 		"{this_minute}", "(ceil(extract(epoch FROM statement_timestamp()) / 60))::integer",
 	}
@@ -69,6 +73,45 @@ type Table struct {
 	RefuseCollision bool
 }
 
+// A long double of x86 has 64 significant bits. {long_double x} rounds x to them,
+// half to even: with the power of two that makes its mantissa an integer of 64
+// bits. The exponent is that of x as a double, which may be rounded up to the
+// next one, hence the second step. It ends at 1e-20, where 17 decimals see no
+// difference; numbers from 2^64 on keep every digit.
+//
+// OFFSET 0 keeps the planner from merging the steps, which would calculate each
+// of them as often as the later ones use it.
+const longDouble = `(SELECT CASE WHEN abs(i.x) < 18446744073709551616
+        THEN round(%[2]s, i.k) / i.power
+        ELSE i.x END
+    FROM (SELECT s.x, p.k, p.power, s.x * p.power AS i
+        FROM (SELECT b.x, 1086 - (get_byte(b.b, 0) & 127) * 16 - get_byte(b.b, 1) / 16 AS k
+            FROM (SELECT a.x, float8send(least(greatest(abs(a.x), 1e-20), 18446744073709551615)::float8) AS b
+                FROM (SELECT %[1]s AS x OFFSET 0) AS a OFFSET 0) AS b OFFSET 0) AS s
+        CROSS JOIN LATERAL (SELECT r.k, 2::numeric ^ r.k::numeric AS power
+            FROM (SELECT s.k + CASE WHEN abs(s.x) * 2::numeric ^ s.k::numeric < 9223372036854775808::numeric THEN 1 ELSE 0 END AS k
+                OFFSET 0) AS r OFFSET 0) AS p OFFSET 0) AS i)`
+
+// {decimal x} is x as text, with 17 decimals at most, rounded half to even.
+const decimal = `(SELECT trim_scale(round(%[2]s * 1e-17, 17))::text
+    FROM (SELECT %[1]s * 1e17 AS i OFFSET 0) AS i)`
+
+// halfToEven is the integer next to i.i; round alone rounds half away from zero.
+const halfToEven = `CASE WHEN abs(i.i - trunc(i.i)) = 0.5 THEN 2::numeric * round(i.i * 0.5) ELSE round(i.i) END`
+
+// numbers are the pieces that take an argument.
+var numbers = regexp.MustCompile(`\{(long_double|decimal) ([^}]+)\}`)
+
+// number is the expression for a piece of numbers.
+func number(piece string) string {
+	match := numbers.FindStringSubmatch(piece)
+	text := longDouble
+	if match[1] == "decimal" {
+		text = decimal
+	}
+	return fmt.Sprintf(text, match[2], halfToEven)
+}
+
 // expiry is the expression of an expiry. A TTL that comes with a value
 // (spread) is subject to jitter, the maximum of the cache included; one that
 // is set by itself, or a time of day, is exact.
@@ -89,16 +132,26 @@ func (t Table) expiry(spread bool) string {
 func Statement(name string, t Table) string {
 	sql := strings.NewReplacer("{table}", t.Name, "{source}", t.Source,
 		"{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(text("statements/" + name))
-	return pieces[t.RefuseCollision].Replace(sql)
+	return pieces[t.RefuseCollision].Replace(numbers.ReplaceAllStringFunc(sql, number))
 }
 
 // Query returns the text of queries/<name>.sql: what is asked of no table of a
 // cache. It panics if there is no such file.
 func Query(name string) string { return text("queries/" + name) }
 
-// TableName returns the quoted name of a cache's table.
-func TableName(cache string) string {
-	return `howdah."cache_` + strings.ReplaceAll(cache, `"`, `""`) + `"`
+// TableName returns the name of the table of the cache with this id, the one
+// that the query "settings" answers. A cache that was dropped and made again has
+// another: statements for the former table fail with 42P01.
+func TableName(id int32) string { return fmt.Sprintf("howdah_internal.cache_%d", id) }
+
+// Unknown returns the first of a cache's features that this program does not
+// know, "" if it knows them all. A program must refuse a cache with a feature
+// that it does not know: its statements would pass over what the feature needs.
+func Unknown(features []string) string {
+	for _, feature := range features {
+		return feature // there is none yet
+	}
+	return ""
 }
 
 func text(file string) string {

@@ -38,18 +38,18 @@ func TestVersionsNeverFallWhenTheClockDoes(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		for name, rest := range statements {
 			run(t, conn, "SELECT howdah.set('c', 'k', '1')")
-			run(t, conn, "UPDATE howdah.cache_c SET version = $1", ahead)
+			run(t, conn, "UPDATE "+table(t, conn, "c")+" SET version = $1", ahead)
 			if name == "add" || name == "add_all" { // these write in the slot of an expired entry
 				expireNow(t, conn, "c", "k")
 			}
 			what := fmt.Sprintf("%s_%t", name, refuse)
-			run(t, conn, "PREPARE "+what+" AS "+schema.Statement(name, schema.Table{Name: "howdah.cache_c", RefuseCollision: refuse}))
+			run(t, conn, "PREPARE "+what+" AS "+schema.Statement(name, schema.Table{Name: table(t, conn, "c"), RefuseCollision: refuse}))
 			args := replaceAll(many, "h", fmt.Sprint(hash), "k", `'k'::bytea`)
 			if name == "set_one" || name == "set_range" || name == "exchange" {
 				args = fmt.Sprintf("%d, 'k', ", hash)
 			}
 			run(t, conn, "EXECUTE "+what+" ("+args+rest+")")
-			require.Equal(t, ahead+1, one[int64](t, conn, "SELECT version FROM howdah.cache_c"), what)
+			require.Equal(t, ahead+1, one[int64](t, conn, "SELECT version FROM "+table(t, conn, "c")), what)
 		}
 	}
 }

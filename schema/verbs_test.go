@@ -74,7 +74,7 @@ func TestTTLArguments(t *testing.T) {
 				SELECT extract(epoch FROM statement_timestamp())::float8 FROM call WHERE done`)
 			expiry := one[float64](t, tx, `
 				SELECT CASE WHEN expires_at = 'infinity' THEN -1 ELSE extract(epoch FROM expires_at) END::float8
-				FROM howdah.cache_`+c.cache)
+				FROM `+table(t, tx, c.cache))
 			require.NoError(t, tx.Rollback(ctx(t)))
 			if c.want >= 0 {
 				expiry -= got
@@ -177,7 +177,7 @@ func TestDeleteRemovesExpiredRows(t *testing.T) {
 			run(t, db, "SELECT howdah.set_many('c', '{k,other}', '{v,v}')")
 			expireNow(t, db, "c", "k")
 			require.Equal(t, want, one[string](t, db, "SELECT coalesce(howdah."+call+"::text, '')"), call)
-			require.Equal(t, []string{"other"}, all[string](t, db, "SELECT encode(key, 'escape') FROM howdah.cache_c"), call)
+			require.Equal(t, []string{"other"}, all[string](t, db, "SELECT encode(key, 'escape') FROM "+table(t, db, "c")), call)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestDeletePrefixInPieces(t *testing.T) {
 		run(t, db, "SELECT howdah.set_text('c', 'k' || i, 'v') FROM generate_series(1, 25) AS i")
 		run(t, db, "SELECT howdah.set_text('c', 'dead' || i, 'v') FROM generate_series(1, 30) AS i")
 		run(t, db, "SELECT howdah.set_text('c', 'kdead' || i, 'v') FROM generate_series(1, 30) AS i")
-		run(t, db, "UPDATE howdah.cache_c SET expires_at = '-infinity' WHERE encode(key, 'escape') LIKE '%dead%'")
+		run(t, db, "UPDATE "+table(t, db, "c")+" SET expires_at = '-infinity' WHERE encode(key, 'escape') LIKE '%dead%'")
 		var removed []int64
 		for {
 			n := one[int64](t, db, "SELECT howdah.delete_prefix_text('c', 'k', 10)")
@@ -201,8 +201,8 @@ func TestDeletePrefixInPieces(t *testing.T) {
 			}
 		}
 		require.Equal(t, []int64{10, 10, 5}, removed)
-		require.Equal(t, 30, one[int](t, db, "SELECT count(*) FROM howdah.cache_c WHERE encode(key, 'escape') LIKE 'dead%'"))
-		require.Equal(t, 30, one[int](t, db, "SELECT count(*) FROM howdah.cache_c"))
+		require.Equal(t, 30, one[int](t, db, "SELECT count(*) FROM "+table(t, db, "c")+" WHERE encode(key, 'escape') LIKE 'dead%'"))
+		require.Equal(t, 30, one[int](t, db, "SELECT count(*) FROM "+table(t, db, "c")))
 	}
 }
 
@@ -289,7 +289,7 @@ func TestVersionsIncrease(t *testing.T) {
 		        IF next < last OR next = last AND i % 4 <> 3 THEN
 		            RAISE EXCEPTION 'step %: % after %', i, next, last;
 		        END IF;
-		        last := greatest(last, next, (SELECT version FROM howdah.cache_c));
+		        last := greatest(last, next, (SELECT version FROM `+table(t, db, "c")+`));
 		        IF i % 4 = 0 THEN
 		            PERFORM howdah.delete('c', 'k');
 		        END IF;
@@ -297,7 +297,7 @@ func TestVersionsIncrease(t *testing.T) {
 		END $$`)
 	// A clock that was ahead: the old version still counts.
 	run(t, db, "SELECT howdah.set('c', 'k', '1')")
-	run(t, db, "UPDATE howdah.cache_c SET version = 9000000000000000000")
+	run(t, db, "UPDATE "+table(t, db, "c")+" SET version = 9000000000000000000")
 	require.EqualValues(t, 9000000000000000001, one[int64](t, db, "SELECT howdah.set('c', 'k', '1')"))
 	require.EqualValues(t, 9000000000000000002, one[int64](t, db, "SELECT howdah.compare_and_set('c', 'k', 9000000000000000001, '1')"))
 }

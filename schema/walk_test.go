@@ -70,7 +70,7 @@ func TestScanReturnsEveryKeyOnce(t *testing.T) {
 func TestScanOfCrowdedSlots(t *testing.T) {
 	db := open(t)
 	run(t, db, `
-		INSERT INTO howdah.cache_c (hash, version, expires_at, key, value)
+		INSERT INTO `+table(t, db, "c")+` (hash, version, expires_at, key, value)
 		SELECT h, 1, 'infinity', convert_to(h::text, 'UTF8'), ''
 		FROM (SELECT generate_series(0, 1030) AS h
 		      UNION SELECT 9223372036854775807 - i FROM generate_series(0, 1030) AS i
@@ -96,12 +96,12 @@ func TestReadsUseTheIndex(t *testing.T) {
 	run(t, db, `SELECT howdah.set_many('c', array_agg(int8send(i)), array_agg('v'::bytea)) FROM generate_series(1, 20000) AS i`)
 	for _, statistics := range []string{"none", "fresh"} {
 		if statistics == "fresh" {
-			run(t, db, "ANALYZE howdah.cache_c")
+			run(t, db, "ANALYZE "+table(t, db, "c"))
 		}
 		tx, err := db.Begin(ctx(t))
 		require.NoError(t, err)
 		scans := func() int64 {
-			return one[int64](t, tx, "SELECT pg_stat_get_xact_numscans('howdah.cache_c'::regclass)")
+			return one[int64](t, tx, "SELECT pg_stat_get_xact_numscans('"+table(t, tx, "c")+"'::regclass)")
 		}
 		for _, call := range []string{
 			"scan('c', 4096)", "get('c', 'k')", "get_many('c', '{a,b,c}')", "ttl('c', 'k')", "delete_many('c', '{a,b}')", "touch('c', 'k')",
@@ -155,7 +155,7 @@ func TestFlush(t *testing.T) {
 	db := open(t)
 	run(t, db, "SELECT howdah.set_many('c', '{a,b}', '{1,2}')")
 	require.Equal(t, "truncate", one[string](t, db, "SELECT howdah.flush('c')"))
-	require.Equal(t, 0, one[int](t, db, "SELECT count(*) FROM howdah.cache_c"))
+	require.Equal(t, 0, one[int](t, db, "SELECT count(*) FROM "+table(t, db, "c")))
 
 	// An open reader: it is not waited for, and neither are those behind.
 	run(t, db, "SELECT howdah.set_many('c', '{a,b}', '{1,2}')")

@@ -51,7 +51,7 @@ func (m *Manager) fromPrimary(ctx context.Context, rec *record) error {
 const columns = `
 	s.secret_hash, coalesce(s.user_id, ''), s.payload, s.version, s.created_at, s.last_seen_at,
 	greatest(s.idle_expires_at, s.created_at), s.absolute_expires_at,
-	s.idle_expires_at > statement_timestamp(), howdah._session_due(s, statement_timestamp()),
+	s.idle_expires_at > statement_timestamp(), howdah_internal._session_due(s, statement_timestamp()),
 	greatest(s.idle_expires_at, s.created_at) - statement_timestamp()`
 
 const (

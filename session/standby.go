@@ -89,7 +89,7 @@ const standbyRead = `
 	SELECT r.beat, s.secret_hash, coalesce(s.user_id, ''), s.payload, coalesce(s.version, 0),
 	       coalesce(s.created_at, now), coalesce(s.last_seen_at, now),
 	       greatest(s.idle_expires_at, s.created_at, '1970-01-01'), coalesce(s.absolute_expires_at, now),
-	       coalesce(s.idle_expires_at > now, false), coalesce(howdah._session_due(s, now), false),
+	       coalesce(s.idle_expires_at > now, false), coalesce(howdah_internal._session_due(s, now), false),
 	       greatest(s.idle_expires_at, s.created_at, now) - now
 	FROM howdah.session_reader AS r
 	CROSS JOIN (SELECT $3::timestamptz AS now) AS clock

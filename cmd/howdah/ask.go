@@ -3,13 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,9 +35,9 @@ type target struct {
 
 func (t *target) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.server, "server", "redis://127.0.0.1:6379", "server to ask: redis://[:password@]host:port, or rediss:// for TLS")
+	f.StringVar(&t.server, "server", "redis://127.0.0.1:6379", "server to ask: redis://[:password@]host:port[/database], or rediss:// for TLS")
 	f.StringVar(&t.databaseURL, "database-url", "", "PostgreSQL to ask directly, instead of a server")
-	f.StringVar(&t.cache, "cache", "db0", "cache to work on; a server knows db0 to db15")
+	f.StringVar(&t.cache, "cache", "", "cache to work on; a server serves db0 to db15 (default: the database that --server names, else db0)")
 	fromEnvironment(f, "server", "database-url", "cache")
 }
 
@@ -61,10 +61,13 @@ func (t *target) with(ctx context.Context, fn func(context.Context, asker) error
 
 func (t *target) connect(ctx context.Context) (asker, error) {
 	if t.databaseURL != "" {
-		return openDirect(ctx, t.databaseURL, t.cache)
+		return openDirect(ctx, t.databaseURL, cmp.Or(t.cache, defaultCache))
 	}
 	return dialServer(ctx, t.server, t.cache)
 }
+
+// defaultCache is the cache of a command that names none.
+const defaultCache = "db0"
 
 // remote asks a server.
 type remote struct {
@@ -72,47 +75,46 @@ type remote struct {
 	reader *bufio.Reader
 }
 
-func dialServer(ctx context.Context, server, cache string) (asker, error) {
-	if !strings.Contains(server, "://") {
-		server = "redis://" + server
-	}
-	u, err := url.Parse(server)
-	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
-		return nil, usagef("--server must look like redis://[:password@]host:port")
-	}
-	number, ok := strings.CutPrefix(cache, "db")
-	n, err := strconv.Atoi(number)
-	if !ok || err != nil || n < 0 || n >= redisapi.Databases {
-		return nil, usagef("--cache %q is not one that a server knows (db0 to db15): use --database-url to work on it directly", cache)
-	}
-	addr := u.Host
-	if u.Port() == "" {
-		addr = net.JoinHostPort(u.Hostname(), "6379")
-	}
-	conn, err := dial(ctx, u.Scheme == "rediss", addr)
+// dialServer connects to a server. cache may be "": see [address.choose].
+func dialServer(ctx context.Context, server, cache string) (*remote, error) {
+	to, err := parseServer(server)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach a server at %s: start one with \"howdah serve\", or name another with --server (%w)", addr, err)
+		return nil, err
+	}
+	database, err := to.choose(cache)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := dial(ctx, to.secure, to.host)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach a server at %s: start one with \"howdah serve\", or name another with --server (%w)", to.host, err)
 	}
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
 	r := &remote{conn: conn, reader: bufio.NewReader(conn)}
-	if password, given := u.User.Password(); given {
-		auth := []string{"AUTH", password}
-		if u.User.Username() != "" {
-			auth = []string{"AUTH", u.User.Username(), password}
-		}
-		if _, err := r.ask(ctx, auth...); err != nil {
-			r.close()
-			return nil, fmt.Errorf("the server refused the password in --server: %w", err)
-		}
-	}
-	if n > 0 {
-		if _, err := r.ask(ctx, "SELECT", number); err != nil {
-			r.close()
-			return nil, err
-		}
+	if err := r.begin(ctx, to.user, database); err != nil {
+		r.close()
+		return nil, err
 	}
 	return r, nil
+}
+
+// begin authenticates, if the URL has a password, and selects the database.
+func (r *remote) begin(ctx context.Context, user *url.Userinfo, database string) error {
+	if password, given := user.Password(); given {
+		auth := []string{"AUTH", password}
+		if user.Username() != "" {
+			auth = []string{"AUTH", user.Username(), password}
+		}
+		if _, err := r.ask(ctx, auth...); err != nil {
+			return fmt.Errorf("the server refused the password in --server: %w", err)
+		}
+	}
+	if database == "0" {
+		return nil // where every connection begins
+	}
+	_, err := r.ask(ctx, "SELECT", database)
+	return err
 }
 
 func dial(ctx context.Context, secure bool, addr string) (net.Conn, error) {
@@ -153,7 +155,7 @@ func openDirect(ctx context.Context, databaseURL, cache string) (*direct, error)
 	if err != nil {
 		return nil, err
 	}
-	// Any read tells whether the cache exists.
+	// Any read fails if the cache does not exist.
 	if _, err := db.Cache(cache).Stat(ctx, ""); err != nil && !errors.Is(err, howdah.ErrMiss) {
 		_ = db.Close()
 		if errors.Is(err, howdah.ErrCacheNotFound) {

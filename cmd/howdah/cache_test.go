@@ -41,7 +41,10 @@ func TestCommands(t *testing.T) {
 			require.Equal(t, "none\n", ok("", "ttl", "page:1"))
 			require.Regexp(t, `^(2h|1h59m)`, ok("", "ttl", "page:2"))
 			require.Regexp(t, `^1m`, ok("", "ttl", "other"))
-			query(t, url, "UPDATE howdah.cache_db0 SET expires_at = to_timestamp(9007199254740.991) WHERE key = 'other'")
+			conn, err := pgx.Connect(t.Context(), url)
+			require.NoError(t, err)
+			defer conn.Close(context.WithoutCancel(t.Context()))
+			query(t, url, "UPDATE "+pgtest.Table(t, conn, "db0")+" SET expires_at = to_timestamp(9007199254740.991) WHERE key = 'other'")
 			require.Regexp(t, `^250\d{7}h\d`, ok("", "ttl", "other"), "until the year 287396")
 
 			require.ElementsMatch(t, []string{"page:1", "page:2"}, lines(ok("", "keys", "page:*")))
@@ -65,6 +68,36 @@ func TestCommands(t *testing.T) {
 		require.Equal(t, "v", execute(t, "", env, "get", "k").out)
 		require.Equal(t, 1, execute(t, "", env, "get", "k", "--cache", "db0").code, "flags beat the environment")
 	})
+}
+
+// The database in the URL of a server is the one that commands work on.
+func TestServerDatabase(t *testing.T) {
+	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t))
+	in := func(database string, args ...string) result {
+		return execute(t, "", []string{"HOWDAH_SERVER=redis://:hunter2@" + p.redis + database}, args...)
+	}
+	for database, value := range map[string]string{"": "zero", "/1": "one", "/15": "fifteen"} {
+		r := in(database, "set", "k", value)
+		require.Zero(t, r.code, r.err)
+	}
+	require.Equal(t, "1\n", in("/1/", "del", "k").out)
+	require.Equal(t, 1, in("/1", "get", "k").code)
+	require.Equal(t, "zero", in("/0", "get", "k").out)
+	require.Equal(t, "zero", in("/", "get", "k").out)
+	require.Equal(t, "fifteen", in("", "get", "k", "--cache", "db15").out)
+	require.Equal(t, "fifteen", in("/15", "get", "k", "--cache", "db15").out)
+
+	for database, says := range map[string]string{
+		"/16": "from 0 to 15", "/01": "from 0 to 15", "/pages": "from 0 to 15", "/0/1": "from 0 to 15", "?db=1": "must look like", "#1": "must look like",
+	} {
+		r := in(database, "get", "k")
+		require.Equal(t, exitUsage, r.code, database)
+		require.Contains(t, r.err, says)
+		require.NotContains(t, r.err, "hunter2")
+	}
+	r := in("/1", "get", "k", "--cache", "db15")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.err, "give one of them")
 }
 
 func TestServerPassword(t *testing.T) {
@@ -100,12 +133,12 @@ func TestMigrateCommand(t *testing.T) {
 
 	r := run("another name\n", "--uninstall")
 	require.Equal(t, 1, r.code)
-	require.Regexp(t, `the schema howdah \(\d+ functions, \d+ tables, 1 view\), with all sessions and these caches:\n\n  db0\n`, r.out)
+	require.Regexp(t, `the schema howdah \(\d+ functions, \d+ tables, \d+ views\), with all sessions and these caches:\n\n  db0\n`, r.out)
 	require.Less(t, strings.Count(r.out, "\n"), 8)
 	require.Contains(t, r.err, "nothing was removed")
 	r = run("", "--uninstall", "--print")
 	require.Equal(t, 0, r.code, r.err)
-	require.Contains(t, r.out, "table howdah.cache_db0\n")
+	require.Contains(t, r.out, "view howdah.cache_db0\n")
 	require.Contains(t, r.out, "function howdah.maintain(")
 	r = run("", "--uninstall")
 	require.Equal(t, 1, r.code, "no answer is no consent")
@@ -120,23 +153,47 @@ func TestMigrateCommand(t *testing.T) {
 	require.Contains(t, run("", "--status").out, "not installed")
 }
 
-// A role with nothing but what --runtime-role gives serves; it cannot change
-// the schema.
-func TestRuntimeRole(t *testing.T) {
-	url := pgtest.New(t)
-	super := pgtest.SuperURL(url)
-	query(t, super, "DROP ROLE IF EXISTS howdah_test_runtime")
-	query(t, super, "CREATE ROLE howdah_test_runtime LOGIN PASSWORD 'runtime'")
+// --runtime-role migrates a fresh database before it grants.
+func TestRuntimeRoleOfFreshDatabase(t *testing.T) {
+	url := pgtest.Empty(t)
+	role := newRole(t, url, "howdah_test_fresh")
+	r := execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_fresh", "--allow-databases")
+	require.Zero(t, r.code, r.err)
+	require.Contains(t, r.out, "installed schema version")
+	require.Contains(t, r.out, "may now use the caches")
+	p := serve(t, nil, "--database-url", role)
+	for _, database := range []string{"/0", "/1"} { // database 1 is made when it is selected
+		r = execute(t, "", nil, "set", "k", "v", "--server", "redis://"+p.redis+database)
+		require.Zero(t, r.code, r.err)
+	}
+	r = execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_fresh")
+	require.Equal(t, result{out: "role \"howdah_test_fresh\" may now use the caches\n"}, r)
+}
+
+// newRole makes a role that may do nothing but log in, and returns its URL of
+// the database.
+func newRole(t *testing.T, databaseURL, name string) string {
+	t.Helper()
+	super := pgtest.SuperURL(databaseURL)
+	query(t, super, "DROP ROLE IF EXISTS "+name)
+	query(t, super, "CREATE ROLE "+name+" LOGIN PASSWORD 'runtime'")
 	t.Cleanup(func() {
 		conn, err := pgx.Connect(context.Background(), super)
 		require.NoError(t, err)
 		defer conn.Close(context.Background())
-		_, err = conn.Exec(context.Background(), "DROP OWNED BY howdah_test_runtime; DROP ROLE howdah_test_runtime")
+		_, err = conn.Exec(context.Background(), "DROP OWNED BY "+name+"; DROP ROLE "+name)
 		require.NoError(t, err)
 	})
-	config, err := pgx.ParseConfig(pgtest.TCP(url))
+	config, err := pgx.ParseConfig(pgtest.TCP(databaseURL))
 	require.NoError(t, err)
-	runtime := "postgres://howdah_test_runtime:runtime@" + addr(config) + "/" + config.Database + "?sslmode=disable"
+	return "postgres://" + name + ":runtime@" + addr(config) + "/" + config.Database + "?sslmode=disable"
+}
+
+// A role with nothing but what --runtime-role gives serves; it cannot change
+// the schema.
+func TestRuntimeRole(t *testing.T) {
+	url := pgtest.New(t)
+	runtime := newRole(t, url, "howdah_test_runtime")
 
 	r := execute(t, "", nil, "get", "k", "--database-url", runtime)
 	require.Equal(t, 1, r.code)

@@ -17,7 +17,8 @@ import (
 )
 
 func newDoctor() *cobra.Command {
-	var databaseURL, cache string
+	var database databaseFlags
+	var cache string
 	var asJSON, verbose bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -35,8 +36,9 @@ Exit codes: 0 nothing or information only, 1 warnings, 2 errors, or the database
 could not be examined.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if databaseURL == "" {
-				return usagef("which database? give --database-url postgres://user@host:5432/database, or set HOWDAH_DATABASE_URL")
+			databaseURL, err := database.find()
+			if err != nil {
+				return err
 			}
 			report, err := examine(cmd.Context(), databaseURL, cache)
 			if err != nil {
@@ -50,11 +52,10 @@ could not be examined.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&databaseURL, "database-url", "", "PostgreSQL to examine")
-	f.StringVar(&cache, "cache", "", "examine only this cache, and the server")
-	f.BoolVar(&asJSON, "json", false, "write the report as JSON, with all information")
-	f.BoolVar(&verbose, "verbose", false, "show information too, not only warnings and errors")
-	fromEnvironment(f, "database-url")
+	database.add(cmd, "PostgreSQL to examine")
+	f.StringVar(&cache, "cache", "", "examine only this cache and the server")
+	f.BoolVar(&asJSON, "json", false, "print the report as JSON, information included")
+	f.BoolVar(&verbose, "verbose", false, "also show information, not only warnings and errors")
 	return cmd
 }
 

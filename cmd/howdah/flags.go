@@ -13,8 +13,23 @@ import (
 // durationFlag is a Go duration, or a whole number of seconds.
 type durationFlag time.Duration
 
-func (d *durationFlag) String() string { return time.Duration(*d).String() }
-func (*durationFlag) Type() string     { return "duration" }
+func (*durationFlag) Type() string { return "duration" }
+
+// String is "0" for none, which the help text does not show as a default, and
+// otherwise leaves out the units that are zero: "30m", not "30m0s".
+func (d *durationFlag) String() string {
+	if *d == 0 {
+		return "0"
+	}
+	text := time.Duration(*d).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
 
 func (d *durationFlag) Set(text string) error {
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -38,12 +53,24 @@ func (d *durationFlag) Set(text string) error {
 // sizeFlag is a number of bytes, with or without a binary unit.
 type sizeFlag int
 
-func (s *sizeFlag) String() string { return strconv.Itoa(int(*s)) }
-func (*sizeFlag) Type() string     { return "bytes" }
+func (*sizeFlag) Type() string { return "bytes" }
+
+// String names the largest unit that divides the number.
+func (s *sizeFlag) String() string {
+	for _, unit := range []string{"GiB", "MiB", "KiB"} {
+		if factor := units[unit]; *s > 0 && int64(*s)%factor == 0 {
+			return strconv.FormatInt(int64(*s)/factor, 10) + unit
+		}
+	}
+	return strconv.Itoa(int(*s))
+}
+
+// units are the binary units of a size.
+var units = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 func (s *sizeFlag) Set(text string) error {
 	number, unit := text, int64(1)
-	for suffix, factor := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+	for suffix, factor := range units {
 		if rest, ok := strings.CutSuffix(text, suffix); ok {
 			number, unit = rest, factor
 		}

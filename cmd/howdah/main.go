@@ -40,6 +40,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if err == nil {
 		return exitOK
 	}
+	if code := exitCode(0); errors.As(err, &code) {
+		return int(code)
+	}
 	fmt.Fprintln(errOut, "howdah:", oneLine(err))
 	if usage := (usageError{}); errors.As(err, &usage) {
 		return exitUsage
@@ -48,7 +51,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 }
 
 // oneLine makes one line of a message: joined errors are separated by "; ",
-// and the name of the library is not told again.
+// and the name of the library is not repeated.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(err.Error(), "howdah: ")
 	var parts []string

@@ -54,9 +54,9 @@ func execute(t *testing.T, stdin string, env []string, args ...string) result {
 }
 
 // cleanEnvironment is that of the program: ours without what it would take for
-// flags.
+// flags, and without the embedded PostgreSQL that this machine may run.
 func cleanEnvironment() []string {
-	env := []string{asProgram + "=1"}
+	env := []string{asProgram + "=1", "HOWDAH_DATA_DIR=/proc/none"}
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "HOWDAH_") {
 			env = append(env, variable)
@@ -285,8 +285,14 @@ func TestVersion(t *testing.T) {
 func TestHelp(t *testing.T) {
 	r := execute(t, "", nil, "help")
 	require.Equal(t, 0, r.code)
-	for _, command := range []string{"serve", "migrate", "doctor", "get", "set", "del", "ttl", "keys", "stat", "sessions", "version"} {
+	for _, command := range []string{
+		"serve", "migrate", "maintain", "doctor", "get", "set", "del", "ttl", "keys", "stat", "sessions", "url", "psql", "version",
+	} {
 		require.Regexp(t, `(?m)^  `+command+` `, r.out)
+		help := execute(t, "", nil, command, "--help").out
+		require.Contains(t, help, "Usage:\n  howdah "+command)
+		require.NotRegexp(t, `\(default.*\(default`, help, "two defaults of one flag")
+		require.NotContains(t, help, "(default 0")
 	}
 	require.Contains(t, execute(t, "", nil, "serve", "--help").out, "HOWDAH_SHUTDOWN_TIMEOUT")
 }

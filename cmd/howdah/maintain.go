@@ -15,10 +15,11 @@ import (
 
 func newMaintain() *cobra.Command {
 	var (
-		databaseURL, cache string
-		once               bool
-		length             durationFlag
-		lag                int64
+		database databaseFlags
+		cache    string
+		once     bool
+		length   durationFlag
+		lag      int64
 	)
 	cmd := &cobra.Command{
 		Use:   "maintain",
@@ -27,17 +28,19 @@ func newMaintain() *cobra.Command {
 notice when a crash has emptied the UNLOGGED caches.
 
 "howdah serve" does this by itself. Run it where nothing else does: beside
-programs that use caches or sessions through SQL alone. Any number may run; one works
-and the others stand by.`,
+programs that use caches or sessions through SQL only. Several may run; one works and
+the others stand by.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case databaseURL == "":
-				return usagef("--database-url is missing: name the PostgreSQL that holds the caches")
 			case once && length > 0:
 				return usagef("give --once or --for, not both")
 			case cache != "" && !once:
 				return usagef("--cache goes with --once")
+			}
+			databaseURL, err := database.find()
+			if err != nil {
+				return err
 			}
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 			ctx, stop := untilSignal(cmd.Context(), log)
@@ -61,12 +64,12 @@ and the others stand by.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&databaseURL, "database-url", "", "PostgreSQL that holds the caches")
+	f.SortFlags = false
+	database.add(cmd, "PostgreSQL that holds the caches")
 	f.BoolVar(&once, "once", false, "do one bounded round, print what it did, and stop")
-	f.Var(&length, "for", "stop after this time")
-	f.Int64Var(&lag, "max-replication-lag", 64<<20, "bytes that a standby or slot may be behind before expiry slows down; -1: any")
-	f.StringVar(&cache, "cache", "", "with --once: this cache only")
-	fromEnvironment(f, "database-url")
+	f.Var(&length, "for", "stop after this time (default: when a signal comes)")
+	f.Int64Var(&lag, "max-replication-lag", 64<<20, "slow down the removal of expired entries while a standby or replication slot is more bytes behind; -1: never")
+	f.StringVar(&cache, "cache", "", "with --once: maintain only this cache")
 	return cmd
 }
 

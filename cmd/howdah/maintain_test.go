@@ -20,7 +20,7 @@ func TestMaintain(t *testing.T) {
 		require.NoError(t, err)
 	}
 	left := func() (n int) {
-		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM howdah.cache_db0").Scan(&n))
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM "+pgtest.Table(t, conn, "db0")).Scan(&n))
 		return n
 	}
 

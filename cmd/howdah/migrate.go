@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/howdah/howdah/internal/embedded"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgurl"
 	"github.com/howdah/howdah/migrate"
@@ -18,7 +19,7 @@ import (
 
 // migration is what the flags of "howdah migrate" ask for.
 type migration struct {
-	databaseURL    string
+	database       databaseFlags
 	status         bool
 	print          bool
 	runtimeRole    string
@@ -41,7 +42,8 @@ transaction, needs no superuser and no extension, and may run any number of
 times, also from several machines at once.
 
 Connect as the owner of the database: that role will own the caches. Applications
-may use a role with fewer privileges; give them to it with --runtime-role.`,
+may use a role with fewer privileges. --runtime-role grants them to it, once the
+schema is up to date.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m.in, m.out = cmd.InOrStdin(), cmd.OutOrStdout()
@@ -50,14 +52,15 @@ may use a role with fewer privileges; give them to it with --runtime-role.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&m.databaseURL, "database-url", "", "PostgreSQL to prepare, as the owner of the database")
-	f.BoolVar(&m.status, "status", false, "say what is there and what is to do, and change nothing")
-	f.BoolVar(&m.print, "print", false, "write the SQL that would run, and change nothing; with --runtime-role: also that of the grants")
-	f.StringVar(&m.runtimeRole, "runtime-role", "", "grant this existing role what applications need, and no more")
-	f.BoolVar(&m.allowDatabases, "allow-databases", false, "with --runtime-role: it may also make the caches db1 to db15, when a Redis client selects them")
-	f.BoolVar(&m.uninstall, "uninstall", false, "remove the schema with all caches, after asking; with --print: only list what would go")
+	f.StringVar(&m.database.url, "database-url", "", "PostgreSQL to prepare, as the owner of the database")
+	f.BoolVar(&m.status, "status", false, "print what is installed and what is missing, and change nothing")
+	f.BoolVar(&m.print, "print", false, "print the SQL that would run, and change nothing; with --runtime-role: also that of the grants")
+	f.StringVar(&m.runtimeRole, "runtime-role", "", "then grant this existing role what applications need, and no more")
+	f.BoolVar(&m.allowDatabases, "allow-databases", false, "with --runtime-role: let the role create the caches db1 to db15 when a Redis client selects them")
+	f.BoolVar(&m.uninstall, "uninstall", false, "remove the schema with all caches and sessions, after asking; with --print: only list what would be removed")
 	f.BoolVar(&m.yes, "yes", false, "with --uninstall: do not ask")
-	fromEnvironment(f, "database-url")
+	f.StringVar(&m.database.dataDir, "data-dir", "", "with --status and without --database-url: the --data-dir of a running \"howdah serve\" (default "+defaultDir(embedded.DefaultDataDir)+")")
+	fromEnvironment(f, "database-url", "data-dir")
 	return cmd
 }
 
@@ -75,12 +78,16 @@ func (m *migration) run(ctx context.Context) error {
 		return usagef("--allow-databases belongs to --runtime-role")
 	case m.yes && !m.uninstall:
 		return usagef("--yes belongs to --uninstall")
-	case m.databaseURL == "" && m.print && !m.uninstall:
+	case m.database.url == "" && m.print && !m.uninstall:
 		return m.write(migrate.Script())
-	case m.databaseURL == "":
+	case m.database.url == "" && !m.status:
 		return usagef("which database? give --database-url postgres://user@host:5432/database, or set HOWDAH_DATABASE_URL")
 	}
-	conn, err := connect(ctx, m.databaseURL)
+	databaseURL, err := m.database.find()
+	if err != nil {
+		return err
+	}
+	conn, err := connect(ctx, databaseURL)
 	if err != nil {
 		return err
 	}
@@ -96,8 +103,6 @@ func (m *migration) run(ctx context.Context) error {
 			return err
 		}
 		return m.write(text)
-	case m.runtimeRole != "":
-		return m.grant(ctx, conn)
 	default:
 		return m.up(ctx, conn)
 	}
@@ -122,6 +127,7 @@ func (m *migration) up(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	switch {
+	case m.runtimeRole != "" && result.From == result.To && !result.FunctionsReplaced: // the line about the grant says all
 	case result.From == 0:
 		fmt.Fprintf(m.out, "installed schema version %d\n", result.To)
 	case len(result.Applied) > 0:
@@ -130,6 +136,9 @@ func (m *migration) up(ctx context.Context, conn *pgx.Conn) error {
 		fmt.Fprintf(m.out, "replaced the SQL functions; the schema stays at version %d\n", result.To)
 	default:
 		fmt.Fprintf(m.out, "nothing to do: the schema is at version %d\n", result.To)
+	}
+	if m.runtimeRole != "" {
+		return m.grant(ctx, conn)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// notifyResize tells ch when the terminal has got another size, until stop.
+// notifyResize sends to ch when the size of the terminal changes, until stop.
 func notifyResize(ch chan<- os.Signal) (stop func()) {
 	signal.Notify(ch, syscall.SIGWINCH)
 	return func() { signal.Stop(ch) }

@@ -40,7 +40,7 @@ Flags beat environment variables, which beat defaults.`,
 	root.AddCommand(
 		newServe(), newMigrate(), newMaintain(), newDoctor(),
 		newGet(), newSet(), newDel(), newTTL(), newKeys(), newStat(),
-		newSessions(),
+		newSessions(), newURL(), newPsql(),
 		newVersion(),
 	)
 	for _, cmd := range root.Commands() {

@@ -18,66 +18,39 @@ import (
 	"github.com/howdah/howdah/internal/server"
 )
 
-func newServe() *cobra.Command {
-	var (
-		config                  server.Config
-		passwordFile, tokenFile string
-		sessionTokenFile        string
-		logLevel, logFormat     string
+// serveSettings are the flags of "howdah serve".
+type serveSettings struct {
+	config                  server.Config
+	passwordFile, tokenFile string
+	sessionTokenFile        string
+	logLevel, logFormat     string
 
-		idle     durationFlag
-		auth     = durationFlag(10 * time.Second)
-		timeout  = durationFlag(500 * time.Millisecond)
-		shutdown = durationFlag(10 * time.Second)
-		request  = sizeFlag(howdah.DefaultMaxValueBytes)
-		memory   sizeFlag
-		sessions = newSessionSettings()
-	)
+	idle, auth, timeout, shutdown durationFlag
+	request, memory               sizeFlag
+	sessions                      *sessionSettings
+}
+
+func newServe() *cobra.Command {
+	s := &serveSettings{
+		auth:     durationFlag(10 * time.Second),
+		timeout:  durationFlag(500 * time.Millisecond),
+		shutdown: durationFlag(10 * time.Second),
+		request:  sizeFlag(howdah.DefaultMaxValueBytes),
+		sessions: newSessionSettings(),
+	}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve caches to Redis clients and over HTTP",
 		Long: `Serve caches to Redis clients and over HTTP.
 
-Without --database-url it runs an embedded PostgreSQL, kept in --data-dir. With
-it, the database must have been prepared with "howdah migrate", or be by
---migrate.`,
+Without --database-url it runs an embedded PostgreSQL, kept in --data-dir;
+"howdah url" prints how to reach that. With --database-url, prepare the database
+first with "howdah migrate", or add --migrate.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if config.DataDir, err = orDefault(config.DataDir, embedded.DefaultDataDir); err != nil {
+			config, err := s.complete(cmd.ErrOrStderr())
+			if err != nil {
 				return err
-			}
-			if config.CacheDir, err = orDefault(config.CacheDir, embedded.DefaultCacheDir); err != nil {
-				return err
-			}
-			if config.Password, err = secret("password", config.Password, passwordFile); err != nil {
-				return err
-			}
-			if config.Token, err = secret("token", config.Token, tokenFile); err != nil {
-				return err
-			}
-			if config.SessionToken, err = secret("session-token", config.SessionToken, sessionTokenFile); err != nil {
-				return err
-			}
-			if config.Logger, err = newLogger(cmd.ErrOrStderr(), logLevel, logFormat); err != nil {
-				return err
-			}
-			config.RedisAddr = listenAddress(config.RedisAddr)
-			config.HTTPAddr = listenAddress(config.HTTPAddr)
-			config.IdleTimeout = time.Duration(idle)
-			config.AuthTimeout = time.Duration(auth)
-			config.Timeout = time.Duration(timeout)
-			config.ShutdownTimeout = time.Duration(shutdown)
-			config.MaxRequestBytes = int(request)
-			config.MaxClientsMemory = int64(memory)
-			if config.Sessions, err = sessions.options(); err != nil {
-				return err
-			}
-			config.OptionName = func(name string) string { return "--" + name }
-			config.Version = version()
-			config.FollowLoad = os.Getenv("GOMAXPROCS") == "" // else the administrator has decided
-			if term.IsTerminal(int(os.Stderr.Fd())) {
-				config.Progress = os.Stderr
 			}
 			ctx, stop := untilSignal(cmd.Context(), config.Logger)
 			defer stop()
@@ -86,37 +59,88 @@ it, the database must have been prepared with "howdah migrate", or be by
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&config.DatabaseURL, "database-url", "", "PostgreSQL to serve from; without it an embedded one is run")
-	f.BoolVar(&config.Migrate, "migrate", false, "bring the schema of --database-url up to date first")
-	f.StringVar(&config.DataDir, "data-dir", "", "where the embedded PostgreSQL keeps its data (default "+defaultDir(embedded.DefaultDataDir)+")")
-	f.StringVar(&config.CacheDir, "cache-dir", "", "where downloads are kept (default "+defaultDir(embedded.DefaultCacheDir)+")")
-	f.StringVar(&config.RedisAddr, "redis-addr", "127.0.0.1:6379", `listen here for Redis clients; "off" for not at all`)
-	f.StringVar(&config.HTTPAddr, "http-addr", "127.0.0.1:8080", `listen here for HTTP; "off" for not at all`)
-	f.StringVar(&config.Password, "password", "", "password for Redis clients; better --password-file or the environment")
-	f.StringVar(&passwordFile, "password-file", "", "file that holds the password")
-	f.StringVar(&config.Token, "token", "", "bearer token for HTTP clients; better --token-file or the environment")
-	f.StringVar(&tokenFile, "token-file", "", "file that holds the token")
-	f.StringVar(&config.SessionToken, "session-token", "", "bearer token for starting, listing and revoking sessions over HTTP; better --session-token-file or the environment")
-	f.StringVar(&sessionTokenFile, "session-token-file", "", "file that holds the session token; without one these requests are refused")
-	f.StringSliceVar(&config.AllowedHosts, "allowed-hosts", nil, "host names, separated by commas, that HTTP requests may be addressed to besides localhost; with a token any, if none is given")
-	f.StringVar(&config.TLSCert, "tls-cert", "", "certificate (PEM); with it both listeners speak TLS only")
-	f.StringVar(&config.TLSKey, "tls-key", "", "private key of --tls-cert (PEM)")
-	f.StringVar(&config.TLSClientCA, "tls-client-ca", "", "authority (PEM) whose certificate clients of both listeners must show")
-	f.IntVar(&config.MaxClients, "max-clients", 10000, "Redis connections at once; 0 is the default")
-	f.Var(&memory, "max-clients-memory", "memory that all Redis connections together may hold (default a quarter of the machine's or the container's)")
-	f.Var(&request, "max-request-bytes", "largest value, Redis argument and HTTP body")
-	f.Var(&idle, "idle-timeout", "close Redis connections that are silent for so long; 0 for never")
-	f.Var(&auth, "auth-timeout", "close Redis connections that do not give the password in time")
-	f.Var(&timeout, "timeout", "answer every request within this time, if with an error")
-	f.Int64Var(&config.MaxReplicationLag, "max-replication-lag", 64<<20, "bytes that a standby or slot may be behind before expiry slows down; -1: any")
-	f.IntVar(&config.MaxConns, "max-conns", 8, "PostgreSQL connections at once; 0 is the default")
-	f.StringVar(&config.Pooler, "pooler", "", `"transaction" if a pooler in transaction mode, such as pgbouncer, is in between`)
-	sessions.add(f)
-	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
-	f.StringVar(&logFormat, "log-format", "text", "text or json, on standard error")
-	f.Var(&shutdown, "shutdown-timeout", "how long a shutdown may take")
+	s.addListeners(f)
+	s.addLimits(f)
+	s.sessions.add(f)
+	f.StringVar(&s.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
+	f.StringVar(&s.logFormat, "log-format", "text", "format of the log on standard error: text or json")
+	f.Var(&s.shutdown, "shutdown-timeout", "longest time that a shutdown may take")
 	f.VisitAll(func(flag *pflag.Flag) { fromEnvironment(f, flag.Name) })
 	return cmd
+}
+
+// addListeners adds the flags that say what is served, where, and to whom.
+func (s *serveSettings) addListeners(f *pflag.FlagSet) {
+	c := &s.config
+	f.StringVar(&c.DatabaseURL, "database-url", "", "PostgreSQL to serve from (default: an embedded one)")
+	f.BoolVar(&c.Migrate, "migrate", false, "bring the schema of --database-url up to date first")
+	f.StringVar(&c.DataDir, "data-dir", "", "data directory of the embedded PostgreSQL (default "+defaultDir(embedded.DefaultDataDir)+")")
+	f.StringVar(&c.CacheDir, "cache-dir", "", "directory for downloads (default "+defaultDir(embedded.DefaultCacheDir)+")")
+	f.StringVar(&c.RedisAddr, "redis-addr", "127.0.0.1:6379", `address for Redis clients; "off": no listener`)
+	f.StringVar(&c.HTTPAddr, "http-addr", "127.0.0.1:8080", `address for HTTP clients; "off": no listener`)
+	f.StringVar(&c.Password, "password", "", "password that Redis clients must give; prefer --password-file or the environment")
+	f.StringVar(&s.passwordFile, "password-file", "", "file that holds the password")
+	f.StringVar(&c.Token, "token", "", "bearer token that HTTP clients must send; prefer --token-file or the environment")
+	f.StringVar(&s.tokenFile, "token-file", "", "file that holds the token")
+	f.StringVar(&c.SessionToken, "session-token", "", "bearer token that starts, lists and revokes sessions over HTTP; prefer --session-token-file or the environment")
+	f.StringVar(&s.sessionTokenFile, "session-token-file", "", "file that holds the session token; without a session token these requests are refused")
+	f.StringSliceVar(&c.AllowedHosts, "allowed-hosts", nil, "more host names, separated by commas, that HTTP requests may be addressed to (default: localhost and loopback addresses; any with a token)")
+	f.StringVar(&c.TLSCert, "tls-cert", "", "certificate file (PEM); both listeners then accept TLS only")
+	f.StringVar(&c.TLSKey, "tls-key", "", "private key file of --tls-cert (PEM)")
+	f.StringVar(&c.TLSClientCA, "tls-client-ca", "", "certificate authority file (PEM); clients of both listeners must show a certificate that it signed")
+}
+
+// addLimits adds the flags that bound what clients and the database may take.
+func (s *serveSettings) addLimits(f *pflag.FlagSet) {
+	c := &s.config
+	f.IntVar(&c.MaxClients, "max-clients", 10000, "most Redis connections at a time")
+	f.Var(&s.memory, "max-clients-memory", "most memory that all Redis connections together may hold (default: a quarter of the machine's or the container's)")
+	f.Var(&s.request, "max-request-bytes", "size limit of a value, of a Redis argument and of an HTTP body")
+	f.Var(&s.idle, "idle-timeout", "close a Redis connection after this time without a request (default: never)")
+	f.Var(&s.auth, "auth-timeout", "close a Redis connection that has not given the password after this time")
+	f.Var(&s.timeout, "timeout", "answer every request within this time, with an error if need be")
+	f.Int64Var(&c.MaxReplicationLag, "max-replication-lag", 64<<20, "slow down the removal of expired entries while a standby or replication slot is more bytes behind; -1: never")
+	f.IntVar(&c.MaxConns, "max-conns", 8, "most connections to PostgreSQL")
+	f.StringVar(&c.Pooler, "pooler", "", `"transaction" if a pooler such as pgbouncer is in between`)
+}
+
+// complete returns what the server runs by. Its log goes to w.
+func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
+	c = s.config
+	if c.DatabaseURL == "" { // else no directory is needed: containers have no home
+		if c.DataDir, err = orDefault(c.DataDir, embedded.DefaultDataDir); err != nil {
+			return c, err
+		}
+		if c.CacheDir, err = orDefault(c.CacheDir, embedded.DefaultCacheDir); err != nil {
+			return c, err
+		}
+	}
+	if c.Password, err = secret("password", c.Password, s.passwordFile); err != nil {
+		return c, err
+	}
+	if c.Token, err = secret("token", c.Token, s.tokenFile); err != nil {
+		return c, err
+	}
+	if c.SessionToken, err = secret("session-token", c.SessionToken, s.sessionTokenFile); err != nil {
+		return c, err
+	}
+	if c.Logger, err = newLogger(w, s.logLevel, s.logFormat); err != nil {
+		return c, err
+	}
+	if c.Sessions, err = s.sessions.options(); err != nil {
+		return c, err
+	}
+	c.RedisAddr, c.HTTPAddr = listenAddress(c.RedisAddr), listenAddress(c.HTTPAddr)
+	c.IdleTimeout, c.AuthTimeout = time.Duration(s.idle), time.Duration(s.auth)
+	c.Timeout, c.ShutdownTimeout = time.Duration(s.timeout), time.Duration(s.shutdown)
+	c.MaxRequestBytes, c.MaxClientsMemory = int(s.request), int64(s.memory)
+	c.OptionName = func(name string) string { return "--" + name }
+	c.Version = version()
+	c.FollowLoad = os.Getenv("GOMAXPROCS") == "" // else the administrator has decided
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		c.Progress = os.Stderr
+	}
+	return c, nil
 }
 
 // orDefault finds a directory where none was given.

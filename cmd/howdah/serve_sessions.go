@@ -34,16 +34,16 @@ func newSessionSettings() *sessionSettings {
 }
 
 func (s *sessionSettings) add(f *pflag.FlagSet) {
-	f.Var(&s.idle, "session-idle-timeout", "sessions live at least so long after each use; 0 for their whole lifetime")
-	f.Var(&s.skip, "session-skip-window", "... and at most so much longer; 0 writes every use (default a third of --session-idle-timeout)")
-	f.Var(&s.lifetime, "session-lifetime", "sessions end so long after their start, however much they are used")
-	f.Var(&s.flush, "session-flush-interval", "write the uses of sessions so often, in one batch")
-	f.IntVar(&s.userLimit, "session-user-limit", 0, "live sessions of one user; 0 for any number")
-	f.BoolVar(&s.revokeOldest, "session-revoke-oldest", false, "at --session-user-limit revoke the oldest session, instead of refusing the new one")
-	f.Var(&s.payload, "session-max-payload", "largest payload of a session, at most 1MiB")
-	f.Var(&s.readURLs, "read-url", "standby of --database-url to read sessions from; give it again for each, or separate them by commas")
-	f.Var(&s.staleness, "session-max-staleness", "oldest answer of a standby that is believed")
-	f.IntVar(&s.missRate, "session-miss-rate", s.missRate, "tokens a second, unknown to a standby, that the primary is asked about")
+	f.Var(&s.idle, "session-idle-timeout", "a session lives at least this time after each use; 0: for its whole lifetime")
+	f.Var(&s.skip, "session-skip-window", "... and at most this much longer, because a use is not written again within it; 0: every use is written (default: a third of --session-idle-timeout)")
+	f.Var(&s.lifetime, "session-lifetime", "a session ends this time after its start, even if it is in use")
+	f.Var(&s.flush, "session-flush-interval", "time between two writes of the uses of sessions, in one batch")
+	f.IntVar(&s.userLimit, "session-user-limit", 0, "most live sessions of one user; 0: no limit")
+	f.BoolVar(&s.revokeOldest, "session-revoke-oldest", false, "at --session-user-limit revoke the oldest session instead of refusing the new one")
+	f.Var(&s.payload, "session-max-payload", "size limit of the payload of a session, at most 1MiB")
+	f.Var(&s.readURLs, "read-url", "standby of --database-url to read sessions from; repeat it for each, or separate them by commas")
+	f.Var(&s.staleness, "session-max-staleness", "do not read from a standby that is further behind than this time")
+	f.IntVar(&s.missRate, "session-miss-rate", s.missRate, "most tokens a second, unknown to a standby, that are looked up at the primary")
 }
 
 // options are those of the library.

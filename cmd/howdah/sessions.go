@@ -46,13 +46,16 @@ Neither payloads nor secrets are shown: an id names a session and opens nothing.
 }
 
 func newSessionsList() *cobra.Command {
-	var databaseURL, user string
+	var (
+		database databaseFlags
+		user     string
+	)
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Print the live sessions",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withSessions(cmd, databaseURL, func(ctx context.Context, m *session.Manager) error {
+			return withSessions(cmd, &database, func(ctx context.Context, m *session.Manager) error {
 				if cmd.Flags().Changed("user") {
 					list, err := m.List(ctx, user)
 					if err != nil {
@@ -74,13 +77,16 @@ func newSessionsList() *cobra.Command {
 			})
 		},
 	}
-	sessionFlags(cmd, &databaseURL)
+	database.add(cmd, "PostgreSQL that holds the sessions")
 	cmd.Flags().StringVar(&user, "user", "", "only those of this user, newest first")
 	return cmd
 }
 
 func newSessionsRevoke() *cobra.Command {
-	var databaseURL, user string
+	var (
+		database databaseFlags
+		user     string
+	)
 	cmd := &cobra.Command{
 		Use:   "revoke ID | --user U",
 		Short: "End a session, or all of a user",
@@ -96,7 +102,7 @@ func newSessionsRevoke() *cobra.Command {
 					return usagef("%.50q is not the id of a session: take one from \"howdah sessions list\"", args[0])
 				}
 			}
-			return withSessions(cmd, databaseURL, func(ctx context.Context, m *session.Manager) error {
+			return withSessions(cmd, &database, func(ctx context.Context, m *session.Manager) error {
 				if len(args) == 0 {
 					ended, err := m.RevokeUser(ctx, user)
 					if err != nil {
@@ -113,19 +119,15 @@ func newSessionsRevoke() *cobra.Command {
 			})
 		},
 	}
-	sessionFlags(cmd, &databaseURL)
+	database.add(cmd, "PostgreSQL that holds the sessions")
 	cmd.Flags().StringVar(&user, "user", "", "end all sessions of this user, and print how many there were")
 	return cmd
 }
 
-func sessionFlags(cmd *cobra.Command, databaseURL *string) {
-	cmd.Flags().StringVar(databaseURL, "database-url", "", "PostgreSQL that holds the sessions")
-	fromEnvironment(cmd.Flags(), "database-url")
-}
-
-func withSessions(cmd *cobra.Command, databaseURL string, fn func(context.Context, *session.Manager) error) error {
-	if databaseURL == "" {
-		return usagef("which database? give --database-url postgres://user@host:5432/database, or set HOWDAH_DATABASE_URL")
+func withSessions(cmd *cobra.Command, database *databaseFlags, fn func(context.Context, *session.Manager) error) error {
+	databaseURL, err := database.find()
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
 	defer cancel()

@@ -47,6 +47,6 @@ func newSet() *cobra.Command {
 		},
 	}
 	t.flags(cmd)
-	cmd.Flags().Var(&ttl, "ttl", "how long the key lives: a duration such as 90s or 12h, or seconds (default: the cache's)")
+	cmd.Flags().Var(&ttl, "ttl", "time to live: a duration such as 90s or 12h, or a number of seconds (default: that of the cache)")
 	return cmd
 }

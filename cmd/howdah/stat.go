@@ -61,11 +61,11 @@ docs/operations.md explains the columns.`,
 	s.target.flags(cmd)
 	f := cmd.Flags()
 	f.Lookup("cache").Hidden = true // all are shown
-	f.StringArrayVar(&s.metrics, "metrics", nil, "with --database-url: also count the hits of this server, by its metrics (http://host:8080/metrics); may be repeated")
+	f.StringArrayVar(&s.metrics, "metrics", nil, "with --database-url: also read the hits from the metrics of this server (http://host:8080/metrics); may be repeated")
 	f.StringVar(&s.token, "token", "", "token for --metrics")
-	f.Var(&s.interval, "interval", "time between two looks, of which the rates are (default 2s)")
-	f.BoolVar(&s.once, "once", false, "print once, also in a terminal")
-	f.BoolVar(&s.json, "json", false, "print JSON, one object a line")
+	f.Var(&s.interval, "interval", "time between two measurements; rates are averages over it (default 2s)")
+	f.BoolVar(&s.once, "once", false, "print once and exit, also in a terminal")
+	f.BoolVar(&s.json, "json", false, "print JSON, one object per line")
 	fromEnvironment(f, "token")
 	return cmd
 }

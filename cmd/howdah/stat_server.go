@@ -44,7 +44,7 @@ type databaseFigure struct {
 func (s *serverSource) close() {}
 
 func (s *serverSource) read(ctx context.Context) (figures, error) {
-	a, err := dialServer(ctx, s.target.server, "db0")
+	a, err := dialServer(ctx, s.target.server, "")
 	if err != nil {
 		return nil, err
 	}

@@ -1,14 +1,16 @@
 // Command login shows sessions in a browser: log in, count page views, see
 // where else you are logged in, log out everywhere.
 //
-//	go run ./examples/login
+//	go run ./cmd/howdah serve      # in another terminal: an embedded PostgreSQL
+//	go run ./examples/login -database "$(go run ./cmd/howdah url)"
 //
-// It needs nothing installed: it starts a private PostgreSQL in the temporary
-// folder. Give -database to use your own, which it adds Howdah's schema to.
+// Any other PostgreSQL will do: the example adds Howdah's schema to it. It
+// imports nothing but public packages, so that it can be copied.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"html/template"
@@ -17,7 +19,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -25,14 +26,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/embedded"
 	"github.com/howdah/howdah/migrate"
 	"github.com/howdah/howdah/session"
 )
 
 func main() {
-	listen := flag.String("listen", "127.0.0.1:8080", "address to serve on")
-	database := flag.String("database", "", "URL of a PostgreSQL database; default: a private one")
+	listen := flag.String("listen", "127.0.0.1:8081", "address to serve on")
+	database := flag.String("database", "", "URL of a PostgreSQL database; Howdah's schema is added to it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -43,20 +43,7 @@ func main() {
 
 func run(ctx context.Context, listen, database string) error {
 	if database == "" {
-		cache, err := embedded.DefaultCacheDir() // for PostgreSQL itself, if none is installed
-		if err != nil {
-			return err
-		}
-		server, err := embedded.Start(ctx, embedded.Config{
-			DataDir:  filepath.Join(os.TempDir(), "howdah-example-login"),
-			CacheDir: cache,
-			Progress: os.Stderr,
-		})
-		if err != nil {
-			return err
-		}
-		defer server.Stop(context.Background())
-		database = server.URL()
+		return errors.New("which database? give -database a PostgreSQL URL, such as the one that \"howdah url\" prints while \"howdah serve\" is running")
 	}
 	if err := install(ctx, database); err != nil {
 		return err
@@ -176,7 +163,7 @@ func routes(sessions *session.Manager) http.Handler {
 		_, err = sessions.RevokeOwn(r.Context(), user, id) // never another user's
 		return err
 	}))
-	// A form on another site must not log anybody in or out.
+	// A form on another site must not log users in or out.
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
@@ -196,14 +183,16 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 <title>Howdah: sessions</title>
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 3rem auto; padding: 0 1rem }
-table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ccc }
-form { display: inline } .agent { max-width: 16rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
+table { border-collapse: collapse; width: 100%; table-layout: fixed }
+td, th { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid #ccc; overflow-wrap: anywhere }
+.agent { overflow: hidden; text-overflow: ellipsis; white-space: nowrap } .end { width: 4.5rem }
+form { display: inline } button { margin-bottom: .3rem }
 </style>
 {{if .User}}
 <h1>Hello, {{.User}}</h1>
 <p>This session has seen {{.Views}} page view{{if ne .Views 1}}s{{end}}. <a href="/">Again</a></p>
 <table>
-<tr><th>Since<th>Address<th>Browser<th></tr>
+<tr><th>Since<th>Address<th>Browser<th class="end"></tr>
 {{range .List}}<tr><td>{{.CreatedAt.Format "2 Jan 15:04:05 MST"}}<td>{{.IP}}<td class="agent" title="{{.UserAgent}}">{{.UserAgent}}
 <td>{{if eq .ID $.ID}}this one{{else}}<form method="post" action="/revoke"><button name="id" value="{{.ID}}">End</button></form>{{end}}</tr>
 {{end}}</table>

@@ -20,6 +20,11 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// Without a database the example says where to get one.
+func TestWhichDatabase(t *testing.T) {
+	require.ErrorContains(t, run(t.Context(), "127.0.0.1:0", ""), "howdah url")
+}
+
 // The tour that the example invites to, in two browsers.
 func TestTour(t *testing.T) {
 	database := pgtest.Empty(t)

@@ -1,14 +1,16 @@
 // Command scs shows github.com/alexedwards/scs with its sessions in Howdah: the
 // line that sets manager.Store is all there is to change.
 //
-//	go run ./examples/scs
+//	go run ./cmd/howdah serve      # in another terminal: an embedded PostgreSQL
+//	go run ./examples/scs -database "$(go run ./cmd/howdah url)"
 //
-// It needs nothing installed: it starts a private PostgreSQL in the temporary
-// folder. Give -database to use your own, which it adds Howdah's schema to.
+// Any other PostgreSQL will do: the example adds Howdah's schema to it. It
+// imports nothing but public packages, so that it can be copied.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -16,7 +18,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -24,15 +25,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/embedded"
 	"github.com/howdah/howdah/migrate"
 	"github.com/howdah/howdah/session"
 	"github.com/howdah/howdah/session/scsstore"
 )
 
 func main() {
-	listen := flag.String("listen", "127.0.0.1:8080", "address to serve on")
-	database := flag.String("database", "", "URL of a PostgreSQL database; default: a private one")
+	listen := flag.String("listen", "127.0.0.1:8081", "address to serve on")
+	database := flag.String("database", "", "URL of a PostgreSQL database; Howdah's schema is added to it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -43,20 +43,7 @@ func main() {
 
 func run(ctx context.Context, listen, database string) error {
 	if database == "" {
-		cache, err := embedded.DefaultCacheDir() // for PostgreSQL itself, if none is installed
-		if err != nil {
-			return err
-		}
-		server, err := embedded.Start(ctx, embedded.Config{
-			DataDir:  filepath.Join(os.TempDir(), "howdah-example-scs"),
-			CacheDir: cache,
-			Progress: os.Stderr,
-		})
-		if err != nil {
-			return err
-		}
-		defer server.Stop(context.Background())
-		database = server.URL()
+		return errors.New("which database? give -database a PostgreSQL URL, such as the one that \"howdah url\" prints while \"howdah serve\" is running")
 	}
 	if err := install(ctx, database); err != nil {
 		return err

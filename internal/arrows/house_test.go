@@ -36,6 +36,7 @@ type room struct {
 	floor    floor
 	leaf     bool // imports nothing of this module; may be imported by all
 	stdlib   bool // imports the standard library only
+	public   bool // imports nothing that other modules cannot import
 	testOnly bool // imported by _test.go files and by other such rooms only
 
 	// tests names rooms that the tests of this one may import besides: those
@@ -84,8 +85,8 @@ var house = map[string]room{
 	"internal/server":            {floor: floor10},
 
 	"cmd/howdah":     {floor: roof},
-	"examples/login": {floor: roof},
-	"examples/scs":   {floor: roof},
+	"examples/login": {floor: roof, public: true},
+	"examples/scs":   {floor: roof, public: true},
 
 	"internal/pgtest":     {testOnly: true},
 	"backend/backendtest": {testOnly: true},

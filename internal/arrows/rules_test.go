@@ -69,6 +69,8 @@ func checkImport(module string, house map[string]room, f file, from room, target
 	}
 	to, known := house[name]
 	switch {
+	case from.public && !f.test() && strings.Contains("/"+name+"/", "/internal/"):
+		return fmt.Sprintf("%s imports %s; nobody could copy %s, which is there to be copied", f.path, name, f.room())
 	case !known:
 		return fmt.Sprintf("%s imports %s, which is on no floor; add it to the table house in internal/arrows/house_test.go", f.path, name)
 	case to.testOnly:

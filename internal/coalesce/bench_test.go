@@ -21,7 +21,7 @@ func trivial(_ context.Context, f Flight) {
 func BenchmarkDo(b *testing.B) {
 	for _, callers := range []int{1, 16, 64, 256, 1024} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			benchmarkDo(b, callers, trivial)
+			benchmarkDo(b, callers, 1, trivial)
 		})
 	}
 }
@@ -31,7 +31,7 @@ func BenchmarkDo(b *testing.B) {
 func BenchmarkDoSlow(b *testing.B) {
 	for _, callers := range []int{1, 16, 64, 256, 1024} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			benchmarkDo(b, callers, func(_ context.Context, f Flight) {
+			benchmarkDo(b, callers, 1, func(_ context.Context, f Flight) {
 				ops := f.Take()
 				f.Sent()
 				time.Sleep(100*time.Microsecond + time.Duration(len(ops))*time.Microsecond)
@@ -43,9 +43,21 @@ func BenchmarkDoSlow(b *testing.B) {
 	}
 }
 
-func benchmarkDo(b *testing.B, callers int, run func(context.Context, Flight)) {
+// BenchmarkDoTables has 256 callers, each of one of several tables.
+func BenchmarkDoTables(b *testing.B) {
+	for _, tables := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("tables=%d", tables), func(b *testing.B) {
+			benchmarkDo(b, 256, tables, trivial)
+		})
+	}
+}
+
+func benchmarkDo(b *testing.B, callers, tables int, run func(context.Context, Flight)) {
 	c := New(Options{Run: run})
-	table := c.NewTable(TableOptions{})
+	all := make([]*Table, tables)
+	for i := range all {
+		all[i] = c.NewTable(TableOptions{})
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var left atomic.Int64
@@ -55,7 +67,7 @@ func benchmarkDo(b *testing.B, callers int, run func(context.Context, Flight)) {
 	var wg sync.WaitGroup
 	for i := range callers {
 		wg.Go(func() {
-			op := Op{Table: table}
+			op := Op{Table: all[i%tables]}
 			key := uint64(i)
 			for left.Add(-1) >= 0 {
 				key += 1024

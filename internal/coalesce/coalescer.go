@@ -17,8 +17,9 @@ type Options struct {
 	// hundred more. 0 means 256 MiB.
 	MaxQueueBytes int
 	// ReadFlights, WriteFlights, AloneFlights and IsolatedFlights are how many
-	// calls of Run each lane may have at once, flights that are late not
-	// counted. 0 means 2.
+	// calls of Run each lane may have at once. Reads and writes that are late
+	// are not counted; but of those that carry ops of one Table, there is at
+	// most one more. 0 means 2.
 	ReadFlights, WriteFlights, AloneFlights, IsolatedFlights int
 	// MaxFlights bounds the calls of Run of all lanes, late ones included: the
 	// number of connections, for instance. Only the first flight of a lane
@@ -88,10 +89,10 @@ func New(opt Options) *Coalescer {
 		sweepAt:  math.MaxInt64,
 		expiryAt: math.MaxInt64,
 		lanes: [laneCount]lane{
-			reads:    {kind: Read, index: reads, limit: opt.ReadFlights, perFlight: opt.MaxKeys},
-			writes:   {kind: Write, index: writes, limit: opt.WriteFlights, perFlight: opt.MaxKeys},
-			alone:    {kind: Alone, index: alone, limit: opt.AloneFlights, perFlight: 1},
-			isolated: {kind: Isolated, index: isolated, limit: opt.IsolatedFlights, perFlight: 1},
+			reads:    {kind: Read, index: reads, limit: opt.ReadFlights, perFlight: opt.MaxKeys, perTable: opt.ReadFlights + 1},
+			writes:   {kind: Write, index: writes, limit: opt.WriteFlights, perFlight: opt.MaxKeys, perTable: opt.WriteFlights + 1},
+			alone:    {kind: Alone, index: alone, limit: opt.AloneFlights, perFlight: 1, perTable: opt.AloneFlights},
+			isolated: {kind: Isolated, index: isolated, limit: opt.IsolatedFlights, perFlight: 1, perTable: 1},
 		},
 	}
 }
@@ -203,7 +204,7 @@ func (c *Coalescer) admit(op *Op, pilot bool) (*lone, error) {
 		return nil, nil
 	}
 	l := op.Table.lane(op)
-	if pilot && l.kind <= Write && l.ready == 0 && c.worthStarting(l, 1) {
+	if pilot && l.shared() && l.ready == 0 && !op.Table.feeds[l.index].held && c.worthStarting(l, 1) {
 		return c.newLone(op, l), nil
 	}
 	c.count(op)

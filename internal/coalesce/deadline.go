@@ -90,7 +90,7 @@ func (c *Coalescer) sweep() {
 func (c *Coalescer) look(l *lane, now int64) {
 	l.watched = false
 	for _, s := range l.slots {
-		if s.since != 0 && !s.late && now-s.since >= l.patience() {
+		if s.since != 0 && !s.late && l.shared() && now-s.since >= l.patience() {
 			s.late = true
 			l.late++
 			l.airborne -= s.ops

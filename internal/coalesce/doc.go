@@ -1,6 +1,14 @@
-// Package coalesce lets many concurrent callers share one set-based
-// statement. It knows no SQL and no protocol: it decides which operations
-// ([Op]) go together, and when; Options.Run carries a batch of them out.
+// Package coalesce lets many concurrent callers share the statements and the
+// connections of one pool. It knows no SQL and no protocol: it decides which
+// operations ([Op]) go together, and when; Options.Run carries a batch of them
+// out.
+//
+// # Tables
+//
+// One [Coalescer] serves one pool, and any number of tables. A [Table] is a
+// space of keys: what has to do with keys (order, merging, suspicion), the
+// bound of its queue and its counters are its own. Flights are shared: one
+// takes what waits for any table.
 //
 // # Lanes and flights
 //
@@ -12,10 +20,24 @@
 // connection first and only then calls Take, which gives it all that may go by
 // then.
 //
+// In a lane the tables take turns. A turn is an even share of a flight, at
+// least an eighth of it, so that one with a long queue delays the few ops of
+// another by about a flight. Within a table it is first come, first served.
+//
 // A lone caller of Do is its own flight, on its own goroutine, for its own op
 // alone; once it has its answer it never works for others. All other flights
-// are on goroutines that end when their lane has nothing left. While nobody
-// calls, there is no goroutine.
+// are on goroutines that end when their lane has nothing left. While nothing is
+// called, there is no goroutine.
+//
+// # Late flights
+//
+// A flight may take long: a large value, a lock, a connection that hangs. While
+// others wait, a flight of reads or writes that is in the air for more than a
+// few milliseconds, and for much longer than is typical of its lane, loses its
+// slot, and another may start beside it; a timer sees to it if no op does.
+// Options.MaxFlights bounds all of them. So that trouble stays where it is,
+// flights that replace late ones leave room for one in each other lane, and no
+// table is in more flights of a lane than one beyond the number of its slots.
 //
 // # Order
 //
@@ -38,17 +60,33 @@
 // without harm to its neighbours. A queued op is withdrawn: it had no effect.
 // Between Take and Sent, Run is reading the bytes of the caller, which
 // therefore waits for that instant. After Sent it returns, with the outcome
-// unknown, and the flight goes on. Ops whose deadline has passed are never
-// sent. Deadlines of asynchronous ops that no flight comes to take are seen
-// to by one timer, armed only while there are any.
+// unknown, and the flight goes on (Op.Left). Ops whose deadline has passed are
+// never sent. Deadlines of asynchronous ops that no flight comes to take are
+// handled by the timer, armed only while there are any.
+//
+// There is one exception. A caller whose op is in a flight that waits for a
+// lock (see below) is told more than "unknown" if it waits for the answer,
+// which is due soon. So a passed deadline, that of its context included, makes
+// it leave only with the answer, at the latest after Options.Grace. A caller
+// whose context was cancelled does not wait.
 //
 // # Foreign locks
 //
 // An op that met a lock of somebody else (Flight.Blocked) is tried again in a
 // lane apart, alone, and for about a second whatever else wants its keys goes
-// there too: it delays nobody but those who want the same key. Those that have
+// there too: it delays only those that want the same key. Those that have
 // been tried least go first, and wait the shortest (Flight.Tries): they may
 // have met a lock that passes, the others wait for one that lasts.
+//
+// Where the whole table is locked (Flight.TableBlocked), all its ops go to a
+// fourth lane, reads only if a read was blocked: batches of that table alone,
+// one flight at a time. They come back to the shared lanes when one of them has
+// succeeded, or about a second after the last one was blocked. Both lanes have
+// few slots, and the tables take turns: a lock on one table does not delay
+// another that is not locked.
+//
+// Whatever leaves at its deadline while it waits behind such a lock, queued or
+// not, gets an error that matches ErrBlocked.
 //
 // # States
 //
@@ -57,10 +95,11 @@
 //
 //	idle ── Do, Start ──> queued ── Take ──> taken ── Complete ──> idle
 //	                        ^                  │
-//	                        └───── Blocked ────┘
+//	                        └─ Blocked, TableBlocked
 //
 // where queued means: in the list waiting until its keys are granted, then in
-// the ready list of a lane; and taken: in the list of open ops of a flight.
-// The keys are held from queued to idle. Everything that ends an op goes
-// through finished, which tells the callers after the mutex is released.
+// the feed of its table for a lane; and taken: in the list of open ops of a
+// flight. The keys are held from queued to idle. Everything that ends an op
+// goes through finished, which informs the callers after the mutex is released.
+// A lone flight has its op to itself, and touches the mutex only at its ends.
 package coalesce

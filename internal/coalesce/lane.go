@@ -13,11 +13,12 @@ type lane struct {
 	index     int  // in Coalescer.lanes and Table.feeds
 	limit     int  // flights at once, without the late ones
 	perFlight int  // how much of its backlog one flight takes
+	perTable  int  // flights at once that take from the same table
 
-	// The feeds with something ready take turns. Those of tables that have a
-	// flight of Kind Isolated in the air are apart.
+	// The feeds with something ready take turns. Those of tables that have
+	// perTable flights in the air are apart.
 	ring, held ring
-	ready      int // ops in all feeds
+	ready      int // ops in the feeds of ring
 
 	slots    []*slot // of the flights, lone ones included
 	late     int     // slots that are late
@@ -69,6 +70,11 @@ const (
 	lateTimes  = 4
 )
 
+// shared says whether ops of many tables fly together. The other lanes wait for
+// locks: their flights take long by nature, and are never late, lest they take
+// connections from those that can do something.
+func (l *lane) shared() bool { return l.kind <= Write }
+
 // patience is from what duration on a flight is late.
 func (l *lane) patience() int64 { return max(lateFlight, lateTimes*l.typical) }
 
@@ -111,7 +117,7 @@ func (c *Coalescer) worthStarting(l *lane, more int) bool {
 
 // landsSoon says whether n ops are better off waiting for a landing.
 func (l *lane) landsSoon(n int) bool {
-	return 2*n < l.airborne && l.airborne <= smallFlight && l.typical < shortFlight && l.kind <= Write
+	return 2*n < l.airborne && l.airborne <= smallFlight && l.typical < shortFlight && l.shared()
 }
 
 // roomBeside says whether MaxFlights allow one more flight beside those of l.
@@ -217,8 +223,8 @@ func (c *Coalescer) landed(f *shared) {
 		// One flight that takes long does not make that typical.
 		l.typical += (min(Now()-f.tookOff, l.patience()) - l.typical) / 8
 	}
-	if f.feed != nil {
-		f.feed.hold(false)
+	for _, from := range f.feeds {
+		from.landed()
 	}
 	c.vacate(l, &f.slot)
 	c.freeSharedFlight(f)

@@ -22,7 +22,7 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 			flights = append(flights, r.stuck(newOp("w", Write, i)))
 		}
 		// Beside these two there is room for three, so that each of the other
-		// lanes keeps one.
+		// lanes keeps one; for one of the same table.
 		w := r.start(newOp("w", Write, 10))
 		r.noFlight()
 		time.Sleep(time.Duration(lateFlight) - time.Microsecond)
@@ -31,14 +31,18 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 		third := r.flight()
 		third.takeAndSend()
 		r.pending(w)
-		flights = append(flights, third, r.stuck(newOp("w", Write, 20))) // both slots were late
-		r.start(newOp("w", Write, 11))
+		same := r.start(newOp("same", Write, 20))
+		r.noFlight()
+		a, b := r.NewTable(TableOptions{}), r.NewTable(TableOptions{})
+		flights = append(flights, third, r.stuck(newOp("a", Write, 20).in(a))) // both slots were late
+		r.start(newOp("b", Write, 20).in(b))
 		r.noFlight()
 		time.Sleep(time.Duration(lateFlight))
 		fifth := r.flight()
-		fifth.takeAndSend()
+		r.batch(fifth.takeAndSend(), "b ")
 		flights = append(flights, fifth)
-		r.start(newOp("w", Write, 30))
+		r.pending(same)
+		r.start(newOp("c", Write, 30).in(b))
 		time.Sleep(time.Second)
 		r.noFlight()
 		if s := r.Stats(); s.LateFlights != 5 {
@@ -49,11 +53,12 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 		// The first to land makes room again.
 		flights[0].finish(nil)
 		f := r.flight()
-		r.batch(f.take(), "w ")
+		r.batch(f.take(), "c same ")
 		f.finish(nil)
 		for _, f := range flights[1:] {
 			f.finish(nil)
 		}
+		checkEmpty(t, r.Coalescer, a, b)
 	})
 }
 
@@ -74,6 +79,38 @@ func TestLateLoneFlight(t *testing.T) {
 		r.pending(a)
 		f.finish(nil)
 		r.ended(nil, a)
+	})
+}
+
+// Lone flights count among those of their table.
+func TestLoneFlightsOfOneTable(t *testing.T) {
+	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 2, IsolatedFlights: 2}, func(r *rig) {
+		other := r.NewTable(TableOptions{})
+		lone := func(op *Op) (*answer, *held) {
+			t.Helper()
+			a := r.goDo(background, op)
+			f := r.flight()
+			if f.takeAndSend(); !f.Lone() {
+				t.Error("not a lone flight")
+			}
+			return a, f
+		}
+		a, fa := lone(newOp("a", Read, 1))
+		b, fb := lone(newOp("b", Read, 2))
+		r.start(newOp("o", Read, 1).in(other))
+		time.Sleep(time.Duration(lateFlight)) // both are late now
+		r.flight().finish(nil)
+		c, fc := lone(newOp("c", Read, 3))
+		d := r.goDo(background, newOp("d", Read, 4)) // there are three of this table
+		r.noFlight()
+		o, fo := lone(newOp("o", Read, 2).in(other))
+		fc.finish(nil)
+		r.flight().finish(nil)
+		for _, f := range []*held{fa, fb, fo} {
+			f.finish(nil)
+		}
+		r.ended(nil, a, b, c, d, o)
+		checkEmpty(t, r.Coalescer, other)
 	})
 }
 
@@ -111,6 +148,43 @@ func TestWhatIsTypicalIsNotLate(t *testing.T) {
 			t.Error("a flight that takes 20 times as long as others is not late")
 		}
 		f.finish(nil)
+	})
+}
+
+func TestOneLongFlightIsNotTypical(t *testing.T) {
+	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+		for range 20 {
+			f := r.stuck(newOp("w", Write, 1))
+			time.Sleep(time.Millisecond)
+			f.finish(nil)
+		}
+		f := r.stuck(newOp("w", Write, 1))
+		time.Sleep(time.Minute)
+		f.finish(nil)
+		f = r.stuck(newOp("w", Write, 1))
+		r.start(newOp("v", Write, 2))
+		time.Sleep(3 * time.Duration(lateFlight))
+		r.flight().finish(nil)
+		f.finish(nil)
+	})
+}
+
+// Flights that wait for locks take no more connections than their lane has.
+func TestWaitingForLocksIsNotLate(t *testing.T) {
+	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+		r.suspect(1)
+		r.suspect(2)
+		a, b := r.stuck(newOp("a", Write, 1)), r.start(newOp("b", Write, 2))
+		c := r.lock(r.NewTable(TableOptions{}), 1)
+		f := r.isolated("a ")
+		d := r.lock(r.NewTable(TableOptions{}), 1)
+		time.Sleep(time.Second / 2)
+		r.noFlight()
+		a.finish(nil)
+		r.flight().finish(nil)
+		f.finish(nil)
+		r.isolated("a ").finish(nil)
+		r.ended(nil, b, c, d)
 	})
 }
 

@@ -75,26 +75,33 @@ func (l *opList) replace(old, op *Op) {
 // empty, it is in a ring of the lane.
 type feed struct {
 	opList
+	table      *Table
 	lane       *lane
 	ring       *ring
 	prev, next *feed
-	held       bool // a flight of Kind Isolated has taken from it
+	taken      int  // keys that the running Take has taken
+	flights    int  // in the air that have taken from it
+	held       bool // these are as many as one table may have
 }
 
-func (f *feed) init(l *lane) {
+func (f *feed) init(t *Table, l *lane) {
 	f.opList.feed = f
-	f.lane = l
+	f.table, f.lane = t, l
 }
 
 func (f *feed) added() {
-	f.lane.ready++
+	if !f.held {
+		f.lane.ready++
+	}
 	if f.n == 1 {
 		f.join()
 	}
 }
 
 func (f *feed) removed() {
-	f.lane.ready--
+	if !f.held {
+		f.lane.ready--
+	}
 	if f.n == 0 {
 		f.ring.remove(f)
 	}
@@ -109,7 +116,21 @@ func (f *feed) join() {
 	}
 }
 
-// hold keeps a feed from other flights, or ends that.
+// takenOff and landed count a flight that has taken from f.
+func (f *feed) takenOff() {
+	if f.flights++; f.flights == f.lane.perTable {
+		f.lane.ready -= f.n
+		f.hold(true)
+	}
+}
+
+func (f *feed) landed() {
+	if f.flights--; f.held {
+		f.lane.ready += f.n
+		f.hold(false)
+	}
+}
+
 func (f *feed) hold(held bool) {
 	if f.n > 0 {
 		f.ring.remove(f)

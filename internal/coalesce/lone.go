@@ -36,6 +36,7 @@ func (c *Coalescer) newLone(op *Op, l *lane) *lone {
 	}
 	f.lane, f.op = l, op
 	op.state = taken
+	op.Table.feeds[l.index].takenOff()
 	l.slots = append(l.slots, &f.slot)
 	f.ops = 1
 	l.airborne++
@@ -83,6 +84,7 @@ func (f *lone) land(ctx context.Context) (again *waiter, err error) {
 		c.dequeue(op)
 		op.state = idle
 	}
+	t.feeds[l.index].landed()
 	c.vacate(l, &f.slot)
 	*f = lone{c: c}
 	c.freeLone = append(c.freeLone, f)

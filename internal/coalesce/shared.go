@@ -5,9 +5,9 @@ type shared struct {
 	slot
 	c       *Coalescer
 	lane    *lane
-	feed    *feed  // that it holds, if it is isolated
-	batch   []*Op  // what Take returned
-	open    opList // what of it is neither completed nor blocked
+	feeds   []*feed // that Take has taken from
+	batch   []*Op   // what Take returned
+	open    opList  // what of it is neither completed nor blocked
 	took    bool
 	tookOff int64 // when
 	sent    bool
@@ -33,7 +33,8 @@ func (c *Coalescer) newShared(l *lane) *shared {
 
 func (c *Coalescer) freeSharedFlight(f *shared) {
 	clear(f.batch)
-	*f = shared{c: c, batch: f.batch[:0]}
+	clear(f.feeds)
+	*f = shared{c: c, batch: f.batch[:0], feeds: f.feeds[:0]}
 	c.freeShared = append(c.freeShared, f)
 }
 
@@ -86,6 +87,7 @@ func (f *shared) Take() []*Op {
 func (f *shared) takeTurn(from *feed, turn int, now int64, fin *finished) (more bool) {
 	c, l := f.c, f.lane
 	begin := f.keys
+	again := from.taken > 0
 	more = true
 	for op := from.head; op != nil && f.keys-begin < turn; op = from.head {
 		if op = c.dropExpired(op, now, fin); op == nil {
@@ -96,20 +98,22 @@ func (f *shared) takeTurn(from *feed, turn int, now int64, fin *finished) (more 
 		}
 		from.remove(op)
 		f.take(op)
+		from.taken += op.keyCount()
 		if l.kind == Alone {
 			more = false
 			break
 		}
 	}
-	if f.keys > begin && l.ring.head == from {
+	if f.keys == begin {
+		return more
+	}
+	if !again {
+		f.feeds = append(f.feeds, from)
+	}
+	if l.ring.head == from {
 		l.ring.rotate()
 	}
-	if l.kind == Isolated && f.keys > begin {
-		f.feed = from
-		from.hold(true)
-		more = false
-	}
-	return more
+	return more && l.kind != Isolated
 }
 
 // fits says whether there is room for op.
@@ -120,10 +124,8 @@ func (f *shared) fits(op *Op) bool {
 
 // take adds an op and its followers to the batch.
 func (f *shared) take(op *Op) {
-	n := op.keyCount()
-	f.keys += n
+	f.keys += op.keyCount()
 	f.bytes += op.Bytes
-	op.Table.taken += n
 	f.open.push(op)
 	f.batch = append(f.batch, op)
 	for o := op; o != nil; o = o.follower {
@@ -152,11 +154,10 @@ func (f *shared) countTables() {
 		return
 	}
 	f.c.stats.took(f.lane.kind, f.keys)
-	for _, op := range f.batch {
-		if t := op.Table; t.taken > 0 {
-			t.stats.took(f.lane.kind, t.taken)
-			t.taken = 0
-		}
+	for _, from := range f.feeds {
+		from.table.stats.took(f.lane.kind, from.taken)
+		from.taken = 0
+		from.takenOff()
 	}
 }
 

@@ -227,9 +227,14 @@ func checkEmpty(t testing.TB, c *Coalescer, tables ...*Table) {
 		}
 	}
 	for _, table := range tables {
-		if len(table.keys) != 0 || table.queuedOps != 0 || table.queuedBytes != 0 || table.taken != 0 {
-			t.Errorf("left behind in a table: %d keys, %d queued of %d bytes, %d taken",
-				len(table.keys), table.queuedOps, table.queuedBytes, table.taken)
+		if len(table.keys) != 0 || table.queuedOps != 0 || table.queuedBytes != 0 {
+			t.Errorf("left behind in a table: %d keys, %d queued of %d bytes",
+				len(table.keys), table.queuedOps, table.queuedBytes)
+		}
+		for i := range table.feeds {
+			if f := &table.feeds[i]; f.n != 0 || f.ring != nil || f.taken != 0 || f.flights != 0 || f.held {
+				t.Errorf("left behind in the feed for lane %d: %+v", i, f)
+			}
 		}
 	}
 }

@@ -26,7 +26,6 @@ type Table struct {
 	locked       suspicion // of the whole table
 
 	queuedOps, queuedBytes int
-	taken                  int // keys that the running Take has taken
 	stats                  TableStats
 }
 
@@ -35,7 +34,7 @@ func (c *Coalescer) NewTable(opt TableOptions) *Table {
 	defaultTo(&opt.MaxQueueBytes, 64<<20)
 	t := &Table{c: c, opt: opt, keys: make(map[uint64]*keyQueue), suspects: make(map[uint64]suspicion)}
 	for i := range t.feeds {
-		t.feeds[i].init(&c.lanes[i])
+		t.feeds[i].init(t, &c.lanes[i])
 	}
 	return t
 }
@@ -47,7 +46,7 @@ func (t *Table) Owner() any { return t.opt.Owner }
 func (t *Table) lane(op *Op) *lane {
 	c := t.c
 	switch {
-	case t.isolates(op):
+	case t.locked.until != 0 && t.isolates(op):
 		return &c.lanes[isolated]
 	case len(t.suspects) > 0 && t.suspect(op):
 		return &c.lanes[alone]

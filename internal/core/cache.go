@@ -62,6 +62,16 @@ func (c *Cache) engine(ctx context.Context) (*engine.Engine, error) {
 	return e, err
 }
 
+// current is engine with settings that are read now, for statements that are
+// not shared.
+func (c *Cache) current(ctx context.Context) (*engine.Engine, error) {
+	e, err := c.engine(ctx)
+	if err == nil {
+		err = e.Reload(ctx, c.querier())
+	}
+	return e, err
+}
+
 // ready returns the engine if nothing has to be asked for it.
 func (c *Cache) ready() *engine.Engine {
 	if e := c.known.Load(); e != nil && !c.db.engines.Closed() {
@@ -87,6 +97,9 @@ func (c *Cache) Do(ctx context.Context, calls ...*verb.Call) error {
 			defer cancel()
 		}
 		e, err = c.engine(ctx)
+	}
+	if err == nil && c.tx != nil && e.Table().Loaded.IsZero() {
+		err = e.Reload(ctx, c.tx) // a transaction before has met a table that is gone
 	}
 	switch {
 	case err != nil:

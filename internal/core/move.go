@@ -31,11 +31,11 @@ func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to str
 	if len(from) > verb.MaxKeyBytes || len(to) > verb.MaxKeyBytes {
 		return fmt.Errorf("%w: at most %d bytes", fault.ErrKeyTooLong, verb.MaxKeyBytes)
 	}
-	source, err := c.engine(ctx)
+	source, err := c.current(ctx)
 	if err != nil {
 		return err
 	}
-	goal, err := target.engine(ctx)
+	goal, err := target.current(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,12 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 	places[goal.Name()] = append(places[goal.Name()], toHash)
 	live := map[string]map[string]int64{}
 	for _, name := range slices.Sorted(maps.Keys(places)) {
+		e := source
+		if name == goal.Name() {
+			e = goal
+		}
 		var err error
-		if live[name], err = lockEntries(ctx, tx, name, places[name]); err != nil {
+		if live[name], err = lockEntries(ctx, tx, e.Table().Name(), places[name]); err != nil {
 			return txFailure(err)
 		}
 	}

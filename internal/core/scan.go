@@ -44,7 +44,7 @@ const (
 // entries go by the hash of their keys, so whatever exists during the whole
 // scan is returned, once.
 func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
-	e, err := c.engine(ctx)
+	e, err := c.current(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -173,7 +173,7 @@ func (c *Cache) CountTTLs(ctx context.Context) (n TTLCount, err error) {
 
 // RandomKey returns the key of some live entry, or ErrMiss if there is none.
 func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
-	e, err := c.engine(ctx)
+	e, err := c.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
 // not atomic: what is stored meanwhile may stay. With CacheConfig.PrefixIndex
 // it goes through the keys with the prefix only.
 func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, err error) {
-	e, err := c.engine(ctx)
+	e, err := c.current(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -276,7 +276,7 @@ func (c *Cache) one(ctx context.Context, value any, sql string, args ...any) err
 // whole runs fn in a read-only transaction that may scan the table from end
 // to end, which our connections otherwise avoid.
 func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx Tx, table string) error) error {
-	e, err := c.engine(ctx)
+	e, err := c.current(ctx)
 	if err != nil {
 		return err
 	}

@@ -24,13 +24,15 @@ func TestDeletePagePlans(t *testing.T) {
 	conn, err := db.Pool().Acquire(ctx)
 	require.NoError(t, err)
 	defer conn.Release()
+	table := pgtest.Table(t, conn, "c")
+	_, relation, _ := strings.Cut(table, ".")
 	// Once VACUUM has seen a table empty, the planner expects one row.
-	for i, when := range []string{"SELECT 'new'", "VACUUM howdah.cache_c"} {
+	for i, when := range []string{"SELECT 'new'", "VACUUM " + table} {
 		_, err := conn.Exec(ctx, when)
 		require.NoError(t, err)
-		for index, walk := range map[string]string{"cache_c_prefix": "delete_page_by_key", "cache_c_pkey": "delete_page_by_hash"} {
+		for index, walk := range map[string]string{relation + "_prefix": "delete_page_by_key", relation + "_pkey": "delete_page_by_hash"} {
 			name := fmt.Sprint(index, i)
-			_, err := conn.Exec(ctx, "PREPARE "+name+" AS "+schema.Statement(walk, schema.Table{Name: schema.TableName("c")}))
+			_, err := conn.Exec(ctx, "PREPARE "+name+" AS "+schema.Statement(walk, schema.Table{Name: table}))
 			require.NoError(t, err)
 			rows, err := conn.Query(ctx, "EXPLAIN EXECUTE "+name+" (NULL, NULL, NULL)", pgx.QueryExecModeSimpleProtocol)
 			require.NoError(t, err)
@@ -39,14 +41,15 @@ func TestDeletePagePlans(t *testing.T) {
 			plan := when + ":\n" + strings.Join(lines, "\n")
 			var used []string
 			for i, line := range lines {
-				require.NotContains(t, line, "Seq Scan on cache_c", plan)
+				require.NotContains(t, line, "Seq Scan on "+relation, plan)
 				if _, scan, ok := strings.Cut(line, "Scan using "); ok {
 					used = append(used, strings.Fields(scan)[0])
 					require.Contains(t, lines[i+1], "Index Cond", plan)
 				}
 			}
 			slices.Sort(used)
-			want := []string{"cache_c_pkey", "cache_c_pkey", index, index}
+			want := []string{relation + "_pkey", relation + "_pkey", index, index}
+			slices.Sort(want)
 			require.Equal(t, want, used, plan)
 		}
 	}

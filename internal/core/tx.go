@@ -131,14 +131,21 @@ func (db *DB) checkWatched(ctx context.Context, tx Tx, watch []Watch) error {
 		byCache[w.Cache] = append(byCache[w.Cache], watched{w, db.engines.Hash(w.Key)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCache)) {
-		if err := checkWatchedIn(ctx, tx, name, byCache[name]); err != nil {
+		e, err := db.engines.Engine(ctx, name, tx)
+		if err != nil {
+			return err
+		}
+		if err := e.Reload(ctx, tx); err != nil {
+			return err
+		}
+		if err := checkWatchedIn(ctx, tx, e.Table().Name(), byCache[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkWatchedIn(ctx context.Context, tx Tx, cache string, watch []watched) error {
+func checkWatchedIn(ctx context.Context, tx Tx, table string, watch []watched) error {
 	slices.SortFunc(watch, func(a, b watched) int { return cmp.Compare(a.hash, b.hash) })
 	hashes := make([]int64, len(watch))
 	var absent []int64
@@ -150,11 +157,11 @@ func checkWatchedIn(ctx context.Context, tx Tx, cache string, watch []watched) e
 		}
 	}
 	if len(absent) > 0 {
-		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: schema.TableName(cache)}), absent, absentKeys); err != nil {
+		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: table}), absent, absentKeys); err != nil {
 			return err
 		}
 	}
-	versions, err := lockEntries(ctx, tx, cache, hashes)
+	versions, err := lockEntries(ctx, tx, table, hashes)
 	if err != nil {
 		return err
 	}
@@ -168,8 +175,8 @@ func checkWatchedIn(ctx context.Context, tx Tx, cache string, watch []watched) e
 
 // lockEntries locks the rows of these hashes, in their order, until the
 // transaction ends, and returns the versions of the live entries, by key.
-func lockEntries(ctx context.Context, tx Tx, cache string, hashes []int64) (map[string]int64, error) {
-	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: schema.TableName(cache)}), hashes)
+func lockEntries(ctx context.Context, tx Tx, table string, hashes []int64) (map[string]int64, error) {
+	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: table}), hashes)
 	if err != nil {
 		return nil, err
 	}

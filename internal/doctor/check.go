@@ -70,7 +70,7 @@ func over(which func(*table) bool, judge func(*database, *table) *trouble) func(
 			}
 			if tr := judge(db, t); tr != nil {
 				if tr.object == "" {
-					tr.object = t.quoted
+					tr.object = t.shown()
 				}
 				found = append(found, *tr)
 			}

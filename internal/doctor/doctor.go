@@ -1,5 +1,5 @@
 // Package doctor examines a PostgreSQL database that holds caches and sessions:
-// the server's settings, every Howdah table, and tables that somebody made by
+// the server's settings, every Howdah table, and tables that an application made by
 // hand for the same purpose.
 //
 // It only reads. First it gathers facts, each query in a short READ ONLY
@@ -10,7 +10,7 @@
 //	settings.go    server settings that hurt
 //	holders.go     what keeps VACUUM from removing dead rows
 //	caches.go      Howdah tables: are they as Howdah makes them?
-//	upkeep.go      does anybody remove what has expired, and keep the budgets?
+//	upkeep.go      is what has expired removed, and are the budgets kept?
 //	privileges.go  who may do what with them
 //	health.go      dead rows, bloat, expiry, age: Howdah tables and others
 //	handmade.go    the habits of hand-made cache and session tables
@@ -108,7 +108,7 @@ type Options struct {
 	// finding. Default: 10 min.
 	LongVacuum time.Duration
 
-	// UpkeepSilence is for how long nobody may do the upkeep while rows wait
+	// UpkeepSilence is for how long upkeep may be missing while rows wait
 	// for it. Default: 2 min, twice what a cron job takes to come again.
 	UpkeepSilence time.Duration
 
@@ -157,7 +157,7 @@ func Examine(ctx context.Context, conn *pgx.Conn, opts Options) (*Report, error)
 	}
 	for _, t := range db.tables {
 		if t.ours() {
-			r.Caches = append(r.Caches, t.quoted)
+			r.Caches = append(r.Caches, t.shown())
 		} else {
 			r.HandMade = append(r.HandMade, t.quoted)
 		}

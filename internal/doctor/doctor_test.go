@@ -40,6 +40,9 @@ func connect(t testing.TB, databaseURL string) *pgx.Conn {
 func run(t testing.TB, conn *pgx.Conn, statements ...string) {
 	t.Helper()
 	for _, sql := range statements {
+		if strings.Contains(sql, "{c}") { // the table of the cache c
+			sql = strings.ReplaceAll(sql, "{c}", pgtest.Table(t, conn, "c"))
+		}
 		require.NoError(t, conn.PgConn().Exec(ctx(t), sql).Close(), sql)
 	}
 }
@@ -209,8 +212,8 @@ func TestReadsOnly(t *testing.T) {
 func TestOneCache(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, pgtest.New(t))
-	run(t, conn, "SELECT howdah.create_cache('c')", "ALTER TABLE howdah.cache_c SET (fillfactor = 100)",
-		"ALTER TABLE howdah.cache_db0 SET (fillfactor = 100)", "CREATE TABLE sessions (id bigserial PRIMARY KEY, data text)")
+	run(t, conn, "SELECT howdah.create_cache('c')", "ALTER TABLE {c} SET (fillfactor = 100)",
+		"ALTER TABLE "+pgtest.Table(t, conn, "db0")+" SET (fillfactor = 100)", "CREATE TABLE sessions (id bigserial PRIMARY KEY, data text)")
 	opts := low
 	opts.Cache = "c"
 	r := examine(t, conn, opts)
@@ -224,7 +227,7 @@ func TestOneCache(t *testing.T) {
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, pgtest.New(t))
-	run(t, conn, "ALTER TABLE howdah.cache_db0 SET (fillfactor = 100)")
+	run(t, conn, "ALTER TABLE "+pgtest.Table(t, conn, "db0")+" SET (fillfactor = 100)")
 	r := examine(t, conn, low)
 	text, err := json.Marshal(r)
 	require.NoError(t, err)

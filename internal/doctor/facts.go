@@ -179,9 +179,11 @@ func (r *reader) schema() error {
 		var readable bool
 		err := tx.QueryRow(r.ctx, `
 			SELECT c.oid IS NOT NULL AND EXISTS (SELECT FROM pg_class AS m WHERE m.relnamespace = n.oid AND m.relname = 'migration'),
-			       has_schema_privilege(n.oid, 'USAGE') AND coalesce(has_table_privilege(c.oid, 'SELECT'), true)
+			       has_schema_privilege(n.oid, 'USAGE') AND coalesce(has_schema_privilege(i.oid, 'USAGE'), true)
+			       AND coalesce(has_table_privilege(c.oid, 'SELECT'), true)
 			FROM pg_namespace AS n
-			LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'cache' AND c.relkind = 'r'
+			LEFT JOIN pg_namespace AS i ON i.nspname = 'howdah_internal'
+			LEFT JOIN pg_class AS c ON c.relnamespace = i.oid AND c.relname = 'cache' AND c.relkind = 'r'
 			WHERE n.nspname = 'howdah'`).Scan(&r.db.installed, &readable)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil

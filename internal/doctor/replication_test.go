@@ -29,7 +29,7 @@ func TestStandbyFeedback(t *testing.T) {
 	gone(t, super, low, f)
 
 	// The standby itself can be examined, and has nothing to say of upkeep.
-	run(t, conn, fmt.Sprintf(fillLogged, "now() - interval '1 h'"))
+	run(t, conn, createLogged, fmt.Sprintf(fillLogged, "now() - interval '1 h'"))
 	standby.AwaitReplay(primary)
 	r := examine(t, connect(t, standby.URL()), low)
 	require.Nil(t, find(r, "upkeep-missing", ""))
@@ -40,8 +40,9 @@ func TestStandbyFeedback(t *testing.T) {
 	repair(t, conn, super, low, await(t, conn, low, "idle-replication-slot", "replica"))
 }
 
-const fillLogged = `SELECT howdah.create_cache('c', durability => 'async');
-	INSERT INTO howdah.cache_c (hash, version, expires_at, key, value) SELECT i, 1, %s, int8send(i), '' FROM generate_series(1, 100) AS i`
+const createLogged = `SELECT howdah.create_cache('c', durability => 'async')`
+
+const fillLogged = `INSERT INTO {c} (hash, version, expires_at, key, value) SELECT i, 1, %s, int8send(i), '' FROM generate_series(1, 100) AS i`
 
 // A logical slot that nobody reads keeps the catalogs' dead rows too.
 func TestLogicalSlot(t *testing.T) {

@@ -57,7 +57,7 @@ func (r *reader) samples() error {
 				Scan(&s.Rows, &s.Expired, &s.Late, &s.Live, &s.Budget, &s.RowBytes, &s.Payload)
 		})
 		if reason, ok := skippable(err); ok {
-			r.db.skip("the rows of "+t.quoted, reason)
+			r.db.skip("the rows of "+t.shown(), reason)
 			continue
 		}
 		if err != nil {

@@ -115,69 +115,79 @@ func settingsChecks() []check {
 		},
 		{
 			id: "autovacuum-naptime", severity: Warning, finds: "autovacuum looks at a database less often than every five minutes", repairs: set,
-			why: "A table that changes ten thousand rows a second has millions of dead ones after so long a pause.",
-			judge: func(db *database) []trouble {
-				if db.value("autovacuum_naptime") <= 300 {
-					return nil
-				}
-				return []trouble{db.sets("autovacuum_naptime", "the default is 60 s", "1min", "")}
-			},
+			why:   "A table that changes ten thousand rows a second has millions of dead ones after so long a pause.",
+			judge: autovacuumNaptime,
 		},
 		{
 			id: "autovacuum-workers-busy", severity: Warning, finds: "all autovacuum workers are busy with long jobs", repairs: set,
-			why: "Churning tables wait for a worker while large ones are vacuumed slowly, and grow meanwhile.",
-			judge: func(db *database) []trouble {
-				long := 0
-				for _, w := range db.workers {
-					if w.OpenFor > db.opts.LongVacuum.Seconds() {
-						long++
-					}
-				}
-				workers := db.value("autovacuum_max_workers")
-				if long == 0 || int64(long) < workers {
-					return nil
-				}
-				return []trouble{db.sets("autovacuum_max_workers",
-					fmt.Sprintf("%d are at work, the longest for %s", len(db.workers), seconds(db.workers[0].OpenFor)),
-					strconv.FormatInt(workers+2, 10), "Or let each work faster: raise autovacuum_vacuum_cost_limit.")}
-			},
+			why:   "Churning tables wait for a worker while large ones are vacuumed slowly, and grow meanwhile.",
+			judge: autovacuumWorkersBusy,
 		},
 		{
 			id: "shared-buffers-small", severity: Warning, finds: "the caches are more than twice as large as shared_buffers", repairs: set,
-			why: "What does not fit into shared_buffers is copied from the system's page cache, or read from disk, and pushes other tables out of memory.",
-			judge: func(db *database) []trouble {
-				buffers, total := db.value("shared_buffers")*8192, db.cacheBytes()
-				if total < db.opts.MinBytes || total <= 2*buffers {
-					return nil
-				}
-				return []trouble{db.sets("shared_buffers", "the cache and session tables with their indexes are "+size(total),
-					fmt.Sprintf("%dMB", total*5/4>>20+1), "Not more than a quarter to 40 % of the machine's memory: beyond that give the caches a budget (max_bytes of howdah.alter_cache).")}
-			},
+			why:   "What does not fit into shared_buffers is copied from the system's page cache, or read from disk, and pushes other tables out of memory.",
+			judge: sharedBuffersSmall,
 		},
 		{
 			id: "connections-exhausted", severity: Warning, finds: "more than 80 % of max_connections are in use", repairs: set,
-			why: "When they run out, applications are refused: a cache that answers everybody through a few connections does not help them any more.",
-			judge: func(db *database) []trouble {
-				limit, used := db.value("max_connections")-db.value("superuser_reserved_connections"), int64(len(db.sessions))+1
-				if used*10 <= limit*8 {
-					return nil
-				}
-				return []trouble{db.sets("max_connections", fmt.Sprintf("%d of %d for ordinary roles are in use", used, limit),
-					strconv.FormatInt(2*db.value("max_connections"), 10), "Better let applications share connections, through a pooler or smaller pools.")}
-			},
+			why:   "When they run out, applications are refused: a cache that answers everybody through a few connections does not help them any more.",
+			judge: connectionsExhausted,
 		},
 		{
 			id: "synchronous-commit-off", severity: Warning, finds: "synchronous_commit is off although there is a cache of class sync", repairs: set,
-			why: "A write to a cache of class sync is promised to survive a crash. With this setting SQL clients that write to it lose up to 600 ms of acknowledged writes.",
-			judge: func(db *database) []trouble {
-				for _, t := range db.tables {
-					if t.cache != nil && t.cache.Durability == "sync" && db.settings["synchronous_commit"].Setting == "off" {
-						return []trouble{db.sets("synchronous_commit", "cache "+t.cache.Name+" is of class sync", "on",
-							"Roles or transactions that may lose their last moments can switch it off for themselves.")}
-					}
-				}
-				return nil
-			},
+			why:   "A write to a cache of class sync is promised to survive a crash. With this setting SQL clients that write to it lose up to 600 ms of acknowledged writes.",
+			judge: synchronousCommitOff,
 		},
 	}
+}
+
+func autovacuumNaptime(db *database) []trouble {
+	if db.value("autovacuum_naptime") <= 300 {
+		return nil
+	}
+	return []trouble{db.sets("autovacuum_naptime", "the default is 60 s", "1min", "")}
+}
+
+func autovacuumWorkersBusy(db *database) []trouble {
+	long := 0
+	for _, w := range db.workers {
+		if w.OpenFor > db.opts.LongVacuum.Seconds() {
+			long++
+		}
+	}
+	workers := db.value("autovacuum_max_workers")
+	if long == 0 || int64(long) < workers {
+		return nil
+	}
+	return []trouble{db.sets("autovacuum_max_workers",
+		fmt.Sprintf("%d are at work, the longest for %s", len(db.workers), seconds(db.workers[0].OpenFor)),
+		strconv.FormatInt(workers+2, 10), "Or let each work faster: raise autovacuum_vacuum_cost_limit.")}
+}
+
+func sharedBuffersSmall(db *database) []trouble {
+	buffers, total := db.value("shared_buffers")*8192, db.cacheBytes()
+	if total < db.opts.MinBytes || total <= 2*buffers {
+		return nil
+	}
+	return []trouble{db.sets("shared_buffers", "the cache and session tables with their indexes are "+size(total),
+		fmt.Sprintf("%dMB", total*5/4>>20+1), "Not more than a quarter to 40 % of the machine's memory: beyond that give the caches a budget (max_bytes of howdah.alter_cache).")}
+}
+
+func connectionsExhausted(db *database) []trouble {
+	limit, used := db.value("max_connections")-db.value("superuser_reserved_connections"), int64(len(db.sessions))+1
+	if used*10 <= limit*8 {
+		return nil
+	}
+	return []trouble{db.sets("max_connections", fmt.Sprintf("%d of %d for ordinary roles are in use", used, limit),
+		strconv.FormatInt(2*db.value("max_connections"), 10), "Better let applications share connections, through a pooler or smaller pools.")}
+}
+
+func synchronousCommitOff(db *database) []trouble {
+	for _, t := range db.tables {
+		if t.cache != nil && t.cache.Durability == "sync" && db.settings["synchronous_commit"].Setting == "off" {
+			return []trouble{db.sets("synchronous_commit", "cache "+t.cache.Name+" is of class sync", "on",
+				"Roles or transactions that may lose their last moments can switch it off for themselves.")}
+		}
+	}
+	return nil
 }

@@ -34,7 +34,7 @@ var (
 	evictionOrder = regexp.MustCompile(`(?is)\border\s+by\s+("?\w+"?\.)?"?last_?(read|used|access|seen)\w*"?(\s+asc)?(\s+nulls\s+first)?`)
 )
 
-// unbounded tells whether a statement deletes all that is old at once, and from
+// unbounded reports whether a statement deletes all that is old at once, and from
 // which table.
 func unbounded(sql string) (table string, yes bool) {
 	m := deletes.FindStringSubmatch(sql)
@@ -81,7 +81,7 @@ func (r *reader) statements() error {
 		JOIN pg_namespace AS n ON n.oid = p.pronamespace
 		JOIN pg_language AS l ON l.oid = p.prolang
 		WHERE p.prokind IN ('f', 'p') AND l.lanname IN ('sql', 'plpgsql')
-		  AND n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT IN ('information_schema', 'howdah')
+		  AND n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT IN ('information_schema', 'howdah', 'howdah_internal')
 		  AND coalesce(pg_get_function_sqlbody(p.oid), p.prosrc) ~* '\mdelete\s+from\M'
 		  AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`)
 	return err
@@ -97,75 +97,81 @@ func statementChecks() []check {
 		{
 			id: "unbounded-delete", severity: Warning, finds: "a DELETE of everything that is old, seen by pg_stat_statements", why: deletesAll,
 			repairs: "delete in chunks; a block that does so once is given",
-			judge: func(db *database) (found []trouble) {
-				for _, s := range db.statements {
-					name, yes := unbounded(s.Query)
-					if !yes {
-						continue
-					}
-					tr := trouble{
-						object:   "statement " + fmt.Sprint(s.QueryID),
-						evidence: fmt.Sprintf("%s; %s, %s deleted, the longest took %.0f ms", oneLine(s.Query), count(s.Calls, "call", "calls"), count(s.Rows, "row", "rows"), s.LongestMS),
-						note:     "Replace it in the application by the first statement, or by DELETE ... WHERE ctid = ANY (ARRAY(SELECT ctid FROM ... WHERE ... LIMIT 5000)) until nothing is left. pg_stat_statements remembers the old one until it is reset, which needs a superuser.",
-					}
-					if t := db.named(name); t != nil && t.expiry != nil {
-						tr.repair = append(tr.repair, t.reap())
-					}
-					tr.repair = append(tr.repair, fmt.Sprintf("SELECT pg_stat_statements_reset(%d, %d, %d)", s.UserID, s.DatabaseID, s.QueryID))
-					found = append(found, tr)
-				}
-				return found
-			},
+			judge:   unboundedDelete,
 		},
 		{
 			id: "unbounded-delete-procedure", severity: Warning, finds: "a procedure or function that deletes everything that is old at once", why: deletesAll,
 			repairs: "`CREATE OR REPLACE PROCEDURE` with a loop over chunks",
-			judge: func(db *database) (found []trouble) {
-				for _, p := range db.procedures {
-					name, yes := unbounded(p.Body)
-					if !yes || db.named(name) == nil {
-						continue
-					}
-					tr := trouble{
-						object: p.Name, evidence: oneLine(deletes.FindString(p.Body)) + " ... without LIMIT",
-						note: "Delete in chunks of 1,000 to 5,000 rows and commit after each, in a procedure that is called outside a transaction block.",
-					}
-					if p.MayCommit && wholeDelete.MatchString(p.Definition) {
-						tr.repair = []string{wholeDelete.ReplaceAllString(p.Definition, `LOOP
-        DELETE FROM ${1} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${1} WHERE ${2} LIMIT 5000));
-        EXIT WHEN NOT FOUND;
-        COMMIT;
-    END LOOP;`)}
-					}
-					found = append(found, tr)
-				}
-				return found
-			},
+			judge:   unboundedDeleteProcedure,
 		},
 		{
 			id: "lru-order-nulls", severity: Warning, finds: "a procedure evicts in the order of the last read, and NULL comes last",
 			why:     "What was never read is never evicted, and the least recently read goes although it was read.",
 			repairs: "`CREATE OR REPLACE` with `NULLS FIRST`",
-			judge: func(db *database) (found []trouble) {
-				for _, p := range db.procedures {
-					order := evictionOrder.FindString(p.Body)
-					m := deletes.FindStringSubmatch(p.Body)
-					if order == "" || m == nil || strings.HasSuffix(strings.ToLower(order), "first") {
-						continue
-					}
-					t := db.named(m[1])
-					if t == nil || t.lastRead == nil || t.lastRead.NotNull {
-						continue
-					}
-					found = append(found, trouble{
-						object: p.Name, evidence: fmt.Sprintf("%s, and %s of %s may be NULL", oneLine(order), t.lastRead.Name, t.quoted),
-						repair: []string{evictionOrder.ReplaceAllString(p.Definition, "${0} NULLS FIRST")},
-					})
-				}
-				return found
-			},
+			judge:   lruOrderNulls,
 		},
 	}
+}
+
+func unboundedDelete(db *database) (found []trouble) {
+	for _, s := range db.statements {
+		name, yes := unbounded(s.Query)
+		if !yes {
+			continue
+		}
+		tr := trouble{
+			object:   "statement " + fmt.Sprint(s.QueryID),
+			evidence: fmt.Sprintf("%s; %s, %s deleted, the longest took %.0f ms", oneLine(s.Query), count(s.Calls, "call", "calls"), count(s.Rows, "row", "rows"), s.LongestMS),
+			note:     "Replace it in the application by the first statement, or by DELETE ... WHERE ctid = ANY (ARRAY(SELECT ctid FROM ... WHERE ... LIMIT 5000)) until nothing is left. pg_stat_statements remembers the old one until it is reset, which needs a superuser.",
+		}
+		if t := db.named(name); t != nil && t.expiry != nil {
+			tr.repair = append(tr.repair, t.reap())
+		}
+		tr.repair = append(tr.repair, fmt.Sprintf("SELECT pg_stat_statements_reset(%d, %d, %d)", s.UserID, s.DatabaseID, s.QueryID))
+		found = append(found, tr)
+	}
+	return found
+}
+
+func unboundedDeleteProcedure(db *database) (found []trouble) {
+	for _, p := range db.procedures {
+		name, yes := unbounded(p.Body)
+		if !yes || db.named(name) == nil {
+			continue
+		}
+		tr := trouble{
+			object: p.Name, evidence: oneLine(deletes.FindString(p.Body)) + " ... without LIMIT",
+			note: "Delete in chunks of 1,000 to 5,000 rows and commit after each, in a procedure that is called outside a transaction block.",
+		}
+		if p.MayCommit && wholeDelete.MatchString(p.Definition) {
+			tr.repair = []string{wholeDelete.ReplaceAllString(p.Definition, `LOOP
+        DELETE FROM ${1} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${1} WHERE ${2} LIMIT 5000));
+        EXIT WHEN NOT FOUND;
+        COMMIT;
+    END LOOP;`)}
+		}
+		found = append(found, tr)
+	}
+	return found
+}
+
+func lruOrderNulls(db *database) (found []trouble) {
+	for _, p := range db.procedures {
+		order := evictionOrder.FindString(p.Body)
+		m := deletes.FindStringSubmatch(p.Body)
+		if order == "" || m == nil || strings.HasSuffix(strings.ToLower(order), "first") {
+			continue
+		}
+		t := db.named(m[1])
+		if t == nil || t.lastRead == nil || t.lastRead.NotNull {
+			continue
+		}
+		found = append(found, trouble{
+			object: p.Name, evidence: fmt.Sprintf("%s, and %s of %s may be NULL", oneLine(order), t.lastRead.Name, t.quoted),
+			repair: []string{evictionOrder.ReplaceAllString(p.Definition, "${0} NULLS FIRST")},
+		})
+	}
+	return found
 }
 
 // oneLine shortens a statement to what fits a line.

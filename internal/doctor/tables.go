@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/howdah/howdah/schema"
 )
 
 // table is a Howdah table, or one that looks like a cache or a session store.
@@ -12,7 +14,7 @@ type table struct {
 	quoted  string
 	columns []column
 	indexes []index
-	cache   *cache  // its settings; nil: not one of howdah.cache
+	cache   *cache  // its settings; nil: not one of howdah_internal.cache
 	sample  *sample // nil: it was not sampled
 
 	// What the columns are for; nil: there is none.
@@ -20,9 +22,17 @@ type table struct {
 	sessions                       bool // it holds sessions
 }
 
-func (t *table) ours() bool { return t.Schema == "howdah" }
+func (t *table) ours() bool { return t.Schema == "howdah" || t.Schema == "howdah_internal" }
 
-// known tells whether it is a cache of howdah.cache, or the sessions.
+// shown is the name by which people know it: that of the view of a cache.
+func (t *table) shown() string {
+	if t.cache != nil {
+		return "howdah." + quote("cache_"+t.cache.Name)
+	}
+	return t.quoted
+}
+
+// known reports whether it is a cache that is registered, or the sessions.
 func (t *table) known() bool { return t.cache != nil || t.ours() && t.sessions }
 
 // upkept is the name by which upkeep knows it.
@@ -81,9 +91,10 @@ type index struct {
 	ID         uint32
 }
 
-// cache is a row of howdah.cache.
+// cache is a row of howdah_internal.cache.
 type cache struct {
 	Name, Durability string
+	ID               int32 // in the name of its table
 	MaxBytes         int64 // 0: none
 	MaxEntries       int64
 	Fillfactor       int
@@ -105,7 +116,7 @@ var (
 )
 
 // recognise finds out what the columns are for, and says whether the table is
-// one for the doctor: a key and a payload, with an expiry or a name that tells.
+// one for the doctor: a key and a payload, with an expiry or a name that says so.
 func (t *table) recognise() bool {
 	first := func(names *regexp.Regexp, types ...string) *column {
 		for i, c := range t.columns {
@@ -151,7 +162,7 @@ func (c *column) number() bool {
 	return c.Type == "integer" || c.Type == "bigint" || c.Type == "smallint"
 }
 
-// uniquelyIndexed tells whether a unique index covers just this column.
+// uniquelyIndexed reports whether a unique index covers just this column.
 func (t *table) uniquelyIndexed(c *column) bool {
 	return slices.ContainsFunc(t.indexes, func(ix index) bool {
 		return ix.Unique && ix.Valid && slices.Equal(ix.Columns, []int16{c.Number})
@@ -168,7 +179,8 @@ const candidates = `
 	    WHERE c.relkind = 'r' AND c.relpersistence <> 't'
 	      AND NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = c.oid)
 	      AND n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema'
-	      AND CASE WHEN n.nspname = 'howdah' THEN c.relname LIKE 'cache\_%' OR c.relname = 'session'
+	      AND CASE WHEN n.nspname = 'howdah' THEN c.relname = 'session'
+	               WHEN n.nspname = 'howdah_internal' THEN c.relname LIKE 'cache\_%'
 	               ELSE EXISTS (SELECT FROM pg_attribute AS a
 	                            WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attname ~* $1) END
 	      AND NOT EXISTS (SELECT FROM pg_depend AS d
@@ -192,7 +204,7 @@ func (r *reader) tables() error {
 		LEFT JOIN pg_class AS t ON t.oid = c.reltoastrelid
 		LEFT JOIN pg_stat_all_tables AS s ON s.relid = c.oid
 		LEFT JOIN pg_statio_all_tables AS io ON io.relid = c.oid
-		ORDER BY n.nspname <> 'howdah', n.nspname, c.relname`, payloadNames.String())
+		ORDER BY n.nspname NOT IN ('howdah', 'howdah_internal'), n.nspname DESC, c.relname`, payloadNames.String())
 	if err != nil {
 		return err
 	}
@@ -258,19 +270,19 @@ func (r *reader) tables() error {
 	return err
 }
 
-// registry reads what howdah.cache says about the tables.
+// registry reads what howdah_internal.cache says about the tables.
 func (r *reader) registry() error {
 	if !r.db.installed {
 		return nil
 	}
-	caches, err := rows[cache](r, "the table howdah.cache", `
-		SELECT name, durability, coalesce(max_bytes, 0), coalesce(max_entries, 0), fillfactor, prefix_index, eviction
-		FROM howdah.cache ORDER BY name`)
+	caches, err := rows[cache](r, "the table howdah_internal.cache", `
+		SELECT name, durability, id, coalesce(max_bytes, 0), coalesce(max_entries, 0), fillfactor, prefix_index, eviction
+		FROM howdah_internal.cache ORDER BY name`)
 	if err != nil {
 		return err
 	}
 	for i, c := range caches {
-		at := slices.IndexFunc(r.db.tables, func(t *table) bool { return t.ours() && t.Name == "cache_"+c.Name })
+		at := slices.IndexFunc(r.db.tables, func(t *table) bool { return t.Schema+"."+t.Name == schema.TableName(c.ID) })
 		if at < 0 {
 			r.db.missing = append(r.db.missing, c.Name)
 		} else {

@@ -42,7 +42,7 @@ BEGIN
         FROM howdah.maintain(%smax_blocks => 1000000, max_time => '100 ms') AS m;
         COMMIT;
         EXIT WHEN looked_at > 0 AND unfinished = 0;
-        PERFORM pg_sleep(0.01);  -- somebody else may be in a round
+        PERFORM pg_sleep(0.01);  -- another process may be in a round
     END LOOP;
 END
 $$`, first)
@@ -73,92 +73,98 @@ func (t *table) exceeds() string {
 func upkeepChecks() []check {
 	return []check{
 		{
-			id: "upkeep-missing", severity: Warning, finds: "nobody has done the upkeep for two minutes, although there is work",
-			why:     "Nobody removes what has expired, keeps the budgets, or notices a crash: tables grow until the disk is full.",
+			id: "upkeep-missing", severity: Warning, finds: "there was no upkeep for two minutes, although there is work",
+			why:     "Without it expired rows stay, budgets are exceeded, and a crash is not noticed: tables grow until the disk is full.",
 			repairs: "run `howdah serve`, `howdah maintain` or pg_cron; a block that does the work once",
-			judge: func(db *database) []trouble {
-				if db.standby || len(db.upkeep) == 0 {
-					return nil
-				}
-				u := db.upkeep[0]
-				if u.Led || u.Since >= 0 && u.Since < db.opts.UpkeepSilence.Seconds() {
-					return nil
-				}
-				var work []string
-				for _, t := range db.tables {
-					if t.known() && t.sample != nil && t.sample.Late > 0 {
-						work = append(work, fmt.Sprintf("about %s of %s expired more than %s ago",
-							count(t.sample.Late, "row", "rows"), t.quoted, db.opts.UpkeepSilence))
-					}
-					if over := t.exceeds(); over != "" {
-						work = append(work, fmt.Sprintf("%s is over its budget: %s", t.quoted, over))
-					}
-				}
-				if len(work) == 0 {
-					return nil
-				}
-				last := "there was never a round"
-				if u.Since >= 0 {
-					last = "the last round was " + seconds(u.Since) + " ago"
-				}
-				return []trouble{{
-					object: "upkeep", evidence: last + "; nobody leads; " + strings.Join(work, "; "),
-					repair: []string{maintain("")}, note: db.regularly(),
-				}}
-			},
+			judge:   upkeepMissing,
 		},
 		{
 			id: "expiry-backlog", severity: Warning, finds: "30 % of the rows or more have expired and are still there (estimated from a sample)",
-			why:     "Nobody deletes what has expired, or too slowly. The table is larger than it needs to be, and a query that forgets the condition on expiry returns what should be gone.",
+			why:     "Expired rows are not deleted, or too slowly. The table is larger than it needs to be, and a query that forgets the condition on expiry returns what should be gone.",
 			repairs: "a block that calls `howdah.maintain`, or deletes a few pages at a time, until nothing is left",
-			judge: eachTable(func(db *database, t *table) *trouble {
-				if t.expiry == nil || t.sample == nil || t.sample.Expired < db.opts.MinRows || t.sample.Expired*10 < t.sample.Rows*3 {
-					return nil
-				}
-				tr := &trouble{
-					evidence: fmt.Sprintf("about %s of %s rows (%s) have expired, by a sample of %s", number(t.sample.Expired), number(t.sample.Rows),
-						percent(t.sample.Expired, t.sample.Rows), count(t.sample.Blocks, "block", "blocks")),
-					repair: []string{t.reap(), "VACUUM (ANALYZE) " + t.quoted},
-					note:   "It commits as it goes, so it must not run inside a transaction block; it can be stopped and run again at any time. ",
-				}
-				if t.known() {
-					tr.repair[0] = maintain(t.upkept())
-					tr.note += db.regularly() + " If it runs already, look into its log."
-				} else {
-					tr.note += "Let something do it regularly."
-				}
-				return tr
-			}),
+			judge:   eachTable(expiryBacklog),
 		},
 		{
 			id: "over-budget", severity: Warning, finds: "a cache exceeds its budget by more than 10 %",
-			why:     "Nobody evicts what is too much: no program that does the upkeep is running, or it does not keep up.",
+			why:     "Nothing is evicted: no program that does the upkeep is running, or it does not keep up.",
 			repairs: "a block that calls `howdah.maintain` until it fits; with `noeviction`, a larger budget by `howdah.alter_cache`",
-			judge: each(func(db *database, t *table) *trouble {
-				over := t.exceeds()
-				if over == "" {
-					return nil
-				}
-				tr := &trouble{evidence: over + ", " + t.cache.Eviction}
-				if t.cache.Eviction != "noeviction" {
-					tr.repair = []string{maintain(t.cache.Name)}
-					tr.note = db.regularly()
-					if strings.HasPrefix(t.cache.Eviction, "volatile-") {
-						tr.note += " Entries without a TTL are never evicted by this policy: choose an allkeys one, or a larger budget, with howdah.alter_cache."
-					}
-					return tr
-				}
-				budget := fmt.Sprintf("max_bytes => %d", t.sample.Budget/4*5)
-				if t.cache.MaxEntries > 0 && t.sample.Live > t.cache.MaxEntries/10*11 {
-					budget = fmt.Sprintf("max_entries => %d", t.sample.Live/4*5)
-					if t.cache.MaxBytes > 0 && t.sample.Budget > t.cache.MaxBytes/10*11 {
-						budget += fmt.Sprintf(", max_bytes => %d", t.sample.Budget/4*5)
-					}
-				}
-				tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, %s)", literal(t.cache.Name), budget)}
-				tr.note = "This accepts the size. The policy evicts nothing: to keep the budget, delete entries, or choose another policy (eviction => 'allkeys-lru')."
-				return tr
-			}),
+			judge:   each(overBudget),
 		},
 	}
+}
+
+func upkeepMissing(db *database) []trouble {
+	if db.standby || len(db.upkeep) == 0 {
+		return nil
+	}
+	u := db.upkeep[0]
+	if u.Led || u.Since >= 0 && u.Since < db.opts.UpkeepSilence.Seconds() {
+		return nil
+	}
+	var work []string
+	for _, t := range db.tables {
+		if t.known() && t.sample != nil && t.sample.Late > 0 {
+			work = append(work, fmt.Sprintf("about %s of %s expired more than %s ago",
+				count(t.sample.Late, "row", "rows"), t.shown(), db.opts.UpkeepSilence))
+		}
+		if over := t.exceeds(); over != "" {
+			work = append(work, fmt.Sprintf("%s is over its budget: %s", t.shown(), over))
+		}
+	}
+	if len(work) == 0 {
+		return nil
+	}
+	last := "there was never a round"
+	if u.Since >= 0 {
+		last = "the last round was " + seconds(u.Since) + " ago"
+	}
+	return []trouble{{
+		object: "upkeep", evidence: last + "; no process leads; " + strings.Join(work, "; "),
+		repair: []string{maintain("")}, note: db.regularly(),
+	}}
+}
+
+func expiryBacklog(db *database, t *table) *trouble {
+	if t.expiry == nil || t.sample == nil || t.sample.Expired < db.opts.MinRows || t.sample.Expired*10 < t.sample.Rows*3 {
+		return nil
+	}
+	tr := &trouble{
+		evidence: fmt.Sprintf("about %s of %s rows (%s) have expired, by a sample of %s", number(t.sample.Expired), number(t.sample.Rows),
+			percent(t.sample.Expired, t.sample.Rows), count(t.sample.Blocks, "block", "blocks")),
+		repair: []string{t.reap(), "VACUUM (ANALYZE) " + t.quoted},
+		note:   "It commits as it goes, so it must not run inside a transaction block; it can be stopped and run again at any time. ",
+	}
+	if t.known() {
+		tr.repair[0] = maintain(t.upkept())
+		tr.note += db.regularly() + " If it runs already, look into its log."
+	} else {
+		tr.note += "Let something do it regularly."
+	}
+	return tr
+}
+
+func overBudget(db *database, t *table) *trouble {
+	over := t.exceeds()
+	if over == "" {
+		return nil
+	}
+	tr := &trouble{evidence: over + ", " + t.cache.Eviction}
+	if t.cache.Eviction != "noeviction" {
+		tr.repair = []string{maintain(t.cache.Name)}
+		tr.note = db.regularly()
+		if strings.HasPrefix(t.cache.Eviction, "volatile-") {
+			tr.note += " Entries without a TTL are never evicted by this policy: choose an allkeys one, or a larger budget, with howdah.alter_cache."
+		}
+		return tr
+	}
+	budget := fmt.Sprintf("max_bytes => %d", t.sample.Budget/4*5)
+	if t.cache.MaxEntries > 0 && t.sample.Live > t.cache.MaxEntries/10*11 {
+		budget = fmt.Sprintf("max_entries => %d", t.sample.Live/4*5)
+		if t.cache.MaxBytes > 0 && t.sample.Budget > t.cache.MaxBytes/10*11 {
+			budget += fmt.Sprintf(", max_bytes => %d", t.sample.Budget/4*5)
+		}
+	}
+	tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, %s)", literal(t.cache.Name), budget)}
+	tr.note = "This accepts the size. The policy evicts nothing: to keep the budget, delete entries, or choose another policy (eviction => 'allkeys-lru')."
+	return tr
 }

@@ -61,8 +61,8 @@ func (a account) own(path string) error {
 	return os.Lchown(path, a.uid, a.gid)
 }
 
-// canReach says whether the account may enter dir. Only root starts processes
-// as somebody else, so only then is there a question.
+// canReach checks that the account may enter dir. There is nothing to check
+// unless root starts processes as another user.
 func (a account) canReach(dir string) error {
 	if !a.drop {
 		return nil

@@ -167,7 +167,7 @@ func sharedBuffersMB() int {
 }
 
 // memoryMB is the memory that this machine, or the container we are in, has;
-// 0 if that cannot be told.
+// 0 if it is not known.
 func memoryMB() int {
 	total := 0
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {

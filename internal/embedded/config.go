@@ -35,6 +35,10 @@ const (
 	SuperRole = "postgres"
 )
 
+// ErrNotRunning is the error of Running for a data directory in which no server
+// accepts connections.
+var ErrNotRunning = errors.New("no embedded PostgreSQL is running")
+
 // Config says where the server lives and which PostgreSQL it is.
 type Config struct {
 	// DataDir holds the cluster (pg), the socket directory (run), the lock
@@ -124,7 +128,7 @@ func (c *Config) major() (int, error) {
 	return major, nil
 }
 
-// freePort asks the kernel for a TCP port that nobody uses now.
+// freePort asks the kernel for a TCP port that is not in use now.
 func freePort(host string) (int, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -134,8 +138,7 @@ func freePort(host string) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// DefaultDataDir is where a program keeps its private database unless told
-// otherwise: /var/lib/howdah for root, else the user's data folder. It reads
+// DefaultDataDir is where a program keeps its private database by default: /var/lib/howdah for root, else the user's data folder. It reads
 // the environment (HOME, XDG_DATA_HOME); nothing else in this package does
 // but DefaultCacheDir and the search for binaries in PATH.
 func DefaultDataDir() (string, error) {

@@ -34,7 +34,7 @@ func (l *lock) release() {
 	}
 }
 
-// claimDataDir makes the directory if need be, checks that it is one of ours
+// claimDataDir makes the directory if need be, checks that this package made it,
 // and takes its lock.
 func claimDataDir(dir string, who account) (*lock, error) {
 	fresh, err := makeDataDir(dir)
@@ -98,7 +98,7 @@ func makeDataDir(dir string) (fresh bool, err error) {
 	return true, nil
 }
 
-// checkDataDir refuses a directory that is somebody else's, or that holds
+// checkDataDir refuses a directory that belongs to another user, or that holds
 // anything but what this package puts there.
 func checkDataDir(dir string) error {
 	info, err := os.Stat(dir)
@@ -182,7 +182,7 @@ func makeSocketDir(dataDir string, who account) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("socket directory %s cannot be made: %w", dir, err)
 	}
-	// /tmp is everybody's: trust an existing directory only if it is ours.
+	// All users can write to /tmp: trust an existing directory only if it is ours.
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return "", fmt.Errorf("socket directory %s: %w", dir, err)
@@ -191,9 +191,9 @@ func makeSocketDir(dataDir string, who account) (string, error) {
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || ok && int(st.Uid) != who.uid {
 		return "", fmt.Errorf("socket directory %s is not a directory with mode 0700 of the user that runs PostgreSQL: remove it", dir)
 	}
-	// A killed server leaves its socket and a lock file with its number there.
-	// Nobody runs any more; but the number may be another process's by now, and
-	// PostgreSQL would give way to it.
+	// A killed server leaves its socket and a lock file with its process id there.
+	// No server runs any more; but another process may have that id by now, and
+	// then PostgreSQL would refuse to start.
 	stale, _ := filepath.Glob(filepath.Join(dir, ".s.PGSQL.*"))
 	for _, path := range stale {
 		if err := os.Remove(path); err != nil {

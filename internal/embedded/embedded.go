@@ -137,13 +137,18 @@ func (s *Server) DataDir() string { return s.dataDir }
 func (s *Server) Done() <-chan struct{} { return s.exited }
 
 func (s *Server) url(role, database string) string {
+	return socketURL(s.socketDir, s.port, role, s.password, database)
+}
+
+// socketURL is a database URL that goes by a Unix socket.
+func socketURL(dir string, port int, role, password, database string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(role), Path: "/" + database}
-	if s.password != "" {
-		u.User = url.UserPassword(role, s.password)
+	if password != "" {
+		u.User = url.UserPassword(role, password)
 	}
 	q := url.Values{}
-	q.Set("host", s.socketDir)
-	q.Set("port", strconv.Itoa(s.port))
+	q.Set("host", dir)
+	q.Set("port", strconv.Itoa(port))
 	q.Set("sslmode", "disable")
 	u.RawQuery = q.Encode()
 	return u.String()

@@ -28,3 +28,15 @@ func (*Server) Done() <-chan struct{} { return nil }
 
 // Stop is never called.
 func (*Server) Stop(context.Context) error { return nil }
+
+// Location is not there on this platform, as Server is not.
+type Location struct{}
+
+// Running returns ErrNotRunning.
+func Running(string) (*Location, error) { return nil, ErrNotRunning }
+
+// URL is never called, since Running gives no Location.
+func (*Location) URL() string { return "" }
+
+// SuperURL is never called.
+func (*Location) SuperURL() string { return "" }

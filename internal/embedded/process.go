@@ -144,7 +144,7 @@ func (s *Server) launchOnce(ctx context.Context, bin installation, c Config, who
 // quoteList quotes one member of a comma-separated setting.
 func quoteList(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// awaitReady connects until the server lets it. Recovery after a crash may
+// awaitReady connects until the server accepts it. Recovery after a crash may
 // take long; only ctx bounds it.
 func (s *Server) awaitReady(ctx context.Context) error {
 	pause := 5 * time.Millisecond
@@ -201,7 +201,8 @@ func (s *Server) Kill() {
 	s.close()
 }
 
-// kill stops the server without regard for anybody and waits for its end.
+// kill stops the server at once, without waiting for its sessions, and waits for
+// its end.
 func (s *Server) kill() {
 	s.cmd.Process.Signal(syscall.SIGQUIT)
 	select {

@@ -347,6 +347,38 @@ func TestOrphanIsStopped(t *testing.T) {
 	require.Equal(t, "42", ask(t, s.URL(), "SELECT n::text FROM kept"), "the shutdown was not clean")
 }
 
+// Another program finds a running server by its data directory alone, and
+// nothing of one that has ended, in order or not.
+func TestRunning(t *testing.T) {
+	for name, dir := range map[string]string{
+		"by default":  dataDir(t),
+		"a long path": filepath.Join(dataDir(t), strings.Repeat("long", 40)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() { require.NoError(t, Remove(context.Background(), dir)) })
+			_, err := Running(dir)
+			require.ErrorIs(t, err, ErrNotRunning)
+			require.ErrorContains(t, err, dir)
+			s := begin(t, Config{DataDir: dir})
+			at, err := Running(dir)
+			require.NoError(t, err)
+			require.Equal(t, "howdah in howdah", ask(t, at.URL(), "SELECT concat(current_user, ' in ', current_database())"))
+			require.Equal(t, "true", ask(t, at.SuperURL(), "SELECT rolsuper::text FROM pg_roles WHERE rolname = current_user"))
+			s.Kill()
+			_, err = Running(dir)
+			require.ErrorIs(t, err, ErrNotRunning, "a killed server leaves its files")
+			s = begin(t, Config{DataDir: dir})
+			_, err = Running(dir)
+			require.NoError(t, err)
+			stop(t, s)
+			_, err = Running(dir)
+			require.ErrorIs(t, err, ErrNotRunning)
+		})
+	}
+	_, err := Running(t.TempDir())
+	require.ErrorIs(t, err, ErrNotRunning)
+}
+
 func TestCrashedServerRecovers(t *testing.T) {
 	dir := dataDir(t)
 	s := begin(t, Config{DataDir: dir})

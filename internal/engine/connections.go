@@ -50,18 +50,24 @@ func (c *connections) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 		}
 		conn, err := c.pool.Acquire(ctx)
 		if err == nil {
-			if c.pool.Stat().TotalConns() > c.limit.Load() {
+			if c.established() > c.limit.Load() {
 				c.limit.Store(0) // it allows more now
 			}
 			return conn, nil
 		}
-		total := c.pool.Stat().TotalConns()
-		if fault.State(err) != tooManyConnections || total == 0 {
+		established := c.established()
+		if fault.State(err) != tooManyConnections || established == 0 {
 			return nil, err
 		}
-		c.limit.Store(total)
+		c.limit.Store(established)
 		c.retryAt = time.Now().Add(limitLife)
 	}
+}
+
+// established is how many connections there are, without those being made.
+func (c *connections) established() int32 {
+	stat := c.pool.Stat()
+	return stat.IdleConns() + stat.AcquiredConns()
 }
 
 // tooManyConnections is the SQLSTATE of a connection refused for a limit.

@@ -24,7 +24,8 @@ type flight struct {
 	bound *pgwire.Bound
 	conn  *pgxpool.Conn
 
-	reserved []reservation // see Pressure.grant
+	reserved   []reservation // see Pressure.grant
+	reprepared bool          // a statement was missing on the connection, and is prepared anew
 }
 
 // run executes one flight of the coalescer. The connection comes first: while
@@ -60,15 +61,22 @@ func (s *Set) run(ctx context.Context, f coalesce.Flight) {
 	}
 }
 
-// moveBound gives the flight the deadline of its callers. A lone caller of
-// ordinary size began together with the bound.
+// moveBound gives the flight the deadline of its callers: it has begun with
+// Options.Timeout. A lone caller of ordinary size began together with it.
 func (fl *flight) moveBound(ops []*coalesce.Op) {
-	deadline := fl.Deadline()
-	if deadline == 0 || fl.Lone() && transferTime(callOf(ops[0])) == 0 {
+	last := fl.Deadline()
+	if last == 0 || fl.Lone() && transferTime(callOf(ops[0])) == 0 {
 		return
 	}
-	// To learn that a row is locked is worth the wait: nothing was changed.
-	fl.bound.Move(coalesce.Time(deadline).Add(2 * fl.set.LockTimeout))
+	deadline := coalesce.Time(last)
+	own, _ := fl.bound.Deadline()
+	switch patient := deadline.Add(2 * fl.set.LockTimeout); {
+	case own.Before(deadline): // large values get more time
+		fl.bound.Move(deadline)
+	case own.After(patient):
+		// To learn that a row is locked is worth a little wait: nothing was changed.
+		fl.bound.Move(patient)
+	}
 }
 
 func callOf(op *coalesce.Op) *verb.Call { return op.Call.(*verb.Call) }
@@ -173,10 +181,21 @@ func (fl *flight) fly(requests []*statement.Request, step int) {
 			fl.succeed(r)
 		}
 	}
+	var unprepared []*verb.Call
 	for _, r := range answered {
-		if r.Err != nil {
+		switch {
+		case r.Err == nil:
+		case fault.State(r.Err) == "26000" && !fl.reprepared: // invalid_sql_statement_name
+			unprepared = append(unprepared, r.Calls...)
+		default:
 			fl.refused(r, r.Err, step)
 		}
+	}
+	if len(unprepared) > 0 {
+		// A request before them should have prepared the statement, and was
+		// refused; or the connection has forgotten it.
+		fl.reprepared = true
+		fl.again(unprepared, step)
 	}
 	if rest := requests[x.Answered:]; err != nil {
 		for _, r := range rest {
@@ -311,14 +330,29 @@ func (fl *flight) refused(r *statement.Request, err error, step int) {
 		if fault.State(err) == "53100" { // disk_full
 			fl.set.diskFull.Store(time.Now().UnixNano())
 		}
-		if fault.State(err) == "42P01" {
-			engineOf(r.Calls[0]).Forget()
+		if fault.State(err) == "42P01" && fl.reread(r, step) {
+			return
 		}
 		err = fault.From(err, true, r.Writes())
 		for _, c := range r.Calls {
 			fl.complete(c, err)
 		}
 	}
+}
+
+// reread reads the cache's settings again, because its table is gone, and sends
+// the calls to the table that the cache has now, if it has another.
+func (fl *flight) reread(r *statement.Request, step int) bool {
+	e := engineOf(r.Calls[0])
+	e.Forget()
+	tables, err := fl.set.load(fl.bound, fl.conn, []string{e.name})
+	fresh := tables[e.name]
+	if err != nil || fresh == nil || fresh.ID == r.Table.ID {
+		return false
+	}
+	e.table.Store(fresh)
+	fl.again(r.Calls, step)
+	return true
 }
 
 // complete ends a call and those that merged with it. They share its values.

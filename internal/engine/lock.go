@@ -23,6 +23,7 @@ func (fl *flight) takeApart(r *statement.Request, step int) {
 	switch {
 	case fault.IsLocked(err):
 		fl.TableBlocked(ops...)
+	case fault.State(err) == "42P01" && fl.reread(r, step):
 	case err != nil:
 		fl.lost(r, err, false)
 	default:

@@ -30,6 +30,24 @@ func (e *Engine) stale(now time.Time) bool {
 	return now.Sub(t.Loaded) >= lifetime
 }
 
+// Reload reads the settings of the cache now, for statements that are not shared:
+// a cache that was dropped and made again has another table. Errors:
+// ErrCacheNotFound, or one of PostgreSQL.
+func (e *Engine) Reload(ctx context.Context, q statement.Querier) error {
+	ctx, cancel := Bounded(ctx, ConnectTimeout)
+	defer cancel()
+	tables, err := statement.Load(ctx, q, e.name)
+	if err != nil {
+		return fault.From(err, false, false)
+	}
+	t := tables[e.name]
+	if t == nil {
+		return statement.Missing(e.name)
+	}
+	e.table.Store(t.Reuse(e.Table()))
+	return nil
+}
+
 // refresh reads the settings of the caches that were used since they were last
 // read: with hundreds of caches one query each would be much. A cache that does
 // not exist any more is Unknown afterwards.

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -31,6 +32,9 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 	}
 	x, err := exchangeIn(ctx, tx.Conn(), requests)
 	first := e.finishIn(requests, x, err)
+	if errors.Is(first, fault.ErrCacheNotFound) {
+		e.Forget()
+	}
 	if first != nil {
 		return first
 	}
@@ -88,7 +92,7 @@ func (e *Engine) finishIn(requests []*statement.Request, x *pgwire.Exchange, err
 		case refusal != nil:
 			c.Err = fault.From(refusal, true, false)
 		case i >= x.Answered:
-			c.Err = fault.From(err, x.IsSent, c.Verb.Writes)
+			c.Err = fault.From(err, x.IsSent, false) // the transaction ended with its connection
 		default:
 			c.Err = nil
 		}

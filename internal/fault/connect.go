@@ -26,6 +26,9 @@ func Unreachable(err error) error {
 	case "3D000":
 		return &unreachable{fmt.Sprintf("there is no database %q at %s: create it with CREATE DATABASE, or correct the database URL", c.Database, place), err}
 	}
+	if strings.Contains(err.Error(), "unsupported startup parameter") { // pgbouncer says 08P01, as of any other mistake
+		return &unreachable{fmt.Sprintf("the pooler at %s refuses settings that a connection begins with (%s): say --pooler transaction, or pooler=transaction in the database URL", place, lastReason(err)), err}
+	}
 	if strings.Contains(err.Error(), "server is in standby mode") {
 		return &unreachable{fmt.Sprintf("no primary answers at %s, only a standby, which cannot store: name the primary in the database URL, or promote the standby", places(c)), err}
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
 )
 
 // A full cache refuses what needs room with 507, and nothing else.
@@ -28,7 +30,7 @@ func TestCacheInUse(t *testing.T) {
 	tx, err := c.db.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
-	_, err = tx.Exec(t.Context(), "SELECT FROM howdah.cache_held")
+	_, err = tx.Exec(t.Context(), "SELECT FROM "+pgtest.Table(t, tx, "held"))
 	require.NoError(t, err)
 	c.json("PATCH", "/v1/caches/held", `{"durability":"sync"}`).problem(t, 409, "cache-in-use")
 	c.do("DELETE", "/v1/caches/held", "").problem(t, 409, "cache-in-use")

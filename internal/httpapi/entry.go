@@ -175,7 +175,7 @@ func (a *api) deleteEntry(w http.ResponseWriter, r *http.Request) error {
 	case condition.absent:
 		return problemf(badRequest, "DELETE takes no If-None-Match.")
 	case condition.given && !condition.present:
-		err = a.deleteVersion(r.Context(), t, condition.versions)
+		err = deleteVersion(r.Context(), t, condition.versions)
 	default:
 		err = t.do(r.Context(), &verb.Call{Verb: statement.Delete})
 		if condition.present && errors.Is(err, fault.ErrMiss) {
@@ -190,17 +190,10 @@ func (a *api) deleteEntry(w http.ResponseWriter, r *http.Request) error {
 }
 
 // deleteVersion removes an entry that has one of the versions.
-func (a *api) deleteVersion(ctx context.Context, t target, versions []int64) error {
+func deleteVersion(ctx context.Context, t target, versions []int64) error {
 	for _, version := range versions {
-		opts := core.TxOptions{
-			Watch: []core.Watch{{Cache: t.cache.Name(), Key: t.key, Version: version}},
-			Cache: t.cache.Name(),
-			Keys:  [][]byte{t.key},
-		}
-		err := a.db.Transact(ctx, opts, func(ctx context.Context, tx core.Tx) error {
-			return target{t.cache.With(tx), t.key}.do(ctx, &verb.Call{Verb: statement.Delete})
-		})
-		if !errors.Is(err, fault.ErrWatch) {
+		err := t.do(ctx, &verb.Call{Verb: statement.CompareDelete, Condition: verb.IfVersion, IfVersion: version})
+		if !errors.Is(err, fault.ErrNotStored) {
 			return err
 		}
 	}

@@ -33,9 +33,9 @@ func (a *api) admitted(w http.ResponseWriter, r *http.Request) bool {
 
 // admit refuses requests without the token, and requests that a browser makes
 // for the page of another site. The routes of sessions ask for tokens of their
-// own.
+// own; the page for people needs none.
 func (a *api) admit(r *http.Request) error {
-	if a.token != nil && !belowSessions(r) && !bears(r, a.token) {
+	if a.token != nil && !belowSessions(r) && !asksForPage(r) && !bears(r, a.token) {
 		return problemf(unauthorized, "Send the server's token: Authorization: Bearer <token>.")
 	}
 	if (a.token == nil || len(a.allowedHosts) > 0) && !a.knownHost(r) {

@@ -137,6 +137,8 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 // finds.
 func (a *api) routes() map[string]map[string]handler {
 	return map[string]map[string]handler{
+		"/{$}": {http.MethodGet: a.welcome, http.MethodHead: a.welcome},
+
 		"/get": {http.MethodGet: a.simpleGet, http.MethodHead: a.simpleGet},
 		"/set": {http.MethodPost: a.simpleSet, http.MethodPut: a.simpleSet},
 
@@ -190,7 +192,7 @@ func (a *api) methods(methods map[string]handler) http.Handler {
 				a.fail(w, r, err)
 			}
 		case methods == nil:
-			a.fail(w, r, problemf(notFound, "No route %.100q. The routes are in docs/http.md; an entry is /v1/caches/{cache}/entries/{key}.", r.URL.Path))
+			a.fail(w, r, noRoute(r))
 		default:
 			allowed := make([]string, 0, len(methods))
 			for method := range methods {
@@ -201,6 +203,10 @@ func (a *api) methods(methods map[string]handler) http.Handler {
 			a.fail(w, r, problemf(methodNotAllowed, "Use %s here.", strings.Join(allowed, ", ")))
 		}
 	})
+}
+
+func noRoute(r *http.Request) error {
+	return problemf(notFound, "No route %.100q. The routes are in docs/http.md; an entry is /v1/caches/{cache}/entries/{key}.", r.URL.Path)
 }
 
 // cache returns the cache that the path names.

@@ -80,7 +80,11 @@ func (x *Exchange) unparsed(request int, refusal error) {
 		}
 		return skipped
 	})
-	if fault.State(refusal) == "26000" { // invalid_sql_statement_name
+	if fault.State(refusal) != "26000" { // invalid_sql_statement_name
+		return
+	}
+	missing := x.prepared.name(x.Requests[min(request, len(x.Requests)-1)].Statement().Name)
+	if x.prepared.names[missing] { // it is not one that this exchange failed to prepare
 		x.prepared.names = make(map[string]bool)
 		x.prepared.round++
 	}

@@ -7,22 +7,21 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// Wrong passwords are answered at this pace, for all clients together, after
-// a burst that people need for their typing errors. Nobody waits longer than
-// maxAuthDelay.
+// Wrong passwords are answered at this rate, for all clients together. A burst is
+// allowed for typing errors. No client waits longer than maxAuthDelay.
 const (
 	authPace     = 20 * time.Millisecond
 	authBurst    = 10
 	maxAuthDelay = 2 * time.Second
 )
 
-// authFailures is the pace of wrong passwords.
+// authFailures limits the rate of wrong passwords.
 type authFailures struct {
 	mu   sync.Mutex
-	next time.Time // when the next answer is due, less the burst
+	next time.Time // when the next answer is due, without the burst
 }
 
-// delay says how long the answer to one more wrong password has to wait.
+// delay returns how long the answer to one more wrong password has to wait.
 func (f *authFailures) delay(now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,13 +36,14 @@ func (f *authFailures) delay(now time.Time) time.Duration {
 	return min(max(wait, 0), maxAuthDelay)
 }
 
-// wrongPassword answers a wrong password, perhaps later: the connection waits.
+// wrongPassword answers a wrong password, perhaps after a delay during which the
+// connection waits.
 func (c *Conn) wrongPassword(reply []byte) []byte {
 	e := c.engine
 	e.stats.authFailures.Add(1)
 	e.log("wrong password", "client", c.info.RemoteAddr)
 	wait := e.failures.delay(time.Now())
-	if wait == 0 || c.pipe.Exclusively() { // a task is EXEC, of a client that knows the password
+	if wait == 0 || c.pipe.Exclusively() { // the task is EXEC; its client is authenticated
 		return resp.AppendError(reply, string(errWrongPassword))
 	}
 	c.block(c.ctx, func(t *task) {
@@ -54,6 +54,7 @@ func (c *Conn) wrongPassword(reply []byte) []byte {
 		case <-t.ctx.Done():
 		}
 		t.out = resp.AppendError(t.out, string(errWrongPassword))
+		e.stats.countError(t.out)
 	})
 	return reply
 }

@@ -49,8 +49,8 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// The time without the password counts from the beginning, and again from
-// RESET of a client that had given it.
+// The time without authentication counts from the start of the connection, and
+// again from RESET if the client was authenticated.
 func TestUnauthenticated(t *testing.T) {
 	s := serve(t, Options{Password: "secret"})
 	begun := time.Now()
@@ -95,8 +95,8 @@ func TestLimitsBeforeAuth(t *testing.T) {
 	c.want(resp.OK, "SET", "k", strings.Repeat("v", 20000))
 }
 
-// TestWrongPasswordsArePaced holds that guessing gets slow, and that who knows
-// the password does not wait.
+// TestWrongPasswordsArePaced checks that guessing becomes slow, and that a client
+// with the right password does not wait.
 func TestWrongPasswordsArePaced(t *testing.T) {
 	s := serve(t, Options{Password: "secret"})
 	guesser := dial(t, s.addr())

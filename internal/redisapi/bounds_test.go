@@ -13,7 +13,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// numbered are n arguments behind a command's name.
+// numbered returns a command with n numbered arguments.
 func numbered(name, prefix string, n int) []string {
 	args := []string{name}
 	for i := range n {
@@ -22,17 +22,17 @@ func numbered(name, prefix string, n int) []string {
 	return args
 }
 
-// What a connection watches is bounded, and watching a key again is free.
+// The memory of watched keys is bounded. Watching a key again takes none.
 func TestWatchedKeysAreBounded(t *testing.T) {
 	s := serve(t, Options{MaxPendingBytes: 64 << 10})
 	c := dial(t, s.addr())
 	for range 3 {
-		c.want(resp.OK, numbered("WATCH", "a", 500)...) // 33 KB
+		c.want(resp.OK, numbered("WATCH", "a", 250)...) // 33 KB
 	}
 	refused := "-" + string(errWatchTooBig) + "\r\n"
-	c.want(refused, numbered("WATCH", "b", 500)...)
+	c.want(refused, numbered("WATCH", "b", 250)...)
 	c.want(resp.OK, "WATCH", "b0")
-	c.want(resp.OK, "SET", "a499", "changed")
+	c.want(resp.OK, "SET", "a249", "changed")
 	c.want(resp.OK, "MULTI")
 	c.want(resp.Queued, "GET", "k")
 	c.want("*-1\r\n", "EXEC")
@@ -42,7 +42,7 @@ func TestWatchedKeysAreBounded(t *testing.T) {
 	c.want(resp.OK, "WATCH", "a0")
 }
 
-// Many small arguments count for the memory that they take.
+// The bound counts the memory of many small arguments, not only their bytes.
 func TestSmallArgumentsCount(t *testing.T) {
 	s := serve(t, Options{MaxPendingBytes: 64 << 10})
 	c := dial(t, s.addr())
@@ -66,7 +66,7 @@ func TestSmallArgumentsCount(t *testing.T) {
 	}
 }
 
-// Patterns are bounded, because matching them takes the product of the lengths.
+// Patterns are bounded, because the time to match is the product of the lengths.
 func TestLongPatterns(t *testing.T) {
 	c := dial(t, serve(t, Options{}).addr())
 	pattern := func(n int) string { return "*[" + strings.Repeat("b", n-3) + "]" }
@@ -82,7 +82,7 @@ func TestLongPatterns(t *testing.T) {
 	c.want(names, "COMMAND", "LIST", "FILTERBY", "PATTERN", pattern(maxNamePatterns+1))
 }
 
-// Matching keys ends when its client, or the server, does.
+// Matching keys ends when the client leaves or the server stops.
 func TestMatchingEndsWithItsTask(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	matching := &task{ctx: ctx}
@@ -95,7 +95,7 @@ func TestMatchingEndsWithItsTask(t *testing.T) {
 	}
 }
 
-// Commands that need no database need not wait for those that keep it busy.
+// Commands that need no database do not wait for a slot.
 func TestCommandsWithoutDatabaseNeedNoTurn(t *testing.T) {
 	s := serve(t, Options{})
 	dial(t, s.addr()).want(resp.OK, "SELECT", "1")
@@ -115,7 +115,7 @@ func TestCommandsWithoutDatabaseNeedNoTurn(t *testing.T) {
 	}
 }
 
-// A command line of many names does not make a reply without end.
+// Many names in one command do not make an unbounded reply.
 func TestRepeatedCommandNames(t *testing.T) {
 	c := dial(t, serve(t, Options{}).addr())
 	repeated := func(subcommand string, n int) []string {

@@ -9,8 +9,8 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// A full cache answers Redis's OOM error to what needs room, and nothing else;
-// what upkeep removed is in INFO.
+// A full cache refuses writes that need space with Redis's OOM error, and no other
+// command. INFO counts what upkeep removed.
 func TestFullCache(t *testing.T) {
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
@@ -38,7 +38,7 @@ func TestFullCache(t *testing.T) {
 		t.Helper()
 		for began := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {
 			if time.Since(began) > 30*time.Second {
-				t.Fatal("in vain: " + what)
+				t.Fatal("timed out: " + what)
 			}
 		}
 	}
@@ -53,10 +53,10 @@ func TestFullCache(t *testing.T) {
 	c.want(":1\r\n", "EXPIRE", "b", "100")
 	c.want(":2\r\n", "DEL", "b", "c")
 	await("there is room again", func() bool { return c.do("SET", "a", "2") == resp.OK })
-	await("INFO tells what expired", func() bool { return infoFields(t, c.do("INFO", "stats"))["expired_keys"] == "1" })
+	await("INFO counts what expired", func() bool { return infoFields(t, c.do("INFO", "stats"))["expired_keys"] == "1" })
 
 	if err := s.db.AlterCache(ctx, howdah.CacheConfig{Name: "db1", MaxEntries: 5}, howdah.AlterOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await("INFO tells what was evicted", func() bool { return infoFields(t, c.do("INFO", "stats"))["evicted_keys"] > "0" })
+	await("INFO counts what was evicted", func() bool { return infoFields(t, c.do("INFO", "stats"))["evicted_keys"] > "0" })
 }

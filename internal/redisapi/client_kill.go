@@ -10,11 +10,12 @@ import (
 type clientFilter struct {
 	id          int64
 	addr, laddr string
-	none        bool // a type of connection that there is not here
+	none        bool // a type of connection that Howdah does not have
 	skipMe      bool
 }
 
-// clientKill is CLIENT KILL, in its old form of one address and in its new.
+// clientKill runs CLIENT KILL, in its old form (one address) and its new form
+// (filters).
 func clientKill(c *Conn, args [][]byte, reply []byte) []byte {
 	if len(args) == 3 {
 		if c.killMatching(clientFilter{addr: string(args[2])}) == 0 {
@@ -71,7 +72,8 @@ func (f *clientFilter) matches(c *Conn) bool {
 		(f.laddr == "" || f.laddr == c.info.LocalAddr)
 }
 
-// killMatching closes connections, the own one after its reply.
+// killMatching closes the connections that match. The caller's own connection
+// closes after its reply.
 func (c *Conn) killMatching(f clientFilter) (killed int64) {
 	for _, other := range c.engine.connections() {
 		if !f.matches(other) || f.skipMe && other == c {
@@ -87,5 +89,5 @@ func (c *Conn) killMatching(f clientFilter) (killed int64) {
 	return killed
 }
 
-// kill lets the server close the connection, replies or not.
+// kill makes the server close the connection, even if replies are pending.
 func (c *Conn) kill() { c.pipe.Kill() }

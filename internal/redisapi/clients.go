@@ -27,7 +27,7 @@ func clientCommands() []*Command {
 	reply := sub("reply", 3, "3.2.0", "ON | OFF | SKIP", "Switches replies off and on", clientReply)
 	reply.Note = "Refused inside MULTI."
 	notTracking := fail("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
-	tracking := sub("tracking", -3, "6.0.0", "ON | OFF", "Refused, but for OFF", clientTracking)
+	tracking := sub("tracking", -3, "6.0.0", "ON | OFF [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]", "Refused, but for OFF", clientTracking)
 	return []*Command{{
 		Name: "client", Arity: -2, Group: "connection", Since: "2.4.0",
 		Summary: "Manages connections", Complexity: "Depends on the subcommand",
@@ -45,7 +45,7 @@ func clientCommands() []*Command {
 			sub("trackinginfo", 2, "6.2.0", "", "Returns that nothing is tracked", clientTrackingInfo),
 			sub("caching", 3, "6.0.0", "YES | NO", "Refused", notTracking),
 			sub("getredir", 2, "6.0.0", "", "Returns -1", fixed(":-1\r\n")),
-			admin(sub("unblock", -3, "5.0.0", "client-id [TIMEOUT | ERROR]", "Returns 0: no client is ever blocked", fixed(resp.Zero))),
+			admin(sub("unblock", -3, "5.0.0", "client-id [TIMEOUT | ERROR]", "Returns 0: no client is ever blocked", clientUnblock)),
 			admin(sub("pause", -3, "2.9.50", "timeout [WRITE | ALL]", "Refused", fail("ERR CLIENT PAUSE is not supported: other servers on the same database would go on"))),
 			admin(sub("unpause", 2, "6.2.0", "", "Accepted; clients are never paused", fixed(resp.OK))),
 			help("5.0.0", "connection", "CLIENT",
@@ -126,14 +126,71 @@ func clientReply(c *Conn, args [][]byte, reply []byte) []byte {
 	return reply
 }
 
-func clientTracking(_ *Conn, args [][]byte, reply []byte) []byte {
+// clientUnblock checks its arguments; no command blocks a client.
+func clientUnblock(_ *Conn, args [][]byte, reply []byte) []byte {
 	switch {
+	case len(args) > 4:
+		return resp.AppendError(reply, "ERR unknown subcommand or wrong number of arguments for '"+string(cString(args[1], 128))+"'. Try CLIENT HELP.")
+	case len(args) == 4 && !is(args[3], "TIMEOUT") && !is(args[3], "ERROR"):
+		return resp.AppendError(reply, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+	}
+	if _, err := parseInt(args[2]); err != nil {
+		return resp.AppendError(reply, err.Error())
+	}
+	return append(reply, resp.Zero...)
+}
+
+// clientTracking checks its arguments as Redis does, and refuses ON.
+func clientTracking(c *Conn, args [][]byte, reply []byte) []byte {
+	options, err := c.parseTracking(args[3:])
+	switch {
+	case err != nil:
+		return resp.AppendError(reply, err.Error())
 	case is(args[2], "OFF"):
 		return append(reply, resp.OK...)
-	case is(args[2], "ON"):
-		return resp.AppendError(reply, "ERR client side caching is not supported")
+	case !is(args[2], "ON"):
+		return resp.AppendError(reply, string(errSyntax))
+	case options["PREFIX"] && !options["BCAST"]:
+		return resp.AppendError(reply, "ERR PREFIX option requires BCAST mode to be enabled")
+	case options["BCAST"] && (options["OPTIN"] || options["OPTOUT"]):
+		return resp.AppendError(reply, "ERR OPTIN and OPTOUT are not compatible with BCAST")
+	case options["OPTIN"] && options["OPTOUT"]:
+		return resp.AppendError(reply, "ERR You can't specify both OPTIN mode and OPTOUT mode")
 	}
-	return resp.AppendError(reply, string(errSyntax))
+	return resp.AppendError(reply, "ERR client side caching is not supported")
+}
+
+// parseTracking returns which options of CLIENT TRACKING are given.
+func (c *Conn) parseTracking(args [][]byte) (options map[string]bool, err error) {
+	options = make(map[string]bool)
+	for i := 0; i < len(args); i++ {
+		option := strings.ToUpper(string(args[i]))
+		takesValue := option == "REDIRECT" || option == "PREFIX"
+		switch option {
+		case "REDIRECT", "PREFIX", "BCAST", "OPTIN", "OPTOUT", "NOLOOP":
+		default:
+			return nil, errSyntax
+		}
+		if takesValue {
+			if i++; i == len(args) {
+				return nil, errSyntax
+			}
+		}
+		if option == "REDIRECT" {
+			if options[option] {
+				return nil, refusal("ERR A client can only redirect to a single other client")
+			}
+			id, err := parseInt(args[i])
+			if err != nil {
+				return nil, err
+			}
+			if !c.engine.isConnected(id) {
+				return nil, refusal("ERR The client ID you want redirect to does not exist")
+			}
+		}
+		options[option] = true
+	}
+	return options, nil
 }
 
 func clientTrackingInfo(c *Conn, _ [][]byte, reply []byte) []byte {
@@ -147,8 +204,8 @@ func clientTrackingInfo(c *Conn, _ [][]byte, reply []byte) []byte {
 	return append(reply, resp.EmptyArray...)
 }
 
-func clientInfo(c *Conn, _ [][]byte, reply []byte) []byte {
-	return resp.AppendVerbatim(reply, c.proto, c.describe()+"\n")
+func clientInfo(c *Conn, args [][]byte, reply []byte) []byte {
+	return resp.AppendVerbatim(reply, c.proto, c.describe(args)+"\n")
 }
 
 func clientList(c *Conn, args [][]byte, reply []byte) []byte {
@@ -176,15 +233,19 @@ func clientList(c *Conn, args [][]byte, reply []byte) []byte {
 	}
 	var text strings.Builder
 	for _, other := range c.engine.connections() {
-		if wanted(other) {
-			text.WriteString(other.describe() + "\n")
+		switch {
+		case !wanted(other):
+		case other == c:
+			text.WriteString(c.describe(args) + "\n")
+		default:
+			text.WriteString(other.describe(nil) + "\n")
 		}
 	}
 	return resp.AppendVerbatim(reply, c.proto, text.String())
 }
 
-// clientType tells whether connections of that type are what ours are:
-// normal. ok is false for a type that there is not.
+// clientType reports whether a type is "normal", the type of every connection
+// here. ok is false for a type that Redis does not have.
 func clientType(arg []byte) (normal, ok bool) {
 	switch strings.ToLower(string(arg)) {
 	case "normal":
@@ -199,22 +260,36 @@ func unknownClientType(arg []byte) string {
 	return "ERR Unknown client type '" + string(cString(arg, len(arg))) + "'"
 }
 
-// describe is the connection's line in CLIENT LIST. What has no meaning here
-// is what an idle client of Redis has.
-func (c *Conn) describe() string {
+// connectionMemory is an estimate of the memory of a connection without its
+// input, commands and replies, in bytes.
+const connectionMemory = 1 << 10
+
+// describe returns the connection's line in CLIENT LIST. args is the command line
+// that the connection is running, or nil if another connection asks. Fields that
+// have no meaning here have the value of an idle client of Redis.
+func (c *Conn) describe(args [][]byte) string {
 	now, load := c.engine.clock(), c.pipe.Load()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	flags, queued, command := "N", -1, "NULL"
+	flags, queued, command, fd := "N", -1, "NULL", -1
 	if c.multi {
 		flags, queued = "x", len(c.queue)
 	}
 	if cmd := c.lastCmd.Load(); cmd != nil {
 		command = cmd.fullName
 	}
-	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=-1 name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d "+
-		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=%d rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d "+
+	if c.info.FD > 0 {
+		fd = c.info.FD
+	}
+	running := load.Bytes - load.Ready // of calls in progress
+	for _, arg := range args {
+		running += len(arg)
+	}
+	unread := c.unread.Load()
+	total := connectionMemory + int(unread) + running + load.Ready + c.queueLen + c.watched.bytes()
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d "+
+		"qbuf=%d qbuf-free=0 argv-mem=%d multi-mem=%d rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d "+
 		"lib-name=%s lib-ver=%s",
-		c.id, c.info.RemoteAddr, c.info.LocalAddr, c.name, (now-c.since)/1e9, (now-c.lastSeen.Load())/1e9, flags, c.session.database, queued,
-		c.queueLen, load.Ready, load.Requests, load.Bytes, load.Bytes+load.Input, command, c.proto, c.library, c.libraryVer)
+		c.id, c.info.RemoteAddr, c.info.LocalAddr, fd, c.name, (now-c.since)/1e9, (now-c.lastSeen.Load())/1e9, flags, c.session.database, queued,
+		unread, running, c.queueLen, load.Ready, load.Requests, load.Bytes, total, command, c.proto, c.library, c.libraryVer)
 }

@@ -47,8 +47,8 @@ func commandAll(c *Conn, _ [][]byte, reply []byte) []byte {
 	return reply
 }
 
-// maxNames bounds the names of COMMAND INFO, each of which takes some kilobytes
-// of reply, made on the event loop. There are fewer commands.
+// maxNames bounds the names of one COMMAND INFO: each adds kilobytes to a reply
+// that is built on the event loop. Howdah has fewer commands than this.
 const maxNames = 512
 
 func commandInfo(c *Conn, args [][]byte, reply []byte) []byte {
@@ -60,20 +60,20 @@ func commandInfo(c *Conn, args [][]byte, reply []byte) []byte {
 	}
 	reply = resp.AppendArray(reply, len(args)-2)
 	type part struct{ from, to int }
-	told := make(map[*Command]part)
+	encoded := make(map[*Command]part)
 	for _, name := range args[2:] {
 		cmd := c.engine.commands.named(name)
 		if cmd == nil {
 			reply = resp.AppendNull(reply, c.proto)
 			continue
 		}
-		if p, again := told[cmd]; again {
+		if p, repeated := encoded[cmd]; repeated {
 			reply = append(reply, reply[p.from:p.to]...)
 			continue
 		}
 		start := len(reply)
 		reply = cmd.appendInfo(reply, c.proto)
-		told[cmd] = part{start, len(reply)}
+		encoded[cmd] = part{start, len(reply)}
 	}
 	return reply
 }
@@ -105,8 +105,8 @@ func (cmd *Command) appendInfo(dst []byte, proto resp.Proto) []byte {
 	return dst
 }
 
-// keyRange is first key, last key and step, as commands told it before key
-// specifications.
+// keyRange returns first key, last key and step: how Redis described keys before
+// key specifications.
 func (cmd *Command) keyRange() (first, last, step int) {
 	if len(cmd.Keys) == 0 {
 		return 0, 0, 0
@@ -119,7 +119,7 @@ func (cmd *Command) keyRange() (first, last, step int) {
 	return first, last, end.Step
 }
 
-// categories are the ACL categories, in the order of Redis.
+// categories returns the ACL categories, in the order of Redis.
 func (cmd *Command) categories() []string {
 	given := strings.Fields(cmd.ACL)
 	has := func(category string) bool {
@@ -142,7 +142,7 @@ func (cmd *Command) categories() []string {
 		return slices.Contains(given, category)
 	}
 	var categories []string
-	for _, category := range []string{"keyspace", "read", "write", "string", "admin", "fast", "slow", "dangerous", "connection", "transaction"} {
+	for _, category := range []string{"keyspace", "read", "write", "string", "admin", "fast", "slow", "dangerous", "connection", "transaction", "scripting"} {
 		if has(category) {
 			categories = append(categories, "@"+category)
 		}
@@ -250,8 +250,7 @@ func commandNames(c *Conn, args [][]byte, reply []byte) []byte {
 	}
 	var names []string
 	c.engine.commands.each(func(cmd *Command) {
-		// Without a filter Redis tells commands, with one subcommands too.
-		if keep(cmd) && (cmd.parent == nil || len(args) > 2) {
+		if keep(cmd) {
 			names = append(names, cmd.fullName)
 		}
 	})

@@ -117,8 +117,8 @@ func TestTransactionsAreAtomic(t *testing.T) {
 	dial(t, s.addr()).want("*2\r\n$3\r\n-20\r\n$3\r\n220\r\n", "MGET", "a", "b")
 }
 
-// TestManyTransactions runs transactions of far more connections than
-// PostgreSQL is given, and plain commands beside them: none fails.
+// TestManyTransactions runs transactions of many more clients than there are
+// connections to PostgreSQL, and plain commands beside them: none fails.
 func TestManyTransactions(t *testing.T) {
 	s := serve(t, Options{})
 	const clients, each = 80, 5
@@ -156,8 +156,8 @@ func TestManyTransactions(t *testing.T) {
 	}
 }
 
-// TestForeignRowLock holds that a row which an open transaction of somebody
-// else holds delays only the commands for it.
+// TestForeignRowLock checks that a row locked by another transaction delays only
+// the commands for that row.
 func TestForeignRowLock(t *testing.T) {
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())

@@ -3,7 +3,6 @@ package redisapi
 import (
 	"bytes"
 	"net"
-	"strconv"
 	"strings"
 
 	"github.com/howdah/howdah/internal/resp"
@@ -18,74 +17,29 @@ func configCommands() []*Command {
 				Summary: "Returns the settings whose names match", Complexity: "O(N) where N is the number of settings", now: configGet},
 			{Name: "set", Arity: -4, Flags: flags, Since: "2.0.0", Syntax: "parameter value [parameter value ...]",
 				Tips:    "request_policy:all_nodes response_policy:all_succeeded",
-				Summary: "Accepts the present values, refuses others", Complexity: "O(N) where N is the number of settings",
-				Note: "Settings are flags of howdah serve and settings of each cache.", now: configSet},
+				Summary: "Remembers settings that change nothing here, refuses others", Complexity: "O(N) where N is the number of settings",
+				Note: "Every setting of Redis is known. Those that would change something are flags of howdah serve and settings of each cache: only their present value is accepted. The others are remembered until the server ends.", now: configSet},
 			{Name: "resetstat", Arity: 2, Flags: flags, Since: "2.0.0", Summary: "Sets the counters of INFO to zero", Complexity: "O(1)",
 				Tips: "", now: configResetStat},
 			{Name: "rewrite", Arity: 2, Flags: flags, Since: "2.8.0", Summary: "Refused: there is no configuration file", Complexity: "O(1)",
 				now: fail("ERR The server is running without a config file")},
 			help("5.0.0", "", "CONFIG",
 				"GET <pattern>", "    Return the settings whose names match.",
-				"SET <directive> <value>", "    Accept the present value, refuse another.",
+				"SET <directive> <value>", "    Remember a setting that changes nothing here, refuse another.",
 				"RESETSTAT", "    Set the counters of INFO to zero.",
 				"REWRITE", "    Refused."),
 		},
 	}}
 }
 
-// setting is one that clients and dashboards read.
-type setting struct{ name, value string }
-
-// settings are the settings of Redis that mean something here, or that
-// clients ask for, by name.
-func (c *Conn) settings() []setting {
-	o := &c.engine.options
-	_, port, _ := net.SplitHostPort(c.info.LocalAddr)
-	password := ""
-	if o.Password != "" {
-		password = "(hidden)"
+// localPort is the port that the client has connected to, as INFO and CONFIG GET
+// show it.
+func (c *Conn) localPort() string {
+	_, port, err := net.SplitHostPort(c.info.LocalAddr)
+	if err != nil {
+		return "0"
 	}
-	return []setting{
-		{"appendfsync", "everysec"},
-		{"appendonly", "no"},
-		{"bind", "* -::*"},
-		{"client-output-buffer-limit", "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
-		{"client-query-buffer-limit", "1073741824"},
-		{"cluster-enabled", "no"},
-		{"databases", strconv.Itoa(Databases)},
-		{"dbfilename", ""},
-		{"dir", ""},
-		{"hz", "10"},
-		{"io-threads", "1"},
-		{"latency-monitor-threshold", "0"},
-		{"lazyfree-lazy-expire", "yes"},
-		{"lazyfree-lazy-user-del", "yes"},
-		{"lazyfree-lazy-user-flush", "yes"},
-		{"loglevel", "notice"},
-		{"lua-time-limit", "5000"},
-		{"maxclients", strconv.Itoa(o.MaxClients)},
-		{"maxmemory", "0"},
-		{"maxmemory-policy", "noeviction"},
-		{"maxmemory-samples", "5"},
-		{"min-replicas-to-write", "0"},
-		{"notify-keyspace-events", ""},
-		{"port", port},
-		{"proto-max-bulk-len", strconv.Itoa(o.MaxBulk)},
-		{"protected-mode", "no"},
-		{"repl-backlog-size", "0"},
-		{"replica-read-only", "yes"},
-		{"replicaof", ""},
-		{"requirepass", password},
-		{"save", ""},
-		{"slave-read-only", "yes"},
-		{"slaveof", ""},
-		{"slowlog-log-slower-than", "10000"},
-		{"slowlog-max-len", "128"},
-		{"tcp-backlog", "511"},
-		{"tcp-keepalive", "300"},
-		{"timeout", "0"},
-		{"unixsocket", ""},
-	}
+	return port
 }
 
 func configGet(c *Conn, args [][]byte, reply []byte) []byte {
@@ -96,46 +50,109 @@ func configGet(c *Conn, args [][]byte, reply []byte) []byte {
 	if size > maxNamePatterns {
 		return resp.AppendError(reply, string(errLongNamePatterns))
 	}
-	var found []setting
-	for _, s := range c.settings() {
-		for _, pattern := range args[2:] {
-			if matchGlob(bytes.ToLower(pattern), []byte(s.name)) {
-				if !bytes.ContainsAny(pattern, "*?[") {
-					s.name = string(pattern) // Redis answers a plain name as it was asked
+	type found struct{ name, value string }
+	var all []found
+	shown := make(map[string]bool)
+	show := func(name string, s *setting) {
+		if key := strings.ToLower(name); s != nil && !shown[key] {
+			shown[key] = true
+			all = append(all, found{name, c.value(s)})
+		}
+	}
+	for _, arg := range args[2:] {
+		pattern := bytes.ToLower(arg)
+		if !bytes.ContainsAny(pattern, "*?[") {
+			show(string(arg), c.engine.settings.byName[string(pattern)]) // as it was asked, as in Redis
+			continue
+		}
+		for _, s := range c.engine.settings.list {
+			for _, name := range []string{s.name, s.alias} {
+				if name != "" && matchGlob(pattern, []byte(name)) {
+					show(name, s)
 				}
-				found = append(found, s)
-				break
 			}
 		}
 	}
-	reply = resp.AppendMap(reply, c.proto, len(found))
-	for _, s := range found {
-		reply = resp.AppendBulkString(reply, s.name)
-		reply = resp.AppendBulkString(reply, s.value)
+	reply = resp.AppendMap(reply, c.proto, len(all))
+	for _, f := range all {
+		reply = resp.AppendBulkString(reply, f.name)
+		reply = resp.AppendBulkString(reply, f.value)
 	}
 	return reply
 }
 
+// configSet checks names before values, and changes all or nothing, as Redis
+// does.
 func configSet(c *Conn, args [][]byte, reply []byte) []byte {
 	if len(args)%2 != 0 {
 		return resp.AppendError(reply, string(errSyntax))
 	}
-	values := make(map[string]string)
-	for _, s := range c.settings() {
-		values[s.name] = s.value
+	changes, err := c.engine.settings.named(args[2:])
+	if err == nil {
+		err = c.checkSettings(changes)
 	}
-	for i := 2; i < len(args); i += 2 {
-		name := strings.ToLower(string(args[i]))
-		value, known := values[name]
-		if !known {
-			return resp.AppendError(reply, "ERR Unknown option or number of arguments for CONFIG SET - '"+string(cString(args[i], 128))+"'")
-		}
-		if !strings.EqualFold(value, string(args[i+1])) {
-			return resp.AppendError(reply, "ERR CONFIG SET failed (possibly related to argument '"+name+
-				"') - can't set it here; use the flags of howdah serve, or howdah.alter_cache in PostgreSQL")
+	if err != nil {
+		return resp.AppendError(reply, err.Error())
+	}
+	all := c.engine.settings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, change := range changes {
+		if !change.refused {
+			all.changed[change.setting] = change.value
 		}
 	}
 	return append(reply, resp.OK...)
+}
+
+// settingChange is one setting of a CONFIG SET.
+type settingChange struct {
+	*setting
+	name, value string
+}
+
+// named finds the settings of a CONFIG SET. The first name that cannot be set
+// is the error, whatever the values are.
+func (s *settings) named(args [][]byte) (changes []settingChange, err error) {
+	seen := make(map[string]bool)
+	for i := 0; i < len(args); i += 2 {
+		name := strings.ToLower(string(args[i]))
+		found := s.byName[name]
+		switch {
+		case found == nil:
+			return nil, refusal("ERR Unknown option or number of arguments for CONFIG SET - '" + string(cString(args[i], 128)) + "'")
+		case found.kind == immutableSetting:
+			return nil, cannotSet(string(args[i]), "can't set immutable config")
+		case found.kind == protectedSetting:
+			return nil, cannotSet(string(args[i]), "can't set protected config")
+		case seen[name]:
+			return nil, cannotSet(string(args[i]), "duplicate parameter")
+		}
+		seen[name] = true
+		changes = append(changes, settingChange{found, name, string(args[i+1])})
+	}
+	return changes, nil
+}
+
+func cannotSet(name, reason string) refusal {
+	return refusal("ERR CONFIG SET failed (possibly related to argument '" + name + "') - " + reason)
+}
+
+// checkSettings checks the values, and brings them into the form of CONFIG GET.
+func (c *Conn) checkSettings(changes []settingChange) error {
+	for i := range changes {
+		change := &changes[i]
+		value, reason := change.parse(change.value)
+		if reason != "" {
+			return cannotSet(change.name, string(reason))
+		}
+		tooLong := change.kind == textSetting && len(value) > maxText
+		if tooLong || change.refused && !strings.EqualFold(value, c.value(change.setting)) {
+			return cannotSet(change.name, "can't set it here; use the flags of howdah serve, or howdah.alter_cache in PostgreSQL")
+		}
+		change.value = value
+	}
+	return nil
 }
 
 func configResetStat(c *Conn, _ [][]byte, reply []byte) []byte {

@@ -28,12 +28,14 @@ type Conn struct {
 
 	lastSeen atomic.Int64            // engine clock, for CLIENT LIST
 	lastCmd  atomic.Pointer[Command] // likewise
+	unread   atomic.Int64            // bytes received and not consumed, the command that runs included
 
 	// What the client has set. Written under mu by the goroutine that feeds
 	// or, while there is one, by the task; these read it without.
 	session
 
-	mu sync.Mutex
+	mu     sync.Mutex
+	closed bool // Close was called: nothing is watched any more
 }
 
 // keepReplies is the memory for replies that an idle connection keeps.
@@ -71,6 +73,7 @@ func (c *Conn) Feed(data []byte) (consumed int) {
 	// Not once more with nothing left: a connection that nothing waits on is
 	// not stalled, and Output need not wake anybody for it.
 	for consumed < len(data) && c.pipe.Admit() {
+		c.unread.Store(int64(len(data) - consumed))
 		args, n, err := c.parser.Parse(data[consumed:])
 		consumed += n
 		if err != nil {
@@ -83,6 +86,7 @@ func (c *Conn) Feed(data []byte) (consumed int) {
 			break
 		}
 	}
+	c.unread.Store(int64(len(data) - consumed))
 	if c.pipe.EndInput(len(data) - consumed + c.sessionSize()) {
 		return len(data)
 	}
@@ -106,7 +110,7 @@ func (c *Conn) passOver(size int) bool {
 func (c *Conn) sessionSize() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.queueLen + c.watchedLen
+	return c.queueLen + c.watched.bytes()
 }
 
 // Need returns how many more bytes the command in progress needs at least: a
@@ -136,7 +140,9 @@ func (c *Conn) Unauthenticated() time.Duration {
 func (c *Conn) refuse(err error) {
 	c.engine.stats.protocolErrors.Add(1)
 	if err, ok := err.(resp.ProtocolError); ok {
-		c.pipe.Append(resp.AppendProtocolError(nil, err))
+		reply := resp.AppendProtocolError(nil, err)
+		c.engine.stats.countError(reply)
+		c.pipe.Append(reply)
 	}
 	c.hangUp()
 }
@@ -154,6 +160,9 @@ func (c *Conn) start(r *request) {
 // finish takes note that the call of a request is done. It runs on a goroutine
 // of the library.
 func (c *Conn) finish(r *request) {
+	if c.engine.watches.inUse() {
+		r.eachFound(func(key []byte) { c.engine.watches.found(c.database, key) })
+	}
 	if c.pipe.Exceeded() && !r.cmd.writes && r.isLarge() {
 		r.call.Result, r.call.Entries = verb.Entry{}, nil
 		r.call.Err = errMemory
@@ -175,6 +184,10 @@ func (c *Conn) Output(out *pipeline.Output) (closing bool) {
 // only tasks that write nothing are cancelled. It may be called twice.
 func (c *Conn) Close() {
 	if c.pipe.Close() {
+		c.mu.Lock()
+		c.closed = true
+		c.watched.release()
+		c.mu.Unlock()
 		c.cancel()
 		c.engine.forget(c)
 	}

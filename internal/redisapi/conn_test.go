@@ -24,13 +24,13 @@ func waitFor(t testing.TB, what string, condition func() bool) {
 	deadline := time.Now().Add(30 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// closed reads what is left and tells whether the server then closed.
+// closed reads the rest of the input and fails unless the server closed the connection.
 func (c *testClient) closed() (rest string) {
 	c.t.Helper()
 	c.conn.SetReadDeadline(time.Now().Add(30 * time.Second))
@@ -230,7 +230,7 @@ func TestGarbage(t *testing.T) {
 	dial(t, s.addr()).want(resp.Pong, "PING")
 }
 
-// FuzzFeed holds that no input makes Feed panic or consume what is not there.
+// FuzzFeed checks that no input makes Feed panic or consume more than it was given.
 func FuzzFeed(f *testing.F) {
 	f.Add([]byte("*2\r\n$3\r\nGET\r\n$1\r\nk\r\nPING\r\n"), 3)
 	f.Add([]byte("MULTI\r\nSET k v\r\nEXEC\r\nCLIENT LIST\r\nCOMMAND DOCS\r\nHELLO 3\r\n"), 10)
@@ -261,8 +261,8 @@ func FuzzFeed(f *testing.F) {
 	})
 }
 
-// TestDisconnects closes connections in the middle of everything and expects
-// nothing to stay.
+// TestDisconnects closes connections at random points and checks that the engine
+// forgets them.
 func TestDisconnects(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Run("load", func(t *testing.T) {
@@ -297,8 +297,8 @@ func TestDisconnects(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// A connection wakes its driver when there is something to do, and not for
-// ever after a command that waited.
+// A connection wakes its server when there is something to do, and stops doing so
+// after a command that waited.
 func TestIdleConnectionWakesNobody(t *testing.T) {
 	s := serve(t, Options{})
 	for _, commands := range [][]string{{"DBSIZE"}, {"SELECT", "1"}, {"INFO"}, {"SET", "k", "v"}} {

@@ -32,8 +32,8 @@ func connectionCommands() []*Command {
 
 const errWrongPassword = refusal("WRONGPASS invalid username-password pair or user is disabled.")
 
-// passes compares in a time that does not depend on how much of the password
-// is right.
+// passes compares user and password. The time it takes does not depend on how
+// many bytes of the password are right.
 func (e *Engine) passes(user, password []byte) bool {
 	if string(user) != "default" {
 		return false

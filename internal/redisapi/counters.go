@@ -20,7 +20,7 @@ func counterCommands() []*Command {
 			Summary: "Takes from an integer", Complexity: "O(1)", Syntax: "key decrement", call: decrementBy},
 		{Name: "incrbyfloat", Arity: 3, Flags: "write denyoom fast", Keys: oneKey("RW access update"), Group: "string", Since: "2.6.0",
 			Summary: "Adds to a decimal number", Complexity: "O(1)", Syntax: "key increment",
-			Note: "Decimal arithmetic without rounding errors; Redis rounds to the long double of its machine.", call: incrementFloat},
+			Note: "Rounds as Redis on x86-64 does: operands and sum to the 64 significant bits of a long double, the answer to 17 decimals. Numbers from 2^64 on keep every digit, where Redis keeps 19.", call: incrementFloat},
 	}
 }
 
@@ -62,8 +62,8 @@ func incrementFloat(r *request, args [][]byte) (err error) {
 	return nil
 }
 
-// replyInfinite answers an increment that is infinite: it is refused, but what
-// is wrong with the stored value comes first.
+// replyInfinite refuses an infinite increment. As in Redis, an error of the stored
+// value takes precedence.
 func replyInfinite(dst []byte, r *request) []byte {
 	if r.call.Status == verb.OK {
 		if _, err := parseDecimal(r.call.Result.Value); err == errNotFloat {

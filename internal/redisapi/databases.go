@@ -2,12 +2,9 @@ package redisapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
@@ -19,7 +16,7 @@ const (
 	errDatabaseIsNone = refusal("ERR this database does not exist and cannot be created inside a transaction; SELECT it before MULTI")
 )
 
-// parseDatabase reads the number of a database.
+// parseDatabase parses the number of a database.
 func parseDatabase(arg []byte) (int, error) {
 	number, err := parseInt(arg)
 	switch {
@@ -33,7 +30,8 @@ func parseDatabase(arg []byte) (int, error) {
 	return int(number), nil
 }
 
-// database returns the number of a database, whose cache is made if need be.
+// database parses the number of a database and creates its cache if it does not
+// exist.
 func (t *task) database(arg []byte) (int, error) {
 	number, err := parseDatabase(arg)
 	if err != nil {
@@ -48,7 +46,7 @@ func (t *task) database(arg []byte) (int, error) {
 	return number, e.ensure(ctx, number)
 }
 
-// ensure makes the cache of a database that was never selected before.
+// ensure creates the cache of a database unless it exists.
 func (e *Engine) ensure(ctx context.Context, number int) error {
 	if e.exists[number].Load() {
 		return nil
@@ -64,8 +62,7 @@ func (e *Engine) ensure(ctx context.Context, number int) error {
 		return refusal(fmt.Sprintf("ERR database %d is the cache %q, which does not exist; create it with SELECT howdah.create_cache('%s')", number, name, name))
 	}
 	if _, err := e.options.DB.Pool().Exec(ctx, "SELECT howdah.create_database($1)", number); err != nil {
-		var pgErr *pgconn.PgError
-		if errors.As(err, &pgErr) && pgErr.Code == "42501" { // insufficient_privilege
+		if sqlState(err) == "42501" { // insufficient_privilege
 			return refusal(fmt.Sprintf("NOPERM database %d does not exist, and the database role may not create it; run SELECT howdah.create_database(%d) as the owner of the schema", number, number))
 		}
 		return unavailable(err)
@@ -74,7 +71,7 @@ func (e *Engine) ensure(ctx context.Context, number int) error {
 	return nil
 }
 
-// survey learns which databases have a cache.
+// survey asks PostgreSQL which databases have a cache.
 func (e *Engine) survey(ctx context.Context) error {
 	configs, err := e.options.DB.Caches(ctx)
 	if err != nil {
@@ -90,17 +87,16 @@ func (e *Engine) survey(ctx context.Context) error {
 	return nil
 }
 
-// unavailable marks an error of a statement of our own that PostgreSQL did not
-// answer.
+// unavailable marks an error of a statement of this package that PostgreSQL did
+// not answer.
 func unavailable(err error) error {
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
+	if sqlState(err) != "" {
 		return err
 	}
 	return fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 }
 
-// isKnown tells whether SELECT need not ask PostgreSQL.
+// isKnown reports whether SELECT can answer without asking PostgreSQL.
 func isKnown(e *Engine, args [][]byte) bool {
 	number, err := parseDatabase(args[1])
 	return err != nil || e.exists[number].Load()

@@ -32,6 +32,7 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 	c.startCommand()
 	cmd, err := c.engine.commands.find(args)
 	if err != nil {
+		c.countUnknown(cmd, args)
 		c.reject(cmd, err)
 		return
 	}
@@ -78,7 +79,7 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 		c.block(ctx, func(t *task) {
 			start := c.engine.clock()
 			t.run(cmd, owned) // without a transaction: the error is in the reply
-			cmd.stats.add(c.engine.clock()-start, isError(t.out))
+			c.engine.stats.count(cmd, c.engine.clock()-start, t.out)
 		})
 	}
 }
@@ -91,7 +92,7 @@ func (c *Conn) startCommand() {
 
 // answer gives the reply of a command that needs no database.
 func (c *Conn) answer(cmd *Command, reply []byte) {
-	cmd.stats.add(0, isError(reply))
+	c.engine.stats.count(cmd, 0, reply)
 	if !c.muted {
 		c.pipe.Append(reply)
 	}
@@ -112,8 +113,10 @@ func (c *Conn) reject(cmd *Command, err error) {
 		cmd.stats.rejected.Add(1)
 	}
 	c.engine.stats.rejected.Add(1)
+	reply := resp.AppendError(nil, text)
+	c.engine.stats.countError(reply)
 	if !c.muted {
-		c.pipe.Append(resp.AppendError(nil, text))
+		c.pipe.Append(reply)
 	}
 }
 

@@ -11,12 +11,10 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// TestDocsOfRedis holds the tokens that COMMAND DOCS tells of each command, by
-// which redis-cli gives its hints, and the group and age of the command,
-// against redis-server's.
+// TestDocsOfRedis compares COMMAND DOCS with redis-server: the tokens of each
+// command, from which redis-cli makes its hints, and its group and version.
 func TestDocsOfRedis(t *testing.T) {
 	other := map[string]string{
-		"client|tracking": "only OFF is accepted",
 		"client|kill":     "TYPE has no choices",
 		"client|list":     "TYPE has no choices",
 		"client|setinfo":  "Redis has it since 7.2",

@@ -11,7 +11,7 @@ import (
 
 const docsPath = "../../docs/commands.md"
 
-// TestDocs holds docs/commands.md against the command table and the
+// TestDocs checks that docs/commands.md matches the command table and the
 // transcripts. "go test -run TestDocs -update" writes it.
 func TestDocs(t *testing.T) {
 	want := commandsPage(t)
@@ -52,18 +52,24 @@ How commands run:
   its replies are written after COMMIT. As in Redis an error of one command
   does not undo the others. An error of the database undoes all of them, and is
   then the one reply of EXEC.
-- WATCH goes by the version of each key.
+- WATCH compares the version of each key, which changes with every write by Redis,
+  HTTP, Go or SQL. Absence has no version. If a key was absent at WATCH, and was
+  created and removed again before EXEC, then EXEC fails as in Redis if Redis
+  commands of the same server did it, or if a client of this server found the key
+  in between. EXEC runs if another server, HTTP, Go or SQL did it and no client
+  of this server found the key.
 - A connection holds up to 64 MiB of queued commands, and of watched keys; one
   command may be larger. Beyond that MULTI and WATCH refuse more.
 - Patterns are bounded, because matching takes the product of the lengths: 4096
   bytes for KEYS and SCAN, 1024 for COMMAND LIST and for all of CONFIG GET.
-  COMMAND INFO takes up to 512 names; COMMAND DOCS tells each command once.
+  COMMAND INFO takes up to 512 names; COMMAND DOCS lists each command once.
 - Expiry goes by the clock of PostgreSQL.
 
 `)
 	for _, group := range []struct{ name, title string }{
 		{"string", "Strings"}, {"generic", "Keys"}, {"transactions", "Transactions"},
 		{"connection", "Connections"}, {"server", "Server"}, {"cluster", "Cluster"},
+		{"scripting", "Functions"},
 	} {
 		writeGroup(&page, group.name, group.title)
 	}
@@ -105,7 +111,7 @@ func writeRow(page *strings.Builder, cmd *Command) {
 	fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", strings.ReplaceAll(usage, "|", `\|`), cmd.Summary, cmd.Since, note)
 }
 
-const errorsText = `## When PostgreSQL is the matter
+const errorsText = `## Errors of PostgreSQL
 
 | Reply | Meaning | Do clients repeat it? |
 |---|---|---|
@@ -116,17 +122,17 @@ const errorsText = `## When PostgreSQL is the matter
 | ` + "`ERR outcome unknown: ...`" + ` | The connection was lost, or the time ran out, after a write was sent: it may or may not have been applied | no |
 | ` + "`OOM command not allowed when used memory > 'maxmemory'.`" + ` | The cache is over its budget and its policy is noeviction | no |
 | ` + "`ERR string exceeds maximum allowed size (proto-max-bulk-len)`" + ` | The value is larger than the limit | no |
-| ` + "`ERR key is longer than 65536 bytes; use a shorter key`" + ` | As it says | no |
+| ` + "`ERR key is longer than 65536 bytes; use a shorter key`" + ` | The key is longer than a key may be | no |
 | ` + "`NOPERM ...`" + ` | The database role lacks a privilege | no |
 
 `
 
-// writeDifferences lists what the transcripts tell.
+// writeDifferences lists the differences in the transcripts.
 func writeDifferences(t *testing.T, page *strings.Builder) {
 	page.WriteString(`## Differences from Redis
 
-Beyond the notes above, these are all that the transcripts in
-internal/redisapi/testdata know of.
+Beyond the notes above, these are all differences in the
+transcripts in internal/redisapi/testdata.
 
 | Command | Redis | Howdah | Why |
 |---|---|---|---|

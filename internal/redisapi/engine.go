@@ -21,11 +21,11 @@ import (
 	"github.com/howdah/howdah/internal/verb"
 )
 
-// CompatibleVersion is the Redis version whose commands, replies and error
-// texts are kept, and which HELLO and INFO tell.
+// CompatibleVersion is the version of Redis whose commands, replies and error
+// texts this package reproduces. HELLO and INFO report it.
 const CompatibleVersion = "7.0.15"
 
-// Databases is the number of databases that SELECT knows.
+// Databases is the number of databases that SELECT accepts.
 const Databases = 16
 
 // Options tune an Engine. The zero value of every field but DB is its default.
@@ -55,24 +55,26 @@ type Options struct {
 	// Memory bounds what all connections hold together. Default: no bound.
 	Memory *pipeline.Budget
 
-	// MaxClients is what INFO and CONFIG GET tell; the server enforces it.
+	// MaxClients is the connection limit that INFO and CONFIG GET report. The
+	// server enforces it.
 	// Default 10000.
 	MaxClients int
 
-	// TaskTimeout bounds an EXEC of more than 100 commands or of such that
-	// work on a whole cache, and the creation of a database. Other commands
-	// have the bounds of DB. Default 30 s.
+	// TaskTimeout bounds an EXEC that has more than 100 commands or one that
+	// works on a whole cache, and the creation of a database. The timeout of DB
+	// bounds all other commands. Default 30 s.
 	TaskTimeout time.Duration
 
-	// Database names the cache of each database number. Default "db0" to
-	// "db15", which are created when first selected, if the role may.
+	// Database returns the name of the cache for a database number. Default:
+	// "db0" to "db15"; SELECT creates these when they are first used, if the
+	// database role may.
 	Database func(number int) string
 
 	// Version of Howdah, for INFO. Default "dev".
 	Version string
 
-	// Logger hears of failed authentication and of failing databases.
-	// Default: none.
+	// Logger receives failed authentication, unexpected errors of commands, and
+	// the names of commands that Howdah lacks. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -112,20 +114,22 @@ type Engine struct {
 	password [sha256.Size]byte
 	limits   resp.Limits
 	commands *table
+	settings *settings
 	caches   [Databases]*core.Cache
-	exists   [Databases]atomic.Bool // the cache was seen, or made
+	exists   [Databases]atomic.Bool // the cache is known to exist
 	requests *sync.Pool
 	stats    counters
 	started  time.Time
 	runID    string
 	keyspace keyspaceCache
+	watches  watchRegistry
 	failures authFailures
 	logged   atomic.Int64 // engine clock of the last entry in the log
 
-	ctx    context.Context // of every task; ends with Close
+	ctx    context.Context // parent of every task; Close cancels it
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
-	slots  chan struct{} // of tasks on the database
+	slots  chan struct{} // one for each task that uses the database
 
 	mu      sync.Mutex
 	closed  bool
@@ -133,7 +137,7 @@ type Engine struct {
 	lastID  int64
 }
 
-// New makes an Engine over a database. It asks the database nothing.
+// New returns an Engine for a database. It sends nothing to the database.
 func New(options Options) (*Engine, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -143,27 +147,29 @@ func New(options Options) (*Engine, error) {
 		password: sha256.Sum256([]byte(options.Password)),
 		limits:   resp.Limits{MaxBulk: options.MaxBulk},
 		commands: newTable(),
+		settings: newSettings(),
 		requests: newRequestPool(),
 		started:  time.Now(),
 		clients:  make(map[int64]*Conn),
 	}
 	e.keyspace.lock = make(chan struct{}, 1)
+	e.stats.errors.limit, e.stats.unknown.limit = maxErrorPrefixes, maxUnknownNames
 	e.stats.since.Store(e.started.UnixNano())
 	for n := range e.caches {
 		e.caches[n] = options.DB.Cache(options.Database(n))
 	}
-	e.exists[0].Store(true) // migrate makes it; if not, the first call says so
+	e.exists[0].Store(true) // migrate creates it; if it did not, the first call fails
 	var id [20]byte
 	rand.Read(id[:]) // never fails
 	e.runID = hex.EncodeToString(id[:])
-	// Tasks leave half of the connections to the calls.
+	// Tasks use at most half of the connections; calls use the others.
 	e.slots = make(chan struct{}, max(1, options.DB.Pool().Config().MaxConns/2))
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }
 
-// Close stops the commands that run in goroutines of their own and waits for
-// them. Close the connections first.
+// Close cancels the commands that run in goroutines of their own and waits until
+// they have ended. Close the connections first.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closed = true
@@ -176,13 +182,14 @@ func (e *Engine) Close() {
 type Info struct {
 	RemoteAddr string // host:port of the client
 	LocalAddr  string // host:port it connected to
+	FD         int    // file descriptor, for CLIENT LIST. Default 0: not known, shown as -1
 }
 
-// Connect registers a connection. wake is called, from any goroutine, when
-// replies have become ready or input is welcome again: call Output, then Feed
-// with the input that was not consumed, then Output again. wake must not block
-// and must not call the connection itself, but for Killed; it is not called
-// again before Output has been, unless the connection is killed.
+// Connect registers a connection. The engine calls wake, from any goroutine, when
+// replies are ready or more input can be consumed: then call Output, Feed with the
+// input that was not consumed, and Output again. wake must not block, and must not
+// call methods of the connection except Killed. After wake, it is not called again
+// until Output was called, unless the connection is killed.
 func (e *Engine) Connect(info Info, wake func()) *Conn {
 	c := newConn(e, info, wake)
 	e.mu.Lock()
@@ -200,7 +207,14 @@ func (e *Engine) forget(c *Conn) {
 	e.mu.Unlock()
 }
 
-// connections returns every connection, in the order they came.
+// isConnected reports whether there is a connection of that number.
+func (e *Engine) isConnected(id int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.clients[id] != nil
+}
+
+// connections returns all connections, in the order of their numbers.
 func (e *Engine) connections() []*Conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -209,7 +223,7 @@ func (e *Engine) connections() []*Conn {
 	})
 }
 
-// log writes to the log, at most once a second.
+// log writes a warning to the log, at most one a second.
 func (e *Engine) log(message string, args ...any) {
 	now, last := e.clock(), e.logged.Load()
 	if (last == 0 || now-last > int64(time.Second)) && e.logged.CompareAndSwap(last, now) {
@@ -217,7 +231,7 @@ func (e *Engine) log(message string, args ...any) {
 	}
 }
 
-// begin counts a task in, unless the engine is closed.
+// begin registers a task with Close. It reports false if the engine is closed.
 func (e *Engine) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

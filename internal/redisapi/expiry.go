@@ -92,7 +92,7 @@ func pttl(r *request, args [][]byte) error        { return askExpiry(r, args, 1,
 func expireTime(r *request, args [][]byte) error  { return askExpiry(r, args, 1000, instant) }
 func pexpireTime(r *request, args [][]byte) error { return askExpiry(r, args, 1, instant) }
 
-// What TTL and EXPIRETIME ask for, in request.to.
+// request.to says what TTL and EXPIRETIME return.
 const (
 	remaining = iota
 	instant
@@ -122,8 +122,8 @@ func replyExpiry(dst []byte, r *request) []byte {
 	return resp.AppendInt(dst, ms)
 }
 
-// remainingTTL is what remains in milliseconds, by the database's clock; a key
-// that lives has at least one left.
+// remainingTTL returns the remaining time in milliseconds, by the clock of the
+// database. It is at least 1 for a key that has not expired.
 func remainingTTL(entry *verb.Entry) int64 {
 	if entry.TTL < maxTTL*time.Millisecond {
 		return int64((entry.TTL + time.Millisecond - 1) / time.Millisecond)

@@ -6,7 +6,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// TestExpired awaits the expiry of keys and looks at it from every side.
+// TestExpired waits until keys have expired and runs commands on them.
 func TestExpired(t *testing.T) {
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
@@ -59,8 +59,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestWatchedKeyExpires holds that a key which expires after WATCH has changed,
-// and that one which had expired before has not.
+// TestWatchedKeyExpires checks that a key which expires after WATCH counts as
+// changed, and a key which had expired before WATCH does not.
 func TestWatchedKeyExpires(t *testing.T) {
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())

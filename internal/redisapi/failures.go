@@ -3,14 +3,21 @@ package redisapi
 import (
 	"errors"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/verb"
 )
 
-// statusError is the error reply of a call whose data did not allow it; "" if
-// there is none.
+// sqlState returns the SQLSTATE of an error that PostgreSQL reported, or "".
+func sqlState(err error) string {
+	var reported interface{ SQLState() string }
+	if errors.As(err, &reported) {
+		return reported.SQLState()
+	}
+	return ""
+}
+
+// statusError returns the error reply for the status of a finished call, or "" if
+// the status is no error.
 func statusError(status verb.Status) string {
 	switch status {
 	case verb.NotInteger:
@@ -29,8 +36,8 @@ func statusError(status verb.Status) string {
 	return ""
 }
 
-// isRefusal tells whether an error says that a call's arguments are at fault:
-// nothing was sent.
+// isRefusal reports whether the library refused the arguments of a call. Nothing
+// was sent.
 func isRefusal(err error) bool {
 	return errors.Is(err, fault.ErrKeyTooLong) ||
 		errors.Is(err, fault.ErrValueTooLarge) ||
@@ -38,16 +45,15 @@ func isRefusal(err error) bool {
 		errors.Is(err, fault.ErrNotFloat)
 }
 
-// errorText is the error reply for an error of the library. Codes that make
-// clients repeat a command (LOADING, READONLY, TRYAGAIN) are given only where
-// it was certainly not applied, or only read.
+// errorText returns the error reply for an error of the library. Replies that make
+// clients repeat a command (LOADING, READONLY, TRYAGAIN) are used only if the
+// command was certainly not applied, or only reads.
 func (e *Engine) errorText(err error, writes bool) string {
 	var refused refusal
 	if errors.As(err, &refused) {
 		return string(refused)
 	}
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == "25006" { // read_only_sql_transaction
+	if sqlState(err) == "25006" { // read_only_sql_transaction
 		return "READONLY You can't write against a read only replica."
 	}
 	switch {
@@ -86,5 +92,6 @@ func (e *Engine) errorText(err error, writes bool) string {
 	return "ERR " + err.Error()
 }
 
-// errUnavailable begins with LOADING, for which every client knows to repeat.
+// errUnavailable begins with LOADING, after which every client library repeats
+// the command.
 const errUnavailable = "LOADING Howdah cannot reach PostgreSQL, try again"

@@ -16,8 +16,8 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// TestErrorText holds which failures clients repeat: those, and only those,
-// where nothing was written.
+// TestErrorText checks that clients repeat those failures, and only those, after
+// which nothing was written.
 func TestErrorText(t *testing.T) {
 	e := serve(t, Options{}).engine
 	for _, test := range []struct {
@@ -49,7 +49,7 @@ func TestErrorText(t *testing.T) {
 }
 
 // TestDatabaseAway stops PostgreSQL under a connection and starts it again:
-// every command is answered meanwhile, and service resumes by itself.
+// every command gets an answer in that time, and service resumes by itself.
 func TestDatabaseAway(t *testing.T) {
 	own := pgtest.Own(t)
 	s := serveURL(t, own.NewURL(), Options{})
@@ -218,7 +218,7 @@ func TestLongKeys(t *testing.T) {
 	c.want("-EXECABORT Transaction discarded because of previous errors.\r\n", "EXEC")
 }
 
-// TestLargeValues stores up to the limit, and is refused beyond it.
+// TestLargeValues stores values up to the limit; larger ones are refused.
 func TestLargeValues(t *testing.T) {
 	c := dial(t, serve(t, Options{MaxBulk: 1 << 20}).addr())
 	value := strings.Repeat("v", 1<<20)
@@ -235,7 +235,7 @@ func TestLargeValues(t *testing.T) {
 }
 
 // TestDatabaseDropped drops the cache of a selected database: commands say so,
-// and SELECT makes it again.
+// and SELECT creates it again.
 func TestDatabaseDropped(t *testing.T) {
 	s := serve(t, Options{})
 	c := dial(t, s.addr())

@@ -4,18 +4,17 @@ import (
 	"github.com/howdah/howdah/internal/fault"
 )
 
-// matchGlob tells whether text matches a pattern of Redis: * ? [a-z] [^a-z]
-// and \ as escape, over bytes, as Redis's stringmatchlen does, its treatment of
-// unfinished classes included. Like Redis it gives up on a branch as soon as
-// a star further right has failed, so that the time stays bounded by
-// len(pattern) * len(text).
+// matchGlob reports whether text matches a pattern of Redis: * ? [a-z] [^a-z]
+// and \ as escape. It compares bytes and treats unfinished classes as Redis's
+// stringmatchlen does. Like Redis it abandons a branch when a star further right
+// has failed, so the time is at most proportional to len(pattern) * len(text).
 func matchGlob(pattern, text []byte) bool {
 	matched, _ := globMatch(pattern, text, 0)
 	return matched
 }
 
-// Bounds of patterns, in bytes, because of that time. What is matched with names
-// of our own is matched on the event loop.
+// The lengths of patterns are bounded because of that time. Names of settings and
+// commands are matched on the event loop.
 const (
 	maxPattern      = 4 << 10 // of keys
 	maxNamePatterns = 1 << 10 // of settings or commands, all of a command line
@@ -26,8 +25,8 @@ const (
 	errLongNamePatterns = refusal("ERR patterns are longer than 1024 bytes; use shorter ones")
 )
 
-// matches tells whether a key matches a pattern; nil matches all. Matching ends
-// with its task.
+// matches reports whether a key matches a pattern; nil matches every key. It fails
+// when the context of the task has ended.
 func (t *task) matches(pattern, key []byte) (bool, error) {
 	if t.ctx.Err() != nil {
 		return false, fault.ErrTimeout
@@ -35,7 +34,7 @@ func (t *task) matches(pattern, key []byte) (bool, error) {
 	return pattern == nil || matchGlob(pattern, key), nil
 }
 
-// maxGlobDepth bounds the recursion, one level a star.
+// maxGlobDepth bounds the recursion: one level for each star.
 const maxGlobDepth = 1000
 
 func globMatch(p, s []byte, depth int) (matched, hopeless bool) {
@@ -86,8 +85,8 @@ func globMatch(p, s []byte, depth int) (matched, hopeless bool) {
 	return len(p) == 0 && len(s) == 0, false
 }
 
-// globClass decides whether c is in the class at the start of p. What it
-// returns of p begins with the last byte of the class.
+// globClass reports whether c is in the class at the start of p. rest begins with
+// the last byte of the class.
 func globClass(p []byte, c byte) (in bool, rest []byte) {
 	last := p[len(p)-1:]
 	p = p[1:]

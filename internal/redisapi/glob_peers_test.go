@@ -2,18 +2,12 @@
 
 package redisapi
 
-import (
-	"math/rand/v2"
-	"testing"
-	"time"
-)
+import "testing"
 
-// TestGlobOfRedis holds matchGlob against redis-server: random keys and
-// patterns of the bytes that matter.
+// TestGlobOfRedis compares matchGlob with redis-server: random keys and patterns
+// of the bytes that have a meaning. HOWDAH_SEED repeats a run.
 func TestGlobOfRedis(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := randomSeed(t)
 	text := func(alphabet string, longest int) string {
 		b := make([]byte, 1+random.IntN(longest))
 		for i := range b {

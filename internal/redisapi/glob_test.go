@@ -41,7 +41,7 @@ func TestMatchGlob(t *testing.T) {
 	}
 }
 
-// TestGlobTime holds that no pattern takes exponential time.
+// TestGlobTime checks that no pattern takes exponential time.
 func TestGlobTime(t *testing.T) {
 	begin := time.Now()
 	matchGlob([]byte(strings.Repeat("a*", 200)+"b"), []byte(strings.Repeat("a", 20000)))

@@ -6,7 +6,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// help is the HELP subcommand of a container.
+// help returns the HELP subcommand of a command with subcommands.
 func help(since, acl, container string, lines ...string) *Command {
 	return &Command{
 		Name: "help", Arity: 2, Flags: "loading stale", ACL: acl, Since: since,
@@ -23,12 +23,12 @@ func help(since, acl, container string, lines ...string) *Command {
 	}
 }
 
-// fixed answers always the same.
+// fixed always gives the same reply.
 func fixed(answer string) func(*Conn, [][]byte, []byte) []byte {
 	return func(_ *Conn, _ [][]byte, reply []byte) []byte { return append(reply, answer...) }
 }
 
-// fail answers always the same error.
+// fail always gives the same error.
 func fail(text string) func(*Conn, [][]byte, []byte) []byte {
 	return func(_ *Conn, _ [][]byte, reply []byte) []byte { return resp.AppendError(reply, text) }
 }

@@ -3,7 +3,6 @@ package redisapi
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"runtime/metrics"
@@ -37,13 +36,15 @@ func infoSections() []infoSection {
 		{"Modules", true, func(*infoWriter, *task) {}},
 		{"Commandstats", false, infoCommands},
 		{"Errorstats", true, infoErrors},
+		{"Unknowncommands", true, infoUnknown},
 		{"Latencystats", false, func(*infoWriter, *task) {}},
 		{"Cluster", true, func(w *infoWriter, _ *task) { w.field("cluster_enabled", 0) }},
 		{"Keyspace", true, infoKeyspace},
 	}
 }
 
-// wantedSections are the sections that are asked for, in the order of the table.
+// wantedSections returns the sections that INFO was asked for, in the order of the
+// table.
 func wantedSections(args [][]byte) []infoSection {
 	wanted := make(map[string]bool)
 	for _, arg := range args[1:] {
@@ -56,7 +57,7 @@ func wantedSections(args [][]byte) []infoSection {
 	})
 }
 
-// infoIsFree tells whether INFO need not ask PostgreSQL.
+// infoIsFree reports whether INFO can answer without asking PostgreSQL.
 func infoIsFree(_ *Engine, args [][]byte) bool {
 	return !slices.ContainsFunc(wantedSections(args), func(section infoSection) bool { return section.name == "Keyspace" })
 }
@@ -80,7 +81,7 @@ func (w *infoWriter) field(name string, value any) {
 	fmt.Fprintf(w, "%s:%v\r\n", name, value)
 }
 
-// zeros writes fields that have no meaning here.
+// zeros writes fields that have no meaning here, as 0.
 func (w *infoWriter) zeros(names string) {
 	for _, name := range strings.Fields(names) {
 		w.field(name, 0)
@@ -101,11 +102,7 @@ func infoServer(w *infoWriter, t *task) {
 	w.field("arch_bits", 64)
 	w.field("process_id", os.Getpid())
 	w.field("run_id", e.runID)
-	_, port, _ := net.SplitHostPort(t.conn.info.LocalAddr)
-	if port == "" {
-		port = "0"
-	}
-	w.field("tcp_port", port)
+	w.field("tcp_port", t.conn.localPort())
 	w.field("server_time_usec", time.Now().UnixMicro())
 	w.field("uptime_in_seconds", int64(uptime.Seconds()))
 	w.field("uptime_in_days", int64(uptime.Hours()/24))
@@ -124,7 +121,7 @@ func infoClients(w *infoWriter, t *task) {
 	w.zeros("client_recent_max_input_buffer client_recent_max_output_buffer blocked_clients tracking_clients clients_in_timeout_table")
 }
 
-// memory is what this process takes, in bytes; the data is in PostgreSQL.
+// memory is the memory of this process, in bytes. The data is in PostgreSQL.
 type memory struct{ used, resident int64 }
 
 func readMemory() memory {
@@ -203,7 +200,7 @@ func infoStats(w *infoWriter, t *task) {
 	w.zeros("total_net_repl_input_bytes total_net_repl_output_bytes")
 	w.field("instantaneous_input_kbps", fmt.Sprintf("%.2f", float64(stats.InputBytes)/1024/seconds))
 	w.field("instantaneous_output_kbps", fmt.Sprintf("%.2f", float64(stats.OutputBytes)/1024/seconds))
-	// What the upkeep of this process removed, from any cache.
+	// Rows that the upkeep of this process removed, in all caches.
 	upkeep := e.options.DB.Stats().Upkeep
 	w.zeros("rejected_connections sync_full sync_partial_ok sync_partial_err")
 	w.field("expired_keys", upkeep.Expired)
@@ -220,8 +217,8 @@ func infoStats(w *infoWriter, t *task) {
 	w.zeros("dump_payload_sanitizations total_reads_processed total_writes_processed io_threaded_reads_processed io_threaded_writes_processed")
 }
 
-// lookups counts keys that reads found and missed, through any door of this
-// process.
+// lookups returns the hits and misses of reads in this process, whether by Redis
+// commands, HTTP or Go.
 func (e *Engine) lookups() (hits, misses uint64) {
 	reads := make(map[string]bool)
 	for _, verb := range []*verb.Verb{
@@ -241,10 +238,10 @@ func (e *Engine) lookups() (hits, misses uint64) {
 	return hits, misses
 }
 
-func (s *Stats) errors() uint64 {
-	total := s.Rejected
-	for _, c := range s.PerCommand {
-		total += c.Failed
+// errors is the number of error replies.
+func (s *Stats) errors() (total uint64) {
+	for _, e := range s.Errors {
+		total += e.Count
 	}
 	return total
 }
@@ -278,9 +275,15 @@ func infoCommands(w *infoWriter, t *task) {
 }
 
 func infoErrors(w *infoWriter, t *task) {
-	stats := t.conn.engine.Stats()
-	if n := stats.errors(); n > 0 {
-		w.field("errorstat_ERR", fmt.Sprintf("count=%d", n))
+	for _, e := range t.conn.engine.Stats().Errors {
+		w.field("errorstat_"+e.Name, fmt.Sprintf("count=%d", e.Count))
+	}
+}
+
+// infoUnknown lists the commands that clients sent and Howdah lacks.
+func infoUnknown(w *infoWriter, t *task) {
+	for _, u := range t.conn.engine.Stats().Unknown {
+		w.field("unknown_"+u.Name, fmt.Sprintf("count=%d", u.Count))
 	}
 }
 
@@ -293,16 +296,16 @@ func infoKeyspace(w *infoWriter, t *task) {
 	}
 }
 
-// The keys are counted at most once in keyspaceAge, and for keyspaceWait at
-// most; beyond that PostgreSQL's estimate has to do.
+// Keys are counted at most once in keyspaceAge. If counting takes longer than
+// keyspaceWait, INFO shows PostgreSQL's estimate.
 const (
 	keyspaceAge  = 10 * time.Second
 	keyspaceWait = 500 * time.Millisecond
 )
 
-// keyspaceCache remembers how many keys each database has.
+// keyspaceCache holds the numbers of keys that were counted last.
 type keyspaceCache struct {
-	lock chan struct{} // of one, so that waiting for it can end
+	lock chan struct{} // has room for one: a mutex with a timeout
 	at   time.Time
 	keys [Databases]core.TTLCount
 }
@@ -333,8 +336,8 @@ func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]core.TTLC
 	return k.keys
 }
 
-// countKeys counts while counting lasts, and then asks for the estimate, which
-// knows nothing of TTLs.
+// countKeys counts keys until the context counting ends, and then returns the
+// estimate, which has no TTLs.
 func countKeys(counting, ctx context.Context, db *core.DB, cache *core.Cache) core.TTLCount {
 	n, err := cache.CountTTLs(counting)
 	if err == nil {

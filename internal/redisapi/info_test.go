@@ -10,7 +10,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// infoFields reads the fields of INFO, and holds that every line is one.
+// infoFields parses the fields of INFO, and checks that every line is a field.
 func infoFields(t *testing.T, reply string) map[string]string {
 	t.Helper()
 	_, text, _ := strings.Cut(reply, "\r\n")
@@ -76,7 +76,7 @@ func TestInfo(t *testing.T) {
 		t.Errorf("INFO server KEYSPACE: %q", sections)
 	}
 	if _, ok := infoFields(t, c.do("INFO"))["cmdstat_incr"]; ok {
-		t.Error("INFO without a section tells command statistics")
+		t.Error("INFO without a section shows command statistics")
 	}
 	c.want(resp.OK, "CONFIG", "RESETSTAT")
 	if fields := infoFields(t, c.do("INFO", "stats")); fields["total_commands_processed"] != "1" {

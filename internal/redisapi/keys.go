@@ -22,12 +22,12 @@ func keyCommands() []*Command {
 			Summary: "Counts how many of the keys exist, which is an access to them", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: exists},
 		{Name: "type", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO"), Group: "generic", ACL: "keyspace", Since: "1.0.0",
 			Summary: "Returns string, or none", Complexity: "O(1)", Syntax: "key", call: typeOf},
-		{Name: "object", Arity: -2, Group: "generic", Since: "2.2.3", Summary: "Tells how a value is kept", Complexity: "Depends on the subcommand",
+		{Name: "object", Arity: -2, Group: "generic", Since: "2.2.3", Summary: "Returns how a value is stored", Complexity: "Depends on the subcommand",
 			Sub: []*Command{
 				{Name: "encoding", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
-					Summary: "Returns int, embstr or raw, as Redis would keep the value", Complexity: "O(1)", Syntax: "key", call: objectEncoding},
+					Summary: "Returns int, embstr or raw, as Redis would store the value", Complexity: "O(1)", Syntax: "key", call: objectEncoding},
 				{Name: "freq", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "4.0.0",
-					Summary: "Refused: frequencies of access are not told", Complexity: "O(1)", Syntax: "key", call: objectFrequency},
+					Summary: "Refused: access frequencies are not available", Complexity: "O(1)", Syntax: "key", call: objectFrequency},
 				{Name: "idletime", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
 					Summary: "Returns the seconds since the last access", Complexity: "O(1)", Syntax: "key", Note: "Always 0.", call: objectIdle},
 				{Name: "refcount", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
@@ -88,7 +88,7 @@ func objectEncoding(r *request, args [][]byte) error {
 	return nil
 }
 
-// maxEmbedded is the longest value that Redis keeps beside its key.
+// maxEmbedded is the longest value that Redis stores with encoding embstr, in bytes.
 const maxEmbedded = 44
 
 func replyEncoding(dst []byte, r *request) []byte {
@@ -120,7 +120,7 @@ func objectReferences(r *request, args [][]byte) error {
 	return stat(r, args[2], func(dst []byte, r *request) []byte { return append(dst, resp.One...) })
 }
 
-// stat answers null for a key that is absent.
+// stat makes a call whose reply is null if the key is absent.
 func stat(r *request, key []byte, reply func([]byte, *request) []byte) error {
 	r.call.Verb, r.call.Key = statement.Stat, r.own(key)
 	r.reply = func(dst []byte, r *request) []byte {

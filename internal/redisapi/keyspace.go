@@ -20,7 +20,7 @@ func keyspaceCommands() []*Command {
 		{Name: "scan", Arity: -2, Flags: "readonly", Group: "generic", ACL: "keyspace", Tips: "nondeterministic_output request_policy:special", Since: "2.8.0",
 			Summary: "Returns a page of the keys, and the cursor of the next", Complexity: "O(1) for every call, O(N) for a whole iteration",
 			Syntax: "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-			Note:   "Cursors hold no state of the server: any server on the same database goes on with them.", run: scan},
+			Note:   "A cursor needs no state in the server: any server on the same database accepts it.", run: scan},
 		{Name: "keys", Arity: 2, Flags: "readonly", Group: "generic", ACL: "keyspace dangerous", Tips: "request_policy:all_shards nondeterministic_output_order", Since: "1.0.0",
 			Summary: "Returns all keys that match a pattern", Complexity: "O(N) where N is the number of keys", Syntax: "pattern",
 			Note: "The literal beginning of the pattern is sought by PostgreSQL.", run: keys},
@@ -49,10 +49,10 @@ func keyspaceCommands() []*Command {
 	}
 }
 
-// maxPage bounds what COUNT asks of one SCAN.
+// maxPage bounds the COUNT of one SCAN.
 const maxPage = 10_000
 
-// scanRequest is what SCAN asks for.
+// scanRequest holds the arguments of SCAN.
 type scanRequest struct {
 	cursor  uint64
 	count   int64
@@ -93,7 +93,7 @@ func parseScan(args [][]byte) (s scanRequest, err error) {
 	return s, nil
 }
 
-// parseCursor reads a number as C's strtoul does for Redis.
+// parseCursor parses a number as Redis does with C's strtoul.
 func parseCursor(arg []byte) (uint64, error) {
 	digits := arg
 	negative := false
@@ -208,7 +208,8 @@ func renameIfAbsent(t *task, args [][]byte) error {
 	return err
 }
 
-// rename reports whether the key was renamed. A key renamed to itself stays.
+// rename reports whether the key was renamed. Renaming a key to itself changes
+// nothing.
 func (t *task) rename(from, to []byte, onlyIfAbsent bool) (done bool, err error) {
 	const noSuchKey = refusal("ERR no such key")
 	if bytes.Equal(from, to) {
@@ -226,7 +227,11 @@ func (t *task) rename(from, to []byte, onlyIfAbsent bool) (done bool, err error)
 	case errors.Is(err, fault.ErrMiss):
 		return false, noSuchKey
 	case errors.Is(err, fault.ErrNotStored):
+		t.noteFound(to)
 		return false, nil
+	case err == nil:
+		t.noteFound(from)
+		t.noteFound(to)
 	}
 	return err == nil, err
 }
@@ -264,12 +269,16 @@ func copyKey(t *task, args [][]byte) error {
 	return err
 }
 
-// copy reports whether the key was copied: it exists, and the target may be
-// written.
+// copy reports whether the key was copied: false if it is absent, or if the target
+// exists and must not be replaced.
 func (t *task) copy(from []byte, database int, to []byte, replace bool) (done bool, err error) {
 	err = t.cache(t.conn.database).Copy(t.ctx, string(from), t.cache(database), string(to), replace)
-	if errors.Is(err, fault.ErrMiss) || errors.Is(err, fault.ErrNotStored) {
+	switch {
+	case errors.Is(err, fault.ErrMiss), errors.Is(err, fault.ErrNotStored):
 		return false, nil
+	case err == nil:
+		t.noteFound(from)
+		t.noteFoundIn(database, to)
 	}
 	return err == nil, err
 }
@@ -287,11 +296,15 @@ func move(t *task, args [][]byte) error {
 	if err != nil && !missed {
 		return err
 	}
+	if !missed {
+		t.noteFound(args[1])
+		t.noteFoundIn(to, args[1])
+	}
 	t.out = appendFlag(t.out, !missed)
 	return nil
 }
 
-// checkFlush refuses options that do not exist.
+// checkFlush refuses unknown options.
 func checkFlush(args [][]byte) error {
 	if len(args) > 2 || len(args) == 2 && !is(args[1], "ASYNC") && !is(args[1], "SYNC") {
 		return errSyntax

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// parseInt reads an integer as strictly as Redis's string2ll: no plus, no
+// parseInt parses an integer as strictly as Redis's string2ll: no plus sign, no
 // leading zeros, no white space, no minus zero.
 func parseInt(b []byte) (int64, error) {
 	digits := b
@@ -36,12 +36,12 @@ func parseInt(b []byte) (int64, error) {
 	return int64(value), nil
 }
 
-// maxFloatBytes is how long a number may be that Redis reads as a float.
+// maxFloatBytes is the length of the longest text that Redis parses as a float.
 const maxFloatBytes = 5<<10 - 1
 
-// parseDecimal reads a number as C's strtold does for Redis and returns it in
-// plain decimal notation, with an exponent at most. What a long double cannot
-// hold is none, so that nothing has to be written out in more digits than it has.
+// parseDecimal parses a number as Redis does with C's strtold and returns it in
+// decimal notation, perhaps with an exponent. It refuses numbers that a long double
+// cannot hold, so that no number has to be written with thousands of digits.
 func parseDecimal(b []byte) (string, error) {
 	if len(b) > maxFloatBytes {
 		return "", errNotFloat
@@ -65,8 +65,8 @@ func parseDecimal(b []byte) (string, error) {
 	case unsigned == "nan":
 		return "", errNotFloat
 	}
-	// ParseFloat takes what strtold takes in decimal. Beyond the range of a
-	// double it still tells a number from what is none.
+	// ParseFloat accepts the decimal notations that strtold accepts. Beyond the
+	// range of a double it reports ErrRange for a number, ErrSyntax for other text.
 	double, err := strconv.ParseFloat(text, 64)
 	if err != nil && err.(*strconv.NumError).Err != strconv.ErrRange {
 		return "", errNotFloat
@@ -79,7 +79,8 @@ func parseDecimal(b []byte) (string, error) {
 	if !strings.ContainsAny(mantissa, "123456789") {
 		return "0", nil // whatever the exponent
 	}
-	// No mantissa makes up for more. It spares ParseFloat the power.
+	// No mantissa is long enough to compensate for a larger exponent. Refusing it
+	// here saves big.ParseFloat from calculating the power.
 	if n, err := strconv.Atoi(exponent); exponent != "" && (err != nil || max(n, -n) > 3*maxFloatBytes) {
 		return "", errNotFloat
 	}
@@ -93,8 +94,8 @@ func parseDecimal(b []byte) (string, error) {
 	return strings.TrimPrefix(text, "+"), nil
 }
 
-// shortest writes f with as few digits as tell it from its neighbours. Of sums 17
-// decimals are kept: the tiny are zero, and spare the time to find their digits.
+// shortest formats f with the fewest digits that identify it. Sums have 17 decimals,
+// so a tiny number counts as zero, without the time to find its digits.
 func shortest(f *big.Float) string {
 	if f.MantExp(nil) < -128 {
 		return "0"
@@ -102,9 +103,9 @@ func shortest(f *big.Float) string {
 	return f.Text('e', -1)
 }
 
-// parseLongDouble reports false if text is no number, or none that a long
-// double of x86 can hold: 0.5 * 2^16384 is the last power of two, the first
-// that is not rounded to zero is just above 0.5 * 2^-16445.
+// parseLongDouble reports false if text is not a number, or not one that a long
+// double of x86 can hold: the largest power of two is 0.5 * 2^16384, and the
+// smallest number that is not rounded to zero is just above 0.5 * 2^-16445.
 func parseLongDouble(text string) (*big.Float, bool) {
 	f, _, err := big.ParseFloat(text, 0, 64, big.ToNearestEven)
 	if err != nil || f.IsInf() {

@@ -7,8 +7,8 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// What is too large or too small for a long double is no float, as redis-server
-// 7.0 decides, and is refused before anybody writes it out.
+// A number that is too large or too small for a long double is refused, as
+// redis-server 7.0 does, before it is written out in decimal.
 func TestRangeOfFloats(t *testing.T) {
 	zeros := func(n int) string { return strings.Repeat("0", n) }
 	ones := func(n int) string { return strings.Repeat("1", n) }
@@ -32,8 +32,8 @@ func TestRangeOfFloats(t *testing.T) {
 	}
 }
 
-// One number that is refused does not end the transaction, and PostgreSQL takes
-// those that are not.
+// A number that is refused does not end the transaction, and PostgreSQL accepts
+// the numbers that are not refused.
 func TestFloatsInTransaction(t *testing.T) {
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(resp.OK, "MULTI")

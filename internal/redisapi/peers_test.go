@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// startRedis starts a redis-server of the test's own and returns its address.
+// startRedis starts a redis-server for the test and returns its address.
 func startRedis(t *testing.T, args ...string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,8 +50,8 @@ func startRedis(t *testing.T, args ...string) string {
 	}
 }
 
-// TestTranscriptsOfRedis holds the recorded replies against redis-server
-// itself, or records them.
+// TestTranscriptsOfRedis compares the recorded replies with redis-server, or
+// records them.
 func TestTranscriptsOfRedis(t *testing.T) {
 	for _, path := range transcripts(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {

@@ -133,6 +133,9 @@ func (r *request) encode(dst []byte) ([]byte, bool) {
 		dst = r.reply(dst, r)
 	}
 	failed := dst[start] == '-'
+	if failed {
+		r.conn.engine.stats.countError(dst[start:])
+	}
 	if r.mute {
 		dst = dst[:start]
 	}

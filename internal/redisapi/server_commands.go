@@ -11,8 +11,8 @@ func serverCommands() []*Command {
 	return []*Command{
 		{Name: "info", Arity: -1, Flags: "loading stale", Group: "server", ACL: "dangerous", Since: "1.0.0",
 			Tips:    "nondeterministic_output request_policy:all_shards response_policy:special",
-			Summary: "Returns what the server is and has counted", Complexity: "O(1)", Syntax: "[section [section ...]]",
-			Note: "Figures that only Redis has are zero. The numbers of keys are at most ten seconds old; where counting takes more than half a second they are estimates, with expires and avg_ttl 0.", run: info, free: infoIsFree},
+			Summary: "Returns facts and counters of the server", Complexity: "O(1)", Syntax: "[section [section ...]]",
+			Note: "Figures that only Redis has are zero. The section unknowncommands counts the commands that clients sent and Howdah lacks, by name. The numbers of keys are at most ten seconds old; where counting takes more than half a second they are estimates, with expires and avg_ttl 0.", run: info, free: infoIsFree},
 		{Name: "time", Arity: 1, Flags: "loading stale fast", Group: "server", Since: "2.6.0", Tips: "nondeterministic_output",
 			Summary: "Returns the time in seconds and microseconds", Complexity: "O(1)", Note: "By the clock of PostgreSQL, which expiry goes by.", run: timeNow},
 		{Name: "wait", Arity: 3, Flags: "noscript", Group: "generic", ACL: "connection", Since: "3.0.0", Tips: "request_policy:all_shards response_policy:agg_min",
@@ -27,7 +27,7 @@ func timeNow(t *task, _ [][]byte) error {
 	var now int64
 	var err error
 	if t.tx != nil {
-		err = t.tx.QueryRow(ctx, query).Scan(&now)
+		err = t.tx.query(ctx, query, &now)
 	} else {
 		err = t.conn.engine.options.DB.Pool().QueryRow(ctx, query).Scan(&now)
 	}
@@ -117,7 +117,7 @@ func slowlogGet(_ *Conn, args [][]byte, reply []byte) []byte {
 	return append(reply, resp.EmptyArray...)
 }
 
-// rowOverhead is what a row takes besides key and value: headers, hash,
+// rowOverhead is the size of a row without key and value, in bytes: headers, hash,
 // version, expiry, and its share of the index.
 const rowOverhead = 96
 

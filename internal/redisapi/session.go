@@ -2,7 +2,7 @@ package redisapi
 
 import "github.com/howdah/howdah/internal/resp"
 
-// session is what a client has set on its connection.
+// session holds what a client has set on its connection.
 type session struct {
 	proto         resp.Proto
 	authenticated bool
@@ -17,20 +17,20 @@ type session struct {
 	queue    []queuedCommand
 	queueLen int // bytes
 
-	watched    map[watchedKey]int64 // the version that WATCH saw, 0 if absent
-	watchedLen int                  // bytes
+	watched *watchSet // nil if there are none
 
 	silent   bool // CLIENT REPLY OFF
 	skipNext bool // CLIENT REPLY SKIP: the next command
 	muted    bool // no reply to the command being dispatched
 }
 
-// reset is a new connection's session, or that after RESET.
+// reset makes the session that of a new connection; RESET does the same.
 func (s *session) reset(e *Engine) {
 	begun := s.begun
-	if s.authenticated { // else RESET would put off the time for the password
+	if s.authenticated { // otherwise RESET would extend the time to authenticate
 		begun = e.clock()
 	}
+	s.unwatch()
 	*s = session{
 		proto:         resp.RESP2,
 		authenticated: e.options.Password == "",
@@ -41,10 +41,16 @@ func (s *session) reset(e *Engine) {
 // endMulti leaves MULTI and forgets the watched keys.
 func (s *session) endMulti() {
 	s.multi, s.dirty, s.queue, s.queueLen = false, false, nil, 0
-	s.watched, s.watchedLen = nil, 0
+	s.unwatch()
 }
 
-// set changes what the client has set, so that others can see it.
+// unwatch forgets the watched keys.
+func (s *session) unwatch() {
+	s.watched.release()
+	s.watched = nil
+}
+
+// set changes the session under the lock, because other goroutines read it.
 func (c *Conn) set(change func(s *session)) {
 	c.mu.Lock()
 	change(&c.session)

@@ -18,8 +18,8 @@ type setOptions struct {
 	amount    []byte
 }
 
-// expiryUnit says how an expiry is written: EX, PX, EXAT or PXAT; 0 if not at
-// all.
+// expiryUnit is the notation of an expiry: EX, PX, EXAT or PXAT; 0 if there is
+// none.
 type expiryUnit uint8
 
 const (
@@ -28,8 +28,8 @@ const (
 	unitInstant                        // PXAT, with unitSeconds EXAT
 )
 
-// parseSetOptions reads options in any order, as Redis's
-// parseExtendedStringArgumentsOrReply. set tells SET from GETEX.
+// parseSetOptions parses options in any order, as Redis's
+// parseExtendedStringArgumentsOrReply does. set is true for SET, false for GETEX.
 func parseSetOptions(args [][]byte, set bool) (o setOptions, err error) {
 	for i := 0; i < len(args); i++ {
 		switch word := args[i]; {
@@ -69,12 +69,12 @@ func expiryOption(word []byte) expiryUnit {
 	return 0
 }
 
-// is compares an option, whose case does not matter.
+// is reports whether word is the option, in upper or lower case.
 func is(word []byte, option string) bool {
 	return len(word) == len(option) && strings.EqualFold(string(word), option)
 }
 
-// expiry checks the amount as Redis does for the command of that name.
+// expiry checks the amount as Redis does for the named command.
 func (o *setOptions) expiry(command string) (verb.Expiry, error) {
 	if o.unit == 0 {
 		return verb.Expiry{}, nil
@@ -93,9 +93,9 @@ func invalidExpiry(command string) refusal {
 	return refusal("ERR invalid expire time in '" + command + "' command")
 }
 
-// expiryOf is the expiry after an amount of time, or at an instant. What has
-// passed, is an instant that has passed. The limits are those of Redis, whose
-// milliseconds have 64 bits.
+// expiryOf returns the expiry after an amount of time, or at a timestamp. An amount
+// that is not positive gives a timestamp in the past. The limits are those of
+// Redis, which calculates in milliseconds of 64 bits.
 func expiryOf(amount int64, unit expiryUnit, command string) (verb.Expiry, error) {
 	if unit&unitSeconds != 0 {
 		if amount > math.MaxInt64/1000 || amount < math.MinInt64/1000 {
@@ -114,17 +114,18 @@ func expiryOf(amount int64, unit expiryUnit, command string) (verb.Expiry, error
 		return expireAt(0), nil
 	}
 	if amount > maxTTL {
-		return expireAt(now + amount), nil // years: the clocks agree well enough
+		return expireAt(now + amount), nil // centuries: a difference of the clocks does not matter
 	}
 	return verb.ExpireIn(time.Duration(amount) * time.Millisecond), nil
 }
 
 const (
-	// maxTTL is what a time.Duration holds safely, in milliseconds: 200 years.
+	// maxTTL is the longest TTL that is passed as a time.Duration, in milliseconds:
+	// 200 years.
 	maxTTL = 200 * 365 * 24 * 3600 * 1000
 
-	// maxInstant is the latest expiry kept, in milliseconds since 1970: the
-	// year 287396. PostgreSQL's timestamps end soon after it.
+	// maxInstant is the latest expiry that is stored, in milliseconds since 1970:
+	// the year 287396. PostgreSQL's timestamps end soon after it.
 	maxInstant = 1 << 53
 )
 

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// commandCounters count one command.
+// commandCounters holds the counters of one command.
 type commandCounters struct {
 	calls    atomic.Uint64
 	failed   atomic.Uint64
-	rejected atomic.Uint64 // before it began: arity, no AUTH
+	rejected atomic.Uint64 // refused before it started: arity, no AUTH
 	nanos    atomic.Uint64
 }
 
@@ -24,7 +24,7 @@ func (c *commandCounters) add(nanos int64, failed bool) {
 	}
 }
 
-// counters count the engine as a whole.
+// counters holds the counters of the engine.
 type counters struct {
 	since          atomic.Int64 // Unix nanoseconds of the last CONFIG RESETSTAT
 	connections    atomic.Uint64
@@ -33,27 +33,37 @@ type counters struct {
 	rejected       atomic.Uint64
 	protocolErrors atomic.Uint64
 	authFailures   atomic.Uint64
+	errors         nameCounts // error replies, by their first word
+	unknown        nameCounts // commands that Howdah lacks
 }
 
-// Stats are counters since the start, or the last CONFIG RESETSTAT.
+// Stats holds counters since the start, or since the last CONFIG RESETSTAT.
 type Stats struct {
 	Clients        int // connected now
 	Connections    uint64
 	Commands       uint64
-	Rejected       uint64 // refused before they began, unknown ones included
+	Rejected       uint64 // refused before they started, including unknown commands
 	ProtocolErrors uint64
 	AuthFailures   uint64
 	InputBytes     uint64
 	OutputBytes    uint64
-	PerCommand     []CommandStats // those that were called
+	PerCommand     []CommandStats // of the commands that were called
+
+	// Errors counts error replies by their first word, such as ERR.
+	Errors []NameCount
+
+	// Unknown counts commands that clients sent and Howdah lacks, by their name
+	// in lower case, "client|nosuch" for a subcommand. Names are at most 256;
+	// further ones, and what does not look like a name, are "other".
+	Unknown []NameCount
 }
 
-// CommandStats count one command or subcommand.
+// CommandStats holds the counters of one command or subcommand.
 type CommandStats struct {
 	Name     string // "get", "client|setname"
 	Calls    uint64
-	Failed   uint64 // of the calls: answered by an error
-	Rejected uint64 // refused before they began
+	Failed   uint64 // calls that were answered by an error
+	Rejected uint64 // refused before they started
 	Time     time.Duration
 }
 
@@ -70,6 +80,8 @@ func (e *Engine) Stats() Stats {
 		AuthFailures:   e.stats.authFailures.Load(),
 		InputBytes:     e.stats.input.Load(),
 		OutputBytes:    e.stats.output.Load(),
+		Errors:         e.stats.errors.list(),
+		Unknown:        e.stats.unknown.list(),
 	}
 	e.commands.each(func(cmd *Command) {
 		c := CommandStats{
@@ -87,7 +99,7 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// resetStats is CONFIG RESETSTAT.
+// resetStats runs CONFIG RESETSTAT.
 func (e *Engine) resetStats() {
 	e.stats.since.Store(time.Now().UnixNano())
 	for _, counter := range []*atomic.Uint64{
@@ -96,6 +108,8 @@ func (e *Engine) resetStats() {
 	} {
 		counter.Store(0)
 	}
+	e.stats.errors.reset()
+	e.stats.unknown.reset()
 	e.commands.each(func(cmd *Command) {
 		cmd.stats.calls.Store(0)
 		cmd.stats.failed.Store(0)
@@ -114,11 +128,11 @@ func (t *table) each(visit func(*Command)) {
 	}
 }
 
-// clock is nanoseconds since the engine was made.
+// clock returns the nanoseconds since the engine was created.
 func (e *Engine) clock() int64 { return int64(time.Since(e.started)) }
 
-// isPrintable tells whether a name has no spaces, newlines or special
-// characters, which CLIENT LIST could not show.
+// isPrintable reports whether a name has no spaces, newlines or special characters,
+// which would break the lines of CLIENT LIST.
 func isPrintable(name []byte) bool {
 	return strings.IndexFunc(string(name), func(r rune) bool { return r < '!' || r > '~' }) < 0
 }

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,15 +19,7 @@ import (
 // compares the replies. HOWDAH_SEED repeats a run.
 func TestStream(t *testing.T) {
 	const commands = 100_000
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("HOWDAH_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("HOWDAH_SEED=%d", seed)
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0)), start: time.Now().Unix()}
+	g := &generator{Rand: randomSeed(t), start: time.Now().Unix()}
 	redis, howdah := startRedis(t), serve(t, Options{}).addr()
 	var pairs [2]streamPair
 	for i := range pairs {
@@ -87,7 +78,7 @@ func (p *streamPair) exchange(t *testing.T, g *generator, batch [][]string, comp
 	}
 }
 
-// follow keeps account of what EXEC will answer.
+// follow keeps the queue of a transaction, to compare the replies of EXEC.
 func (p *streamPair) follow(args []string, reply string) {
 	switch name := args[0]; {
 	case name == "MULTI" && reply == resp.OK:
@@ -99,8 +90,8 @@ func (p *streamPair) follow(args []string, reply string) {
 	}
 }
 
-// same compares two replies to a command. What is random or a matter of the
-// clock is compared for what it is.
+// same compares two replies to a command. Replies that are random or depend on the
+// clock are compared loosely.
 func (p *streamPair) same(args []string, want, got string) bool {
 	if want == got {
 		return true
@@ -143,7 +134,7 @@ func (p *streamPair) same(args []string, want, got string) bool {
 	return false
 }
 
-// elements cuts an array into its elements.
+// elements splits an array into its elements.
 func elements(reply string) []string {
 	r := bufio.NewReader(strings.NewReader(reply))
 	header, err := r.ReadString('\n')
@@ -163,8 +154,7 @@ func elements(reply string) []string {
 }
 
 // generator makes random commands on few keys. Keys of one letter hold values
-// of one kind: n integers up to the limits, f numbers that a long double adds
-// exactly, s anything.
+// of one kind: n integers up to the limits, f decimal numbers, s anything.
 type generator struct {
 	*rand.Rand
 	ops   []op
@@ -202,7 +192,7 @@ func (g *generator) value(key string) string {
 	case strings.HasPrefix(key, "n"):
 		return g.pick("0", "1", "-1", "42", "9223372036854775807", "-9223372036854775808", "9223372036854775806", "-9223372036854775807", "12345678901", "", "abc", " 1", "01")
 	case strings.HasPrefix(key, "f"):
-		return g.pick("0", "1.5", "-0.25", "1000000.75", "3", "-7", "10.50", "abc", "", "1.")
+		return g.pick("0", "1.5", "-0.25", "1000000.75", "3", "-7", "10.50", "0.1", "19.99", "-1234.56", "abc", "", "1.")
 	}
 	switch g.IntN(5) {
 	case 0:
@@ -221,8 +211,8 @@ func (g *generator) value(key string) string {
 	return g.pick("a", "Hello", "value", "\x00", "{}")
 }
 
-// ttl is long, and 200 s away from every other, so that comparisons of two do
-// not depend on the clock.
+// ttl returns a long TTL, 200 s away from every other, so that comparisons of two
+// do not depend on the clock.
 func (g *generator) ttl() int64 {
 	g.ttls++
 	return 1_000_000 + int64(g.ttls*7919%100_000)*200
@@ -257,7 +247,10 @@ func (g *generator) block() {
 			g.add(connection, append([]string{"WATCH"}, g.keys(1+g.IntN(3))...)...)
 		}
 		if g.IntN(2) == 0 {
-			g.add(g.IntN(2), g.writeExisting()...)
+			other := g.IntN(2)
+			for _, command := range g.changes() {
+				g.add(other, command...)
+			}
 		}
 		if g.IntN(10) == 0 {
 			g.add(connection, "UNWATCH")
@@ -279,11 +272,23 @@ func (g *generator) block() {
 	g.add(connection, "SELECT", "0")
 }
 
-// writeExisting is a write that leaves a key, so that WATCH by version and
-// Redis's WATCH by touch agree.
-func (g *generator) writeExisting() []string {
-	key := g.key()
-	return []string{"SET", key, g.value(key)}
+// changes are commands of one client between WATCH and MULTI of another: they
+// may create a key and remove it again.
+func (g *generator) changes() (commands [][]string) {
+	for range 1 + g.IntN(3) {
+		key := g.key()
+		switch g.IntN(4) {
+		case 0:
+			commands = append(commands, []string{"SET", key, g.value(key)}, []string{"DEL", key})
+		case 1:
+			commands = append(commands, []string{"DEL", key})
+		case 2:
+			commands = append(commands, []string{"SET", key, g.value(key)})
+		default:
+			commands = append(commands, g.command())
+		}
+	}
+	return commands
 }
 
 func (g *generator) keys(n int) (keys []string) {
@@ -352,7 +357,7 @@ func (g *generator) command() []string {
 		}
 		return words(g.pick("INCRBY", "DECRBY"), key, g.pick("1", "-1", "0", "100", "-9223372036854775808", "9223372036854775807", "x", "1.0", "007"))
 	case 36:
-		return words("INCRBYFLOAT", fmt.Sprintf("f%d", g.IntN(4)), g.pick("0.25", "-0.5", "1", "100", "-3.75", "1e2", "0", "x", "", "nan", "inf", "+1"))
+		return words("INCRBYFLOAT", fmt.Sprintf("f%d", g.IntN(4)), g.pick("0.25", "-0.5", "1", "100", "-3.75", "1e2", "0", "0.1", "-0.01", "999.99", "x", "", "nan", "inf", "+1"))
 	case 37, 38:
 		return append(words(g.pick("DEL", "UNLINK")), g.keys(1+g.IntN(3))...)
 	case 39, 40:

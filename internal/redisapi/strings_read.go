@@ -33,7 +33,7 @@ func get(r *request, args [][]byte) error {
 	return nil
 }
 
-// replyValue answers the value, or null for a miss.
+// replyValue appends the value, or null for a miss.
 func replyValue(dst []byte, r *request) []byte {
 	if r.call.Status == verb.Miss {
 		return resp.AppendNull(dst, r.proto)
@@ -42,7 +42,7 @@ func replyValue(dst []byte, r *request) []byte {
 }
 
 func mget(r *request, args [][]byte) error {
-	if len(args) == 2 { // shares its row with other reads of the key
+	if len(args) == 2 { // merges with other reads of the key
 		r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[1]), replyOneValue
 		return nil
 	}
@@ -97,8 +97,8 @@ func replyRange(dst []byte, r *request) []byte {
 	return r.bulk(dst, cut(value, r.from, r.to))
 }
 
-// cut is the part of a value from start to end, both included; negative ones
-// count from its end.
+// cut returns the part of a value from start to end, both included. Negative
+// offsets count from its end.
 func cut(value []byte, start, end int64) []byte {
 	if start < 0 && end < 0 && start > end {
 		return nil
@@ -128,7 +128,7 @@ func getExpire(r *request, args [][]byte) error {
 		return err
 	}
 	expiry, err := options.expiry("getex")
-	if err != nil { // told only of a key that exists
+	if err != nil { // Redis reports it only if the key exists
 		return stat(r, args[1], func(dst []byte, _ *request) []byte { return resp.AppendError(dst, err.Error()) })
 	}
 	r.call.Verb, r.call.Key, r.reply = statement.GetExpire, r.own(args[1]), replyValue

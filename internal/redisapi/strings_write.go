@@ -60,7 +60,7 @@ func set(r *request, args [][]byte) error {
 	return nil
 }
 
-// setKeyFlags tells what SET does to its key: with GET it reads it too.
+// setKeyFlags returns the key flags of a SET: with GET it also reads the key.
 func setKeyFlags(args [][]byte) string {
 	if options, err := parseSetOptions(args[min(3, len(args)):], true); err == nil && options.get {
 		return "RW access update"
@@ -68,7 +68,7 @@ func setKeyFlags(args [][]byte) string {
 	return "OW update"
 }
 
-// replyStored answers OK, or null if a condition was not met.
+// replyStored appends OK, or null if a condition was not met.
 func replyStored(dst []byte, r *request) []byte {
 	if r.call.Status == verb.NotStored {
 		return resp.AppendNull(dst, r.proto)
@@ -76,7 +76,7 @@ func replyStored(dst []byte, r *request) []byte {
 	return append(dst, resp.OK...)
 }
 
-// replyOld answers the value before, whether or not a condition was met.
+// replyOld appends the previous value, whether or not a condition was met.
 func replyOld(dst []byte, r *request) []byte {
 	if !r.call.Result.Found {
 		return resp.AppendNull(dst, r.proto)
@@ -105,7 +105,7 @@ func setIfAbsent(r *request, args [][]byte) error {
 	return nil
 }
 
-// replyDone answers 1 if the command took effect, 0 if not.
+// replyDone appends 1 if the command had an effect, otherwise 0.
 func replyDone(dst []byte, r *request) []byte {
 	if r.call.Status == verb.OK {
 		return append(dst, resp.One...)

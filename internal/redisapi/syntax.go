@@ -6,7 +6,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// argument is one argument of a command as COMMAND DOCS tells it.
+// argument is one argument of a command, as in COMMAND DOCS.
 type argument struct {
 	name     string
 	kind     string // string, integer, key, pure-token, oneof, block, ...
@@ -16,9 +16,8 @@ type argument struct {
 	parts    []argument // of oneof and block
 }
 
-// parseSyntax turns the notation of redis.io into arguments: words in capitals
-// are tokens, [] is optional, | separates choices, [x ...] repeats what stands
-// before it.
+// parseSyntax parses the notation of redis.io: words in capitals are tokens, []
+// is optional, | separates choices, [x ...] repeats the argument before it.
 func parseSyntax(syntax string) []argument {
 	p := syntaxParser{words: strings.Fields(strings.NewReplacer("[", " [ ", "]", " ] ").Replace(syntax))}
 	return p.choices()
@@ -32,7 +31,7 @@ func (p *syntaxParser) next() string {
 	return word
 }
 
-// choices reads to the end of a group, and makes one of it if it has several.
+// choices parses up to the end of a group. Several choices become one argument.
 func (p *syntaxParser) choices() []argument {
 	sequences := [][]argument{nil}
 	for len(p.words) > 0 && p.words[0] != "]" {
@@ -63,7 +62,7 @@ func (p *syntaxParser) choices() []argument {
 	return []argument{one}
 }
 
-// token reads a word in capitals with the one value that may follow it.
+// token parses a word in capitals and the value that may follow it.
 func (p *syntaxParser) token(word string) argument {
 	if len(p.words) > 0 && !isToken(p.words[0]) && !strings.Contains("[]|...", p.words[0]) {
 		name := p.next()
@@ -74,8 +73,8 @@ func (p *syntaxParser) token(word string) argument {
 
 func isToken(word string) bool { return word[0] >= 'A' && word[0] <= 'Z' }
 
-// appendGroup appends what stood in brackets: an optional argument, or, if it
-// repeats what stands before it, the mark that this may be repeated.
+// appendGroup appends the content of brackets: an optional argument, or, if it
+// repeats the argument before it, the mark that this may be repeated.
 func appendGroup(before, group []argument) []argument {
 	if len(group) == 0 {
 		return before
@@ -118,7 +117,7 @@ func kindOf(name string) string {
 	return "string"
 }
 
-// appendArguments appends the arguments as COMMAND DOCS tells them.
+// appendArguments appends arguments in the form of COMMAND DOCS.
 func appendArguments(dst []byte, proto resp.Proto, arguments []argument) []byte {
 	dst = resp.AppendArray(dst, len(arguments))
 	for _, a := range arguments {

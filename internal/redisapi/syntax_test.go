@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// outline writes arguments shortly: ? optional, + multiple.
+// outline formats arguments briefly: ? optional, + multiple.
 func outline(arguments []argument) string {
 	var parts []string
 	for _, a := range arguments {
@@ -51,7 +51,7 @@ func TestParseSyntax(t *testing.T) {
 	}
 }
 
-// TestTable holds what every command must have.
+// TestTable checks what every command must have.
 func TestTable(t *testing.T) {
 	table := newTable()
 	seen := make(map[string]bool)

@@ -9,12 +9,12 @@ import (
 type Command struct {
 	Name  string // lower case; a subcommand's own name
 	Arity int    // of the whole command line; -n: at least n
-	Flags string // as COMMAND INFO tells them, separated by spaces
+	Flags string // as in COMMAND INFO, separated by spaces
 	Keys  []KeySpec
-	Group string // as COMMAND DOCS tells it; a subcommand has its parent's
+	Group string // as in COMMAND DOCS; a subcommand has the group of its parent
 	ACL   string // categories that do not follow from group and flags
-	Tips  string // for proxies, as COMMAND INFO tells them
-	Since string // the version of Redis that had it first
+	Tips  string // for proxies, as in COMMAND INFO
+	Since string // the first version of Redis that has it
 
 	Summary    string
 	Complexity string
@@ -23,19 +23,18 @@ type Command struct {
 
 	Sub []*Command
 
-	// One of these runs it; a command with subcommands may have none.
-	// args holds the whole command line and is valid during the call only
-	// for call and now.
+	// One of these runs the command; a command with subcommands may have none.
+	// args is the whole command line. call and now must not keep it.
 	call func(r *request, args [][]byte) error
 	now  func(c *Conn, args [][]byte, reply []byte) []byte
 	run  func(t *task, args [][]byte) error
 
-	// free tells of a command that runs whether a given command line needs no
-	// database, and so no turn on it. Default: it does.
+	// free reports whether a command line of a command with run needs no
+	// database, and so no slot. Default: every one needs it.
 	free func(e *Engine, args [][]byte) bool
 
-	// keyFlags are the flags of the key in a given command line, where they
-	// depend on it.
+	// keyFlags returns the flags of the key, for commands where they depend on
+	// the command line.
 	keyFlags func(args [][]byte) string
 
 	// Derived.
@@ -44,11 +43,11 @@ type Command struct {
 	flags    []string
 	writes   bool
 	noAuth   bool
-	controls bool // is obeyed inside MULTI, not queued
+	controls bool // runs at once inside MULTI, is not queued
 	stats    commandCounters
 }
 
-// KeySpec says which arguments are keys, and what is done to them.
+// KeySpec says which arguments are keys, and how the command uses them.
 type KeySpec struct {
 	Index int // of the first
 	Last  int // relative to Index, or from the end (-1: the last argument)
@@ -57,7 +56,7 @@ type KeySpec struct {
 	Notes string
 }
 
-// last is the index of the last key of a command line of n words.
+// last returns the index of the last key of a command line of n words.
 func (k KeySpec) last(n int) int {
 	if k.Last < 0 {
 		return n + k.Last
@@ -70,18 +69,18 @@ func allKeys(flags string) []KeySpec { return []KeySpec{{Index: 1, Last: -1, Ste
 func pairs(flags string) []KeySpec   { return []KeySpec{{Index: 1, Last: -1, Step: 2, Flags: flags}} }
 func subKey(flags string) []KeySpec  { return []KeySpec{{Index: 2, Step: 1, Flags: flags}} }
 
-// takes tells whether a command line of n words has the right length.
+// takes reports whether a command line of n words has the right length.
 func (cmd *Command) takes(n int) bool {
 	return n == cmd.Arity || cmd.Arity < 0 && n >= -cmd.Arity
 }
 
-// table holds the commands of one engine, with their counters.
+// table holds the commands of one engine and their counters.
 type table struct {
 	list   []*Command // by family, without subcommands
 	byName map[string]*Command
 }
 
-// commandList is every command, by family.
+// commandList returns all commands, by family.
 func commandList() []*Command {
 	var list []*Command
 	for _, family := range [][]*Command{
@@ -89,7 +88,7 @@ func commandList() []*Command {
 		keyCommands(), expiryCommands(), keyspaceCommands(),
 		transactionCommands(),
 		connectionCommands(), clientCommands(),
-		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(),
+		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(),
 	} {
 		list = append(list, family...)
 	}
@@ -133,11 +132,11 @@ func (cmd *Command) has(flag string) bool {
 	return false
 }
 
-// longestName bounds the names that are looked up.
+// longestName bounds the names that are looked up, in bytes.
 const longestName = 32
 
-// find returns the command of a command line, its subcommand if it has any.
-// With an error it returns what it found of the command.
+// find returns the command of a command line, or its subcommand if it has
+// subcommands. If the subcommand is unknown it returns its parent and an error.
 func (t *table) find(args [][]byte) (*Command, error) {
 	var buffer [longestName]byte
 	cmd := t.byName[string(lower(buffer[:0], args[0]))]
@@ -145,7 +144,7 @@ func (t *table) find(args [][]byte) (*Command, error) {
 		return nil, unknownCommand(args)
 	}
 	if cmd.Sub == nil || len(args) == 1 {
-		return cmd, nil // its own arity decides
+		return cmd, nil // the check of the arity follows
 	}
 	sub := cmd.sub(args[1])
 	if sub == nil {
@@ -172,8 +171,8 @@ func (t *table) named(name []byte) *Command {
 	return t.byName[string(lower(buffer[:0], name))]
 }
 
-// lower appends name in lower case; what is too long for a name is cut, so
-// that it fits dst, and one byte longer than any name.
+// lower appends name in lower case, cut to the capacity of dst. That is one byte
+// more than any name has, so that a name which is cut matches none.
 func lower(dst, name []byte) []byte {
 	for i, c := range name {
 		if i == cap(dst) {

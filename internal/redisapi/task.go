@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
@@ -22,8 +20,10 @@ type task struct {
 	mute bool
 
 	ctx context.Context // without a deadline: the library bounds each of its calls
-	tx  pgx.Tx          // EXEC: the transaction around it
+	tx  *transaction    // EXEC: the transaction around it
 	out []byte
+
+	found []watchedKey // EXEC: the keys to be marked as found once it is committed
 }
 
 // block gives the connection to a task, at once or when the calls in flight
@@ -76,9 +76,23 @@ func (t *task) bounded() (context.Context, context.CancelFunc) {
 func (t *task) cache(number int) *core.Cache {
 	cache := t.conn.engine.caches[number]
 	if t.tx != nil {
-		return cache.With(t.tx)
+		return t.tx.join(cache)
 	}
 	return cache
+}
+
+// noteFound marks a key of the selected database that the task has found or written.
+func (t *task) noteFound(key []byte) { t.noteFoundIn(t.conn.database, key) }
+
+func (t *task) noteFoundIn(database int, key []byte) {
+	watches := &t.conn.engine.watches
+	switch {
+	case !watches.inUse():
+	case t.tx != nil:
+		t.found = append(t.found, watchedKey{database, string(key)})
+	default:
+		watches.found(database, key)
+	}
 }
 
 // call runs one call and waits for it.

@@ -14,18 +14,21 @@ import (
 	"github.com/howdah/howdah/internal/verb"
 )
 
+const noteWatch = "The version of a key shows whether it has changed. A key that was absent, is created and removed again has no version: " +
+	"Howdah notices it if Redis commands of the same server did it, or found the key."
+
 func transactionCommands() []*Command {
 	return []*Command{
 		{Name: "multi", Arity: 1, Flags: "noscript loading stale fast allow_busy", Group: "transactions", ACL: "transaction", Since: "1.2.0",
 			Summary: "Begins to queue commands for EXEC", Complexity: "O(1)", now: multi},
 		{Name: "exec", Arity: 1, Flags: "noscript loading stale skip_slowlog", Group: "transactions", ACL: "transaction", Since: "1.2.0",
 			Summary: "Runs the queued commands in one PostgreSQL transaction", Complexity: "Depends on the queued commands",
-			Note: "The replies are written after COMMIT.", now: nil, run: exec},
+			Note: "The replies are written after COMMIT.", run: exec},
 		{Name: "discard", Arity: 1, Flags: "noscript loading stale fast allow_busy", Group: "transactions", ACL: "transaction", Since: "2.0.0",
 			Summary: "Forgets the queued commands and the watched keys", Complexity: "O(N) where N is the number of queued commands", now: discard},
 		{Name: "watch", Arity: -2, Flags: "noscript loading stale fast allow_busy", Keys: allKeys("RO"), Group: "transactions", ACL: "transaction", Since: "2.2.0",
-			Summary: "Lets the next EXEC run only if the keys do not change until then", Complexity: "O(1) for every key",
-			Syntax: "key [key ...]", Note: "A key that was absent, was created and removed again counts as unchanged.", run: watch},
+			Summary: "Makes the next EXEC fail if one of the keys has changed by then", Complexity: "O(1) for every key",
+			Syntax: "key [key ...]", Note: noteWatch, run: watch},
 		{Name: "unwatch", Arity: 1, Flags: "noscript loading stale fast allow_busy", Group: "transactions", ACL: "transaction", Since: "2.2.0",
 			Summary: "Forgets the watched keys", Complexity: "O(1)", now: unwatch},
 	}
@@ -37,21 +40,15 @@ type queuedCommand struct {
 	args [][]byte
 }
 
-// watchedKey is a key that WATCH was given.
-type watchedKey struct {
-	database int
-	key      string
-}
-
-// What a connection's bound counts besides the bytes of the arguments: the slice
-// header of each, a queued command, an entry of the map of watched keys.
+// Memory that counts towards the bound of a connection besides the bytes of the
+// arguments: the slice header of each, a queued command, a watched key.
 const (
 	argumentOverhead = 24
 	commandOverhead  = 64
-	watchedOverhead  = 64
+	watchedOverhead  = 128
 )
 
-// sizeOf is the memory that copied arguments take.
+// sizeOf returns the memory of copied arguments, in bytes.
 func sizeOf(args [][]byte) int {
 	size := argumentOverhead * len(args)
 	for _, arg := range args {
@@ -77,14 +74,14 @@ func discard(c *Conn, _ [][]byte, reply []byte) []byte {
 }
 
 func unwatch(c *Conn, _ [][]byte, reply []byte) []byte {
-	if !c.pipe.Exclusively() { // queued by MULTI it comes too late to matter
-		c.set(func(s *session) { s.watched, s.watchedLen = nil, 0 })
+	if !c.pipe.Exclusively() { // inside EXEC the watched keys are checked already
+		c.set((*session).unwatch)
 	}
 	return append(reply, resp.OK...)
 }
 
-// enqueue keeps a command for EXEC. As in Redis only its name and the number
-// of its arguments have been checked.
+// enqueue keeps a command for EXEC. As in Redis, only its name and the number of
+// its arguments have been checked.
 func (c *Conn) enqueue(cmd *Command, args [][]byte) {
 	size := commandOverhead + sizeOf(args)
 	if c.queueLen+size > c.engine.options.MaxPendingBytes && len(c.queue) > 0 {
@@ -106,31 +103,44 @@ func watch(t *task, args [][]byte) error {
 	if c.multi {
 		return refusal("ERR WATCH inside MULTI is not allowed")
 	}
-	// The first version of a key that is watched twice is kept.
-	var calls []*verb.Call
-	size := c.watchedLen
+	size := c.watched.bytes()
 	for _, key := range args[1:] {
-		if _, known := c.watched[watchedKey{c.database, string(key)}]; !known {
-			calls = append(calls, &verb.Call{Verb: statement.Stat, Key: key})
+		if !c.watched.has(c.database, key) {
 			size += watchedOverhead + len(key)
 		}
 	}
-	if size > c.engine.options.MaxPendingBytes && len(c.watched) > 0 {
+	if size > c.engine.options.MaxPendingBytes && c.watched.bytes() > 0 {
 		return errWatchTooBig
 	}
-	if err := t.cache(c.database).Do(t.ctx, calls...); err != nil {
+	set := c.watched
+	if set == nil {
+		set = c.engine.watches.newSet()
+		c.set(func(s *session) {
+			s.watched = set
+			if c.closed { // Close has released the sets it found
+				set.release()
+			}
+		})
+	}
+	var calls []*verb.Call
+	var states []*watchState
+	for _, key := range args[1:] {
+		if state := set.add(c.database, key); state != nil {
+			calls = append(calls, &verb.Call{Verb: statement.Stat, Key: key})
+			states = append(states, state)
+		}
+	}
+	err := t.cache(c.database).Do(t.ctx, calls...)
+	for i, call := range calls {
+		if err != nil {
+			set.forget(c.database, call.Key, states[i])
+		} else {
+			set.seen(c.database, call.Key, states[i], call.Result.Version)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	// Only the task touches the map while it runs: no lock, which the event
-	// loop might wait for.
-	watched := c.watched
-	if watched == nil {
-		watched = make(map[watchedKey]int64, len(calls))
-	}
-	for _, call := range calls {
-		watched[watchedKey{c.database, string(call.Key)}] = call.Result.Version
-	}
-	c.set(func(s *session) { s.watched, s.watchedLen = watched, size })
 	t.out = append(t.out, resp.OK...)
 	return nil
 }
@@ -140,24 +150,36 @@ func exec(t *task, _ [][]byte) error {
 	if !c.multi {
 		return refusal("ERR EXEC without MULTI")
 	}
-	x := execution{task: t, queue: c.queue, watched: c.watched, dirty: c.dirty}
-	c.set((*session).endMulti)
-	if x.dirty {
+	x := execution{task: t, queue: c.queue, watched: c.watched}
+	dirty := c.dirty
+	c.set(func(s *session) {
+		s.watched = nil // stays registered until the end of x
+		s.endMulti()
+	})
+	defer x.watched.release()
+	if dirty {
 		return refusal("EXECABORT Transaction discarded because of previous errors.")
 	}
 	return x.run()
+}
+
+// transaction is what the commands of an EXEC need of the transaction around
+// them.
+type transaction struct {
+	join  func(*core.Cache) *core.Cache // makes the calls of a cache part of it
+	query func(ctx context.Context, sql string, result any) error
 }
 
 // execution is one EXEC.
 type execution struct {
 	*task
 	queue   []queuedCommand
-	watched map[watchedKey]int64
-	dirty   bool
+	watched *watchSet
 	batch   []execCall
 }
 
-// execCall is a queued command that is a call, or was refused.
+// execCall is a queued command that is one call. refused is the error of arguments
+// that are not valid.
 type execCall struct {
 	request *request
 	refused error
@@ -182,10 +204,21 @@ func (x *execution) run() error {
 	x.prepareDatabases(ctx)
 	before := c.session
 	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx pgx.Tx) error {
-		c.set(func(s *session) { *s = before }) // an attempt may be the second
-		return x.attempt(ctx, tx)
+		c.set(func(s *session) { *s = before }) // PostgreSQL may have undone an earlier attempt
+		if x.watched.changed() {
+			return fault.ErrWatch
+		}
+		return x.attempt(ctx, &transaction{
+			join:  func(cache *core.Cache) *core.Cache { return cache.With(tx) },
+			query: func(ctx context.Context, sql string, result any) error { return tx.QueryRow(ctx, sql).Scan(result) },
+		})
 	})
 	x.tx = nil
+	if err == nil || errors.Is(err, fault.ErrUnknownOutcome) {
+		for _, key := range x.found {
+			c.engine.watches.found(key.database, []byte(key.key))
+		}
+	}
 	if err == nil {
 		return nil
 	}
@@ -198,24 +231,24 @@ func (x *execution) run() error {
 	return err
 }
 
-// takesLong tells whether the library's bound for a call is too short for the
-// whole.
+// takesLong reports whether the transaction needs more time than the library
+// allows for one call.
 func (x *execution) takesLong() bool {
 	return len(x.queue) > 100 || slices.ContainsFunc(x.queue, func(q queuedCommand) bool { return q.cmd.run != nil })
 }
 
-// usesDatabase tells whether a transaction is needed at all.
+// usesDatabase reports whether a transaction is needed.
 func (x *execution) usesDatabase() bool {
 	for _, q := range x.queue {
 		if q.cmd.now == nil {
 			return true
 		}
 	}
-	return len(x.watched) > 0
+	return x.watched != nil
 }
 
-// prepareDatabases makes the databases that the queue selects, which cannot be
-// done inside the transaction. A failure is told by SELECT.
+// prepareDatabases creates the databases that the queue selects, which cannot be
+// done inside the transaction. After a failure the queued SELECT returns an error.
 func (x *execution) prepareDatabases(ctx context.Context) {
 	for _, q := range x.queue {
 		if q.cmd.Name != "select" {
@@ -227,30 +260,31 @@ func (x *execution) prepareDatabases(ctx context.Context) {
 	}
 }
 
-// options are the versions to check, and the keys that other connections of
-// this process leave alone meanwhile.
+// options returns the versions to check, and the keys that the calls of other
+// connections of this process do not use until the end of the transaction.
 func (x *execution) options() core.TxOptions {
 	e, number := x.conn.engine, x.conn.database
 	options := core.TxOptions{Cache: e.caches[number].Name()}
-	for w, version := range x.watched {
-		options.Watch = append(options.Watch, core.Watch{
-			Cache: e.caches[w.database].Name(), Key: []byte(w.key), Version: version,
-		})
+	if x.watched != nil {
+		for w, state := range x.watched.states {
+			options.Watch = append(options.Watch, core.Watch{
+				Cache: e.caches[w.database].Name(), Key: []byte(w.key), Version: state.version,
+			})
+		}
 	}
 	for _, q := range x.queue {
 		if q.cmd.Name == "select" {
-			break // keys of one cache only; the others wait for row locks
+			break // Keys are of one cache; in other caches row locks have to do
 		}
 		options.Keys = q.cmd.appendKeys(options.Keys, q.args)
 	}
 	return options
 }
 
-// attempt runs the queue from its beginning. Calls that follow each other are
-// sent together.
-func (x *execution) attempt(ctx context.Context, tx pgx.Tx) error {
+// attempt runs the queue from its beginning. Consecutive calls are sent together.
+func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 	x.tx, x.ctx = tx, ctx
-	x.out = resp.AppendArray(x.out[:0], len(x.queue))
+	x.out, x.found = resp.AppendArray(x.out[:0], len(x.queue)), x.found[:0]
 	x.release()
 	for _, q := range x.queue {
 		if q.cmd.call != nil {
@@ -265,19 +299,19 @@ func (x *execution) attempt(ctx context.Context, tx pgx.Tx) error {
 		if q.cmd.now != nil {
 			start := len(x.out)
 			x.out = q.cmd.now(x.conn, q.args, x.out)
-			q.cmd.stats.add(0, isError(x.out[start:]))
+			x.conn.engine.stats.count(q.cmd, 0, x.out[start:])
 			continue
 		}
 		start, begin := len(x.out), x.conn.engine.clock()
 		if err := x.task.run(q.cmd, q.args); err != nil {
 			return err
 		}
-		q.cmd.stats.add(x.conn.engine.clock()-begin, isError(x.out[start:]))
+		x.conn.engine.stats.count(q.cmd, x.conn.engine.clock()-begin, x.out[start:])
 	}
 	return x.flush()
 }
 
-// flush runs the calls that have gathered and writes their replies.
+// flush runs the calls of the batch and appends their replies.
 func (x *execution) flush() error {
 	defer x.release()
 	var calls []*verb.Call
@@ -294,8 +328,11 @@ func (x *execution) flush() error {
 	for _, b := range x.batch {
 		failed := true
 		if b.refused != nil {
+			start := len(x.out)
 			x.out = resp.AppendError(x.out, b.refused.Error())
+			x.conn.engine.stats.countError(x.out[start:])
 		} else {
+			b.request.eachFound(x.noteFound)
 			x.out, failed = b.request.encode(x.out)
 		}
 		b.request.cmd.stats.add(spent/int64(len(x.batch)), failed)

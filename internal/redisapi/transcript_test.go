@@ -121,7 +121,7 @@ func (tr *transcript) password() string {
 	return ""
 }
 
-// compare holds replies against the recorded ones of a server, "" or "howdah".
+// compare compares replies with those recorded for a server, "" or "howdah".
 func (tr *transcript) compare(t *testing.T, server string, proto int, replies []string) {
 	t.Helper()
 	for i, s := range tr.steps {

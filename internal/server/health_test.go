@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -89,12 +90,12 @@ func TestNotReady(t *testing.T) {
 // A server that can do less than it should says so, and stays ready.
 func TestDegraded(t *testing.T) {
 	s := start(t, nil)
+	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
 	run := func(sql string) {
 		t.Helper()
-		conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
-		require.NoError(t, err)
-		defer conn.Close(t.Context())
-		_, err = conn.Exec(t.Context(), sql)
+		_, err := conn.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
 	ready := func(want string) {
@@ -108,7 +109,7 @@ func TestDegraded(t *testing.T) {
 	ready(`{"status":"ready"}`)
 	run(`CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$
 	     BEGIN RAISE 'could not extend file: no space left on device' USING ERRCODE = 'disk_full'; END $$;
-	     CREATE TRIGGER no_room BEFORE INSERT ON howdah.cache_db0 FOR EACH ROW EXECUTE FUNCTION no_room()`)
+	     CREATE TRIGGER no_room BEFORE INSERT ON ` + pgtest.Table(t, conn, "db0") + ` FOR EACH ROW EXECUTE FUNCTION no_room()`)
 	require.Error(t, c.Set(t.Context(), "new", "v", 0).Err())
 	require.Equal(t, "v", c.Get(t.Context(), "k").Val())
 	ready(`{"status":"degraded","reason":"the disk of the database is full: writes that need space fail"}`)

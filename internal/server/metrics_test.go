@@ -13,6 +13,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/pgtest"
 )
 
 // series are the lines of a scrape that are Howdah's own.
@@ -120,7 +121,7 @@ func TestMetricsOfTheDatabase(t *testing.T) {
 	_, err = conn.Exec(t.Context(), `
 		SELECT howdah.create_cache('limited', max_entries => 1000, max_bytes => 1000000);
 		SELECT howdah.set_text('db0', 'key' || n, 'v') FROM generate_series(1, 500) AS n;
-		ANALYZE howdah.cache_db0;
+		ANALYZE `+pgtest.Table(t, conn, "db0")+`;
 		INSERT INTO howdah.upkeep AS u (cache, entries, bytes, expired, evicted, last_round)
 		VALUES ('limited', 70, 7000, 3, 4, now())
 		ON CONFLICT (cache) DO UPDATE SET entries = 70, bytes = 7000, expired = 3, evicted = 4`)

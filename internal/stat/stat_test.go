@@ -124,7 +124,7 @@ func TestPrivileges(t *testing.T) {
 func TestLockedTable(t *testing.T) {
 	databaseURL := pgtest.New(t)
 	conn, other := connect(t, databaseURL), connect(t, databaseURL)
-	run(t, other, "BEGIN", "LOCK TABLE howdah.cache_db0")
+	run(t, other, "BEGIN", "LOCK TABLE "+pgtest.Table(t, other, "db0"))
 	s, err := stat.Read(t.Context(), conn)
 	require.NoError(t, err)
 	require.Nil(t, s.Tables[0].Sample)

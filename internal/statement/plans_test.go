@@ -32,18 +32,20 @@ func TestStatementPlans(t *testing.T) {
 	}
 	_, err = conn.Exec(ctx, "SELECT howdah.create_cache('c')")
 	require.NoError(t, err)
+	table := pgtest.Table(t, conn, "c")
+	_, relation, _ := strings.Cut(table, ".")
 	for i, when := range []string{
 		"SELECT 'new'",
-		"VACUUM howdah.cache_c",
-		"INSERT INTO howdah.cache_c (hash, version, expires_at, key, value) SELECT i, i, 'infinity', 'k', 'v' FROM generate_series(1, 10000) AS i",
-		"DELETE FROM howdah.cache_c",
-		"VACUUM howdah.cache_c",
-		"ANALYZE howdah.cache_c",
+		"VACUUM " + table,
+		"INSERT INTO " + table + " (hash, version, expires_at, key, value) SELECT i, i, 'infinity', 'k', 'v' FROM generate_series(1, 10000) AS i",
+		"DELETE FROM " + table,
+		"VACUUM " + table,
+		"ANALYZE " + table,
 	} {
 		_, err := conn.Exec(ctx, when)
 		require.NoError(t, err)
 		for _, file := range append(statement.Files(), "claim", "watch") {
-			sql := schema.Statement(file, schema.Table{Name: schema.TableName("c"), MaxTTL: 1e6, Jitter: 10, RefuseCollision: i%2 == 0})
+			sql := schema.Statement(file, schema.Table{Name: table, MaxTTL: 1e6, Jitter: 10, RefuseCollision: i%2 == 0})
 			most := 0
 			for _, p := range parameter.FindAllString(sql, -1) {
 				most = max(most, int(p[1]-'0'))
@@ -57,9 +59,9 @@ func TestStatementPlans(t *testing.T) {
 			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 			require.NoError(t, err, file)
 			plan := file + " after " + when + ":\n" + strings.Join(lines, "\n")
-			require.NotContains(t, plan, "Seq Scan on cache_c", plan)
+			require.NotContains(t, plan, "Seq Scan on "+relation, plan)
 			for i, line := range lines {
-				if strings.Contains(line, "Scan using cache_c_pkey") {
+				if strings.Contains(line, "Scan using "+relation+"_pkey") {
 					require.Contains(t, lines[i+1], "Index Cond", plan)
 				}
 			}

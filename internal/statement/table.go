@@ -31,6 +31,8 @@ func CheckName(name string) error {
 // settings.
 type Table struct {
 	Cache      string // its name
+	ID         int32  // in the name of its table
+	Features   []string
 	Durability string
 	DefaultTTL int64 // microseconds, 0: none
 	MaxTTL     int64 // microseconds, 0: none
@@ -65,7 +67,7 @@ func (t *Table) AsOf(loaded time.Time) *Table {
 func (t *Table) Sync() bool { return t.Durability == "sync" }
 
 // Name is the quoted name of the table in PostgreSQL.
-func (t *Table) Name() string { return schema.TableName(t.Cache) }
+func (t *Table) Name() string { return schema.TableName(t.ID) }
 
 // Querier is a connection, a pool or a transaction.
 type Querier interface {
@@ -81,8 +83,11 @@ func Load(ctx context.Context, q Querier, caches ...string) (map[string]*Table, 
 	}
 	tables := make(map[string]*Table, len(caches))
 	var t Table
-	_, err = pgx.ForEachRow(rows, []any{&t.Cache, &t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&t.Cache, &t.ID, &t.Features, &t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full}, func() error {
 		loaded := t
+		if feature := schema.Unknown(t.Features); feature != "" {
+			return fmt.Errorf("%w: cache %q uses %q, which this program does not know: upgrade the program", fault.ErrSchemaTooNew, t.Cache, feature)
+		}
 		loaded.Loaded = time.Now()
 		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync()}
 		loaded.texts = &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}

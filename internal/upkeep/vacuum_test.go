@@ -47,15 +47,16 @@ func TestUpkeepRunsVacuum(t *testing.T) {
 	defer super.Close(context.Background())
 	_, err = super.Exec(ctx, "GRANT EXECUTE ON FUNCTION pg_stat_reset_single_table_counters TO howdah")
 	require.NoError(t, err)
-	const dead = "SELECT n_dead_tup FROM pg_stat_all_tables WHERE relid = 'howdah.cache_db0'::regclass"
+	table := pgtest.Table(t, super, "db0")
+	dead := "SELECT n_dead_tup FROM pg_stat_all_tables WHERE relid = '" + table + "'::regclass"
 	// kill leaves 30,000 dead rows of 40,000; ANALYZE tells the statistics.
 	kill := func() {
 		t.Helper()
-		exec(`INSERT INTO howdah.cache_db0 (hash, version, expires_at, key, value)
+		exec(`INSERT INTO ` + table + ` (hash, version, expires_at, key, value)
 			SELECT i, 1, 'infinity', int4send(i), '' FROM generate_series(1, 40000) AS i ON CONFLICT DO NOTHING`)
-		exec("DELETE FROM howdah.cache_db0 WHERE hash % 4 > 0")
-		exec("SELECT pg_stat_reset_single_table_counters('howdah.cache_db0'::regclass)")
-		exec("ANALYZE howdah.cache_db0")
+		exec("DELETE FROM " + table + " WHERE hash % 4 > 0")
+		exec("SELECT pg_stat_reset_single_table_counters('" + table + "'::regclass)")
+		exec("ANALYZE " + table)
 		require.Eventually(t, func() bool { return number(dead+" AND last_vacuum IS NULL UNION ALL SELECT 0") > 20_000 },
 			30*time.Second, 10*time.Millisecond)
 	}
@@ -69,11 +70,11 @@ func TestUpkeepRunsVacuum(t *testing.T) {
 	clean(u)
 	require.Zero(t, vacuums(), "nothing is dead")
 	kill()
-	size := number("SELECT pg_relation_size('howdah.cache_db0')")
+	size := number("SELECT pg_relation_size('" + table + "')")
 	clean(u)
 	require.Equal(t, 1, vacuums(), log)
 	require.Eventually(t, func() bool { return number(dead) == 0 }, 30*time.Second, 10*time.Millisecond)
-	require.Equal(t, size, number("SELECT pg_relation_size('howdah.cache_db0')"), "nothing is given back under an exclusive lock")
+	require.Equal(t, size, number("SELECT pg_relation_size('"+table+"')"), "nothing is given back under an exclusive lock")
 	clean(u)
 	require.Equal(t, 1, vacuums())
 

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._check_admin() RETURNS void
+CREATE OR REPLACE FUNCTION howdah_internal._check_admin() RETURNS void
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
@@ -12,7 +12,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._check_admin() IS
+COMMENT ON FUNCTION howdah_internal._check_admin() IS
 'Internal. Raises 42501 unless the current role may act as the owner of the schema.';
 
-REVOKE ALL ON FUNCTION howdah._check_admin() FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._check_admin() FROM PUBLIC;

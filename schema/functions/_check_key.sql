@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._check_key(key bytea) RETURNS bytea
+CREATE OR REPLACE FUNCTION howdah_internal._check_key(key bytea) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 BEGIN
@@ -13,7 +13,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._check_key(bytea) IS
+COMMENT ON FUNCTION howdah_internal._check_key(bytea) IS
 'Internal. Returns the key, or raises HW007 (too long) or HW012 (NULL).';
 
-REVOKE ALL ON FUNCTION howdah._check_key(bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._check_key(bytea) FROM PUBLIC;

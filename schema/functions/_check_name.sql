@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._check_name(name text) RETURNS text
+CREATE OR REPLACE FUNCTION howdah_internal._check_name(name text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 BEGIN
@@ -11,8 +11,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._check_name(text) IS
+COMMENT ON FUNCTION howdah_internal._check_name(text) IS
 'Internal. Returns the name of a cache, or raises HW002. _pkey and _prefix are
 the endings of index names, which share a name space with tables.';
 
-REVOKE ALL ON FUNCTION howdah._check_name(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._check_name(text) FROM PUBLIC;

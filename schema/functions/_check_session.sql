@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._check_session(
+CREATE OR REPLACE FUNCTION howdah_internal._check_session(
     id uuid, secret_hash bytea, user_id text, payload bytea, user_agent text
 ) RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -26,7 +26,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._check_session(uuid, bytea, text, bytea, text) IS
+COMMENT ON FUNCTION howdah_internal._check_session(uuid, bytea, text, bytea, text) IS
 'Internal. Raises HW008 or HW012 if one of these cannot be part of a session.';
 
-REVOKE ALL ON FUNCTION howdah._check_session(uuid, bytea, text, bytea, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._check_session(uuid, bytea, text, bytea, text) FROM PUBLIC;

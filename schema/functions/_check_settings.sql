@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._check_settings(settings howdah.cache) RETURNS void
+CREATE OR REPLACE FUNCTION howdah_internal._check_settings(settings howdah_internal.cache) RETURNS void
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
@@ -36,7 +36,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._check_settings(howdah.cache) IS
+COMMENT ON FUNCTION howdah_internal._check_settings(howdah_internal.cache) IS
 'Internal. Raises HW004 with the first setting that is invalid.';
 
-REVOKE ALL ON FUNCTION howdah._check_settings(howdah.cache) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._check_settings(howdah_internal.cache) FROM PUBLIC;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._check_value(value bytea) RETURNS bytea
+CREATE OR REPLACE FUNCTION howdah_internal._check_value(value bytea) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 BEGIN
@@ -13,7 +13,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._check_value(bytea) IS
+COMMENT ON FUNCTION howdah_internal._check_value(bytea) IS
 'Internal. Returns the value, or raises HW008 (too large) or HW012 (NULL).';
 
-REVOKE ALL ON FUNCTION howdah._check_value(bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._check_value(bytea) FROM PUBLIC;

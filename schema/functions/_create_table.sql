@@ -1,18 +1,21 @@
-CREATE OR REPLACE FUNCTION howdah._create_table(settings howdah.cache) RETURNS void
+CREATE OR REPLACE FUNCTION howdah_internal._create_table(settings howdah_internal.cache) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
     -- Fixed-width columns first: no padding between them. One index only, on
     -- nothing that an update changes, so updates stay heap-only (HOT).
     EXECUTE format($sql$
-        CREATE %1$s TABLE howdah.%2$I (
-            hash       bigint      NOT NULL,            -- howdah.key_hash(key)
-            version    bigint      NOT NULL,            -- increases with every write
-            expires_at timestamptz NOT NULL,            -- infinity: does not expire
-            accessed   integer     NOT NULL DEFAULT 0,  -- coarse access time, minutes
-            frequency  smallint    NOT NULL DEFAULT 0,  -- LFU counter
-            key        bytea       NOT NULL,
-            value      bytea       NOT NULL,
+        CREATE %1$s TABLE howdah_internal.%2$I (
+            hash          bigint      NOT NULL,            -- howdah.key_hash(key)
+            version       bigint      NOT NULL,            -- increases with every write
+            expires_at    timestamptz NOT NULL,            -- infinity: does not expire
+            leased_until  timestamptz NOT NULL DEFAULT '-infinity',  -- somebody loads a new value
+            accessed      integer     NOT NULL DEFAULT 0,  -- coarse access time, minutes
+            stale_seconds integer     NOT NULL DEFAULT 0,  -- may be served so long after it expired
+            frequency     smallint    NOT NULL DEFAULT 0,  -- LFU counter
+            kind          smallint    NOT NULL DEFAULT 0,  -- 0: a string
+            key           bytea       NOT NULL,
+            value         bytea       NOT NULL,
             CONSTRAINT %3$I PRIMARY KEY (hash)
         ) WITH (
             -- Room on each page for the next version of its rows.
@@ -46,8 +49,8 @@ BEGIN
             toast.vacuum_truncate = off
         )$sql$,
         CASE WHEN settings.durability = 'unlogged' THEN 'UNLOGGED' ELSE '' END,
-        'cache_' || settings.name,
-        'cache_' || settings.name || '_pkey',
+        'cache_' || settings.id,
+        'cache_' || settings.id || '_pkey',
         settings.fillfactor);
 
     -- EXTERNAL: what is too long for the page goes out of line as it is. Trying
@@ -56,22 +59,23 @@ BEGIN
     -- STATISTICS 0: the planner needs none of key and value, and what users
     -- cache must not end up in pg_statistic.
     EXECUTE format($sql$
-        ALTER TABLE howdah.%I
+        ALTER TABLE howdah_internal.%I
             ALTER COLUMN key   SET STORAGE EXTERNAL,
             ALTER COLUMN key   SET STATISTICS 0,
             ALTER COLUMN value SET STORAGE EXTERNAL,
             ALTER COLUMN value SET STATISTICS 0$sql$,
-        'cache_' || settings.name);
+        'cache_' || settings.id);
 
-    PERFORM howdah._own_table(settings.name);
+    PERFORM howdah_internal._own_table(format('howdah_internal.%I', 'cache_' || settings.id));
+    PERFORM howdah_internal._create_view(settings);
     IF settings.prefix_index THEN
-        PERFORM howdah._create_prefix_index(settings.name);
+        PERFORM howdah_internal._create_prefix_index(settings.id);
     END IF;
-    PERFORM howdah._grant_cache(settings.name, r.role) FROM howdah.runtime_role AS r;
+    PERFORM howdah_internal._grant_cache(settings, r.role) FROM howdah.runtime_role AS r;
 END
 $$;
 
-COMMENT ON FUNCTION howdah._create_table(howdah.cache) IS
-'Internal. Makes the table of a cache, with its storage settings and grants.';
+COMMENT ON FUNCTION howdah_internal._create_table(howdah_internal.cache) IS
+'Internal. Makes the table of a cache, with its storage settings, view and grants.';
 
-REVOKE ALL ON FUNCTION howdah._create_table(howdah.cache) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._create_table(howdah_internal.cache) FROM PUBLIC;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._detect_reset() RETURNS bigint
+CREATE OR REPLACE FUNCTION howdah_internal._detect_reset() RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
@@ -21,8 +21,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._detect_reset() IS
+COMMENT ON FUNCTION howdah_internal._detect_reset() IS
 'Internal. Returns the epoch of the UNLOGGED caches; a new one if a crash, a
 failover or a restore has emptied them since it was last asked.';
 
-REVOKE ALL ON FUNCTION howdah._detect_reset() FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._detect_reset() FROM PUBLIC;

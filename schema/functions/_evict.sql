@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._evict(durability text) RETURNS boolean
+CREATE OR REPLACE FUNCTION howdah_internal._evict(durability text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
@@ -10,9 +10,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._evict(text) IS
+COMMENT ON FUNCTION howdah_internal._evict(text) IS
 'Internal. Asked by a write that meets another live key in the slot of its hash:
 true lets it take the slot; class sync raises HW010. Volatile, so that it is
 called only when the collision is there.';
 
-REVOKE ALL ON FUNCTION howdah._evict(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._evict(text) FROM PUBLIC;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._expiry(settings howdah.cache, ttl interval) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION howdah_internal._expiry(settings howdah_internal.cache, ttl interval) RETURNS timestamptz
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $$
 DECLARE
@@ -21,8 +21,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._expiry(howdah.cache, interval) IS
+COMMENT ON FUNCTION howdah_internal._expiry(howdah_internal.cache, interval) IS
 'Internal. When an entry stored now with this TTL dies: NULL takes the default of
 the cache, the maximum of the cache caps, infinity is no expiry. Raises HW009.';
 
-REVOKE ALL ON FUNCTION howdah._expiry(howdah.cache, interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._expiry(howdah_internal.cache, interval) FROM PUBLIC;

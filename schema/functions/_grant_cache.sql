@@ -1,17 +1,18 @@
-CREATE OR REPLACE FUNCTION howdah._grant_cache(name text, role name) RETURNS void
+CREATE OR REPLACE FUNCTION howdah_internal._grant_cache(settings howdah_internal.cache, role name) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
     -- A role may have been dropped since it was recorded.
     IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role) THEN
         -- TRUNCATE is what howdah.flush does when nobody is in its way.
-        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON howdah.%I TO %I',
-                       'cache_' || name, role);
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON howdah_internal.%I TO %I',
+                       'cache_' || settings.id, role);
+        EXECUTE format('GRANT SELECT ON howdah.%I TO %I', 'cache_' || settings.name, role);
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION howdah._grant_cache(text, name) IS
-'Internal. Lets a role use the table of a cache.';
+COMMENT ON FUNCTION howdah_internal._grant_cache(howdah_internal.cache, name) IS
+'Internal. Lets a role use the table of a cache, and look at its view.';
 
-REVOKE ALL ON FUNCTION howdah._grant_cache(text, name) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._grant_cache(howdah_internal.cache, name) FROM PUBLIC;

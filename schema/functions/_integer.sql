@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._integer(value bytea) RETURNS bigint
+CREATE OR REPLACE FUNCTION howdah_internal._integer(value bytea) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 BEGIN
@@ -15,8 +15,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._integer(bytea) IS
+COMMENT ON FUNCTION howdah_internal._integer(bytea) IS
 'Internal. The decimal integer that a value holds, or HW005. An optional minus,
 then digits without leading zeros; not "-0".';
 
-REVOKE ALL ON FUNCTION howdah._integer(bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._integer(bytea) FROM PUBLIC;

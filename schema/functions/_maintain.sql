@@ -1,5 +1,5 @@
-CREATE OR REPLACE FUNCTION howdah._maintain(
-    settings    howdah.cache,
+CREATE OR REPLACE FUNCTION howdah_internal._maintain(
+    settings    howdah_internal.cache,
     max_rows    bigint,
     max_blocks  bigint,
     deadline    timestamptz,
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION howdah._maintain(
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    tbl     CONSTANT text   := format('howdah.%I', 'cache_' || settings.name);
+    tbl     CONSTANT text   := format('howdah_internal.%I', 'cache_' || settings.id);
     total   CONSTANT bigint := pg_relation_size(tbl::regclass) / current_setting('block_size')::bigint;
     salt    CONSTANT bigint := (random() * 1000000000)::bigint;
     -- Locked rows are left for the next time, and the statement that locks
@@ -33,12 +33,18 @@ DECLARE
             RETURNING octet_length(d.key) + octet_length(d.value) + 88 AS bytes
         )
         SELECT count(*), coalesce(sum(g.bytes), 0) FROM gone AS g$sql$;
+    -- An expired row stays while it may be served stale, or somebody holds the
+    -- lease to load it. What is rare comes last.
+    expiry  CONSTANT text   :=
+        'c.expires_at <= statement_timestamp()'
+        ' AND c.expires_at <= statement_timestamp() - c.stale_seconds * interval ''1 second'''
+        ' AND c.leased_until <= statement_timestamp()';
     batch   CONSTANT bigint := 2000;  -- rows that one statement removes
     limited CONSTANT boolean := settings.max_entries IS NOT NULL OR settings.max_bytes IS NOT NULL;
     -- An estimate takes 4 ms and more: a shorter round only removes what has expired.
     estimate CONSTANT boolean := limited AND deadline - statement_timestamp() >= interval '5 milliseconds';
     state   howdah.upkeep;
-    sample  record;       -- what howdah._sample found
+    sample  record;       -- what howdah_internal._sample found
     excess  bigint := 0;  -- entries to be evicted
     worst   bigint;       -- the score up to which they may be
     place   bigint;
@@ -61,7 +67,7 @@ BEGIN
         IF total = 0 THEN
             entries := 0; size := 0;
         ELSE
-            SELECT * INTO sample FROM howdah._sample(settings, total, coalesce(state.entries, total), salt);
+            SELECT * INTO sample FROM howdah_internal._sample(settings, total, coalesce(state.entries, total), salt);
             entries := round(sample.rows * total::numeric / sample.blocks);
             size    := round(sample.bytes * total::numeric / sample.blocks);
             -- An estimate: where the last one is near, it says something too.
@@ -86,7 +92,7 @@ BEGIN
                    WITHIN GROUP (ORDER BY s.score)
             INTO worst FROM unnest(sample.scores) AS s (score);
         END IF;
-        PERFORM howdah._mark_full(settings, entries, size, worst IS NULL AND excess > 0);
+        PERFORM howdah_internal._mark_full(settings, entries, size, worst IS NULL AND excess > 0);
     END IF;
 
     -- Entries of one age lie together: begin where the sample met most of the
@@ -105,8 +111,8 @@ BEGIN
         EXECUTE format(remove, tbl,
             format('c.expires_at > statement_timestamp() AND %s %s <= %s',
                    CASE WHEN settings.eviction LIKE 'volatile-%' THEN 'c.expires_at < ''infinity'' AND' ELSE '' END,
-                   howdah._score(settings.eviction, salt), worst),
-            'ORDER BY ' || howdah._score(settings.eviction, salt))
+                   howdah_internal._score(settings.eviction, salt), worst),
+            'ORDER BY ' || howdah_internal._score(settings.eviction, salt))
         INTO counted, freed
         USING format('(%s,0)', place)::tid, format('(%s,0)', least(place + reach, total))::tid,
               least(batch, max_rows - evicted, excess - evicted);
@@ -124,7 +130,7 @@ BEGIN
         END IF;
         started := clock_timestamp();
         step := least(state.chunk, total - state.hand, least(total, max_blocks) - blocks);
-        EXECUTE format(remove, tbl, 'c.expires_at <= statement_timestamp()', '')
+        EXECUTE format(remove, tbl, expiry, '')
         INTO counted, freed
         USING format('(%s,0)', state.hand)::tid, format('(%s,0)', state.hand + step)::tid,
               least(batch, max_rows - expired - evicted, max_expired - expired);
@@ -170,7 +176,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._maintain(howdah.cache, bigint, bigint, timestamptz, bigint, boolean) IS
+COMMENT ON FUNCTION howdah_internal._maintain(howdah_internal.cache, bigint, bigint, timestamptz, bigint, boolean) IS
 'Internal. The round of howdah.maintain on one cache.';
 
-REVOKE ALL ON FUNCTION howdah._maintain(howdah.cache, bigint, bigint, timestamptz, bigint, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._maintain(howdah_internal.cache, bigint, bigint, timestamptz, bigint, boolean) FROM PUBLIC;

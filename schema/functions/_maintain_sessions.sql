@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._maintain_sessions(
+CREATE OR REPLACE FUNCTION howdah_internal._maintain_sessions(
     max_rows    bigint,
     max_blocks  bigint,
     deadline    timestamptz,
@@ -39,7 +39,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._maintain_sessions(bigint, bigint, timestamptz, boolean) IS
+COMMENT ON FUNCTION howdah_internal._maintain_sessions(bigint, bigint, timestamptz, boolean) IS
 'Internal. The round of howdah.maintain on the sessions.';
 
-REVOKE ALL ON FUNCTION howdah._maintain_sessions(bigint, bigint, timestamptz, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._maintain_sessions(bigint, bigint, timestamptz, boolean) FROM PUBLIC;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._mark_full(settings howdah.cache, entries bigint, size bigint, stuck boolean)
+CREATE OR REPLACE FUNCTION howdah_internal._mark_full(settings howdah_internal.cache, entries bigint, size bigint, stuck boolean)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -10,15 +10,15 @@ DECLARE
 BEGIN
     IF "full" <> (settings.full_since IS NOT NULL) THEN
         -- Somebody who alters the cache is not waited for.
-        UPDATE howdah.cache AS c
+        UPDATE howdah_internal.cache AS c
         SET full_since = CASE WHEN "full" THEN statement_timestamp() END
-        WHERE c.name = (SELECT l.name FROM howdah.cache AS l WHERE l.name = settings.name FOR UPDATE SKIP LOCKED);
+        WHERE c.name = (SELECT l.name FROM howdah_internal.cache AS l WHERE l.name = settings.name FOR UPDATE SKIP LOCKED);
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION howdah._mark_full(howdah.cache, bigint, bigint, boolean) IS
+COMMENT ON FUNCTION howdah_internal._mark_full(howdah_internal.cache, bigint, bigint, boolean) IS
 'Internal. Notes that a cache is full, or no longer. stuck: its policy allows, or
 finds, nothing to evict.';
 
-REVOKE ALL ON FUNCTION howdah._mark_full(howdah.cache, bigint, bigint, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._mark_full(howdah_internal.cache, bigint, bigint, boolean) FROM PUBLIC;

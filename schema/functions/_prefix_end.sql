@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._prefix_end(prefix bytea) RETURNS bytea
+CREATE OR REPLACE FUNCTION howdah_internal._prefix_end(prefix bytea) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 DECLARE
@@ -15,8 +15,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._prefix_end(bytea) IS
+COMMENT ON FUNCTION howdah_internal._prefix_end(bytea) IS
 'Internal. The least string that is greater than everything with this prefix, or
 NULL if there is none.';
 
-REVOKE ALL ON FUNCTION howdah._prefix_end(bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._prefix_end(bytea) FROM PUBLIC;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._replication_lag() RETURNS bigint
+CREATE OR REPLACE FUNCTION howdah_internal._replication_lag() RETURNS bigint
 LANGUAGE plpgsql VOLATILE  -- it keeps the plan, which would cost more than the answer
 AS $$
 BEGIN
@@ -18,8 +18,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._replication_lag() IS
+COMMENT ON FUNCTION howdah_internal._replication_lag() IS
 'Internal. How many bytes of WAL the slowest standby or replication slot is
 behind. NULL: there is none that this role may see.';
 
-REVOKE ALL ON FUNCTION howdah._replication_lag() FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._replication_lag() FROM PUBLIC;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._room(settings howdah.cache) RETURNS void
+CREATE OR REPLACE FUNCTION howdah_internal._room(settings howdah_internal.cache) RETURNS void
 LANGUAGE plpgsql STABLE
 AS $$
 BEGIN
@@ -10,8 +10,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._room(howdah.cache) IS
+COMMENT ON FUNCTION howdah_internal._room(howdah_internal.cache) IS
 'Internal. Raises HW011 while upkeep says that the cache is full. Every verb that
 needs room asks; reads and deletes do not.';
 
-REVOKE ALL ON FUNCTION howdah._room(howdah.cache) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._room(howdah_internal.cache) FROM PUBLIC;

@@ -1,5 +1,5 @@
-CREATE OR REPLACE FUNCTION howdah._sample(
-    settings   howdah.cache,
+CREATE OR REPLACE FUNCTION howdah_internal._sample(
+    settings   howdah_internal.cache,
     total      bigint,
     expected   bigint,
     salt       bigint,
@@ -17,7 +17,11 @@ DECLARE
     -- of one age lie together, and some parts are full while others are empty.
     -- Where a block holds hardly a row, as after an old snapshot has let the table
     -- grow, so few blocks would say little: up to six times as many are read.
-    number  CONSTANT bigint := 128 * greatest(1, least(6, 4 * total / greatest(expected, 1)));
+    -- Where nothing may be evicted, writers are refused at the budget and not a
+    -- little beyond it: up to 4,096 blocks, 32 MiB, are read, which takes tens of
+    -- milliseconds, and only while writers ask for room.
+    number  CONSTANT bigint := CASE WHEN settings.eviction = 'noeviction' THEN 2048
+        ELSE 128 * greatest(1, least(6, 4 * total / greatest(expected, 1))) END;
     stretch CONSTANT bigint := 2;
     starts  bigint[];
 BEGIN
@@ -32,12 +36,12 @@ BEGIN
         SELECT count(*), coalesce(sum(octet_length(c.key) + octet_length(c.value) + 88), 0),
                array_agg(%2$s) FILTER (WHERE %3$s), array_agg(s.place) FILTER (WHERE %3$s)
         FROM unnest($1) AS s (place), LATERAL (
-            SELECT c.* FROM howdah.%1$I AS c
+            SELECT c.* FROM howdah_internal.%1$I AS c
             WHERE c.ctid >= format('(%%s,0)', s.place)::tid
               AND c.ctid < format('(%%s,0)', least(s.place + $2, $3))::tid
               AND c.expires_at > statement_timestamp()
             OFFSET 0) AS c
-        $sql$, 'cache_' || settings.name, howdah._score(settings.eviction, salt),
+        $sql$, 'cache_' || settings.id, howdah_internal._score(settings.eviction, salt),
         CASE WHEN settings.eviction = 'noeviction' THEN 'false'
              WHEN settings.eviction LIKE 'volatile-%' THEN 'c.expires_at < ''infinity'''
              ELSE 'true' END)
@@ -46,12 +50,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._sample(howdah.cache, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION howdah_internal._sample(howdah_internal.cache, bigint, bigint, bigint) IS
 'Internal. Reads some blocks of a cache, spread over it: how many, the live rows
 in them, what these need, and, of those that the policy may evict, the scores and
-the places (first blocks). An entry needs its key, its value and 88 bytes: 60 in
-the row, 28 in the index.
+the places (first blocks). An entry counts as its key, its value and 88 bytes
+for row and index. (It takes 102 since rows say how they may be served stale; the
+budgets of caches keep their meaning.)
 
 expected: how many rows there were the last time.';
 
-REVOKE ALL ON FUNCTION howdah._sample(howdah.cache, bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._sample(howdah_internal.cache, bigint, bigint, bigint) FROM PUBLIC;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._score(eviction text, salt bigint) RETURNS text
+CREATE OR REPLACE FUNCTION howdah_internal._score(eviction text, salt bigint) RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $$
 DECLARE
@@ -21,8 +21,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._score(text, bigint) IS
+COMMENT ON FUNCTION howdah_internal._score(text, bigint) IS
 'Internal. The expression by which an eviction policy ranks the rows of a cache
 "c", the lowest first to go. The salt shuffles the random policies.';
 
-REVOKE ALL ON FUNCTION howdah._score(text, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._score(text, bigint) FROM PUBLIC;

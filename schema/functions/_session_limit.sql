@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._session_limit(user_id text, keep uuid, user_limit integer, revoke_oldest boolean)
+CREATE OR REPLACE FUNCTION howdah_internal._session_limit(user_id text, keep uuid, user_limit integer, revoke_oldest boolean)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -30,9 +30,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._session_limit(text, uuid, integer, boolean) IS
+COMMENT ON FUNCTION howdah_internal._session_limit(text, uuid, integer, boolean) IS
 'Internal. Holds the number of live sessions of a user, "keep" included, to the
 limit: raises HW013 or revokes the oldest others. The caller holds the lock of the
-user (howdah._session_lock_user).';
+user (howdah_internal._session_lock_user).';
 
-REVOKE ALL ON FUNCTION howdah._session_limit(text, uuid, integer, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._session_limit(text, uuid, integer, boolean) FROM PUBLIC;

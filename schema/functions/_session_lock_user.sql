@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._session_lock_user(user_id text, user_limit integer) RETURNS void
+CREATE OR REPLACE FUNCTION howdah_internal._session_lock_user(user_id text, user_limit integer) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
@@ -13,8 +13,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._session_lock_user(text, integer) IS
+COMMENT ON FUNCTION howdah_internal._session_lock_user(text, integer) IS
 'Internal. Where there is a limit, lets one transaction at a time add sessions of a
 user. Taken before any row is locked. Raises HW012.';
 
-REVOKE ALL ON FUNCTION howdah._session_lock_user(text, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._session_lock_user(text, integer) FROM PUBLIC;

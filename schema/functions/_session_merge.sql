@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._session_merge(payload bytea, fields jsonb, remove text[], max_bytes integer)
+CREATE OR REPLACE FUNCTION howdah_internal._session_merge(payload bytea, fields jsonb, remove text[], max_bytes integer)
 RETURNS bytea
 LANGUAGE plpgsql STABLE
 AS $$
@@ -28,8 +28,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._session_merge(bytea, jsonb, text[], integer) IS
+COMMENT ON FUNCTION howdah_internal._session_merge(bytea, jsonb, text[], integer) IS
 'Internal. A JSON object without the fields to remove and with the fields to set.
 Raises HW008, HW014, and 22P02, 22021 or 22003 for a payload that is no JSON.';
 
-REVOKE ALL ON FUNCTION howdah._session_merge(bytea, jsonb, text[], integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._session_merge(bytea, jsonb, text[], integer) FROM PUBLIC;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._session_seconds(what text, value interval, minimum integer) RETURNS integer
+CREATE OR REPLACE FUNCTION howdah_internal._session_seconds(what text, value interval, minimum integer) RETURNS integer
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 DECLARE
@@ -12,7 +12,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah._session_seconds(text, interval, integer) IS
+COMMENT ON FUNCTION howdah_internal._session_seconds(text, interval, integer) IS
 'Internal. An interval in whole seconds, rounded up; NULL for NULL. Raises HW009.';
 
-REVOKE ALL ON FUNCTION howdah._session_seconds(text, interval, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._session_seconds(text, interval, integer) FROM PUBLIC;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION howdah._utf8(texts text[]) RETURNS bytea[]
+CREATE OR REPLACE FUNCTION howdah_internal._utf8(texts text[]) RETURNS bytea[]
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE WHEN texts IS NOT NULL THEN
     ARRAY(SELECT convert_to(t.item, 'UTF8')
@@ -6,7 +6,7 @@ RETURN CASE WHEN texts IS NOT NULL THEN
           ORDER BY t.position)
 END;
 
-COMMENT ON FUNCTION howdah._utf8(text[]) IS
+COMMENT ON FUNCTION howdah_internal._utf8(text[]) IS
 'Internal. Texts as bytes in UTF-8, in their order.';
 
-REVOKE ALL ON FUNCTION howdah._utf8(text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._utf8(text[]) FROM PUBLIC;

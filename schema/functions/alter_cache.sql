@@ -19,7 +19,7 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '2s'
 AS $$
 DECLARE
-    tbl     CONSTANT text := format('howdah.%I', 'cache_' || name);
+    tbl     text;
     -- What each setting is when nothing is said, as in howdah.create_cache.
     initial CONSTANT jsonb := '{
         "durability": "unlogged", "default_ttl": null, "max_ttl": null,
@@ -30,12 +30,12 @@ DECLARE
         'max_bytes', max_bytes, 'max_entries', max_entries, 'eviction', eviction,
         'fillfactor', fillfactor, 'prefix_index', prefix_index, 'ttl_jitter', ttl_jitter));
     setting text;
-    before  howdah.cache;
-    after   howdah.cache;
+    before  howdah_internal.cache;
+    after   howdah_internal.cache;
     rewrite boolean;  -- the class changes between a table that is logged and one that is not
 BEGIN
-    PERFORM howdah._check_name(name);
-    PERFORM howdah._check_admin();
+    PERFORM howdah_internal._check_name(name);
+    PERFORM howdah_internal._check_admin();
     FOREACH setting IN ARRAY coalesce(reset, '{}') LOOP
         IF setting IS NULL OR NOT initial ? setting OR given ? setting THEN
             RAISE EXCEPTION 'Setting % cannot be reset.', coalesce(quote_literal(setting), 'NULL')
@@ -45,15 +45,16 @@ BEGIN
     END LOOP;
 
     -- Waits for another alter_cache of this cache.
-    SELECT c.* INTO before FROM howdah.cache AS c WHERE c.name = alter_cache.name FOR UPDATE;
+    SELECT c.* INTO before FROM howdah_internal.cache AS c WHERE c.name = alter_cache.name FOR UPDATE;
     IF NOT FOUND THEN
-        PERFORM howdah._settings(name);  -- raises HW001
+        PERFORM howdah_internal._settings(name);  -- raises HW001
     END IF;
+    tbl := format('howdah_internal.%I', 'cache_' || before.id);
     after := jsonb_populate_record(
         before,
         given || (SELECT coalesce(jsonb_object_agg(d.key, d.value), '{}')
                   FROM jsonb_each(initial) AS d WHERE d.key = ANY (reset)));
-    PERFORM howdah._check_settings(after);
+    PERFORM howdah_internal._check_settings(after);
     rewrite := (after.durability = 'unlogged') <> (before.durability = 'unlogged');
 
     -- Once, and the strongest that is needed.
@@ -70,7 +71,7 @@ BEGIN
                       HINT = 'A transaction has held its table for 2 s: try again, or find it in pg_locks and end it.';
     END;
 
-    UPDATE howdah.cache AS c
+    UPDATE howdah_internal.cache AS c
     SET durability = after.durability, default_ttl = after.default_ttl, max_ttl = after.max_ttl,
         max_bytes = after.max_bytes, max_entries = after.max_entries, eviction = after.eviction,
         fillfactor = after.fillfactor, prefix_index = after.prefix_index,
@@ -89,9 +90,9 @@ BEGIN
                        CASE after.durability WHEN 'unlogged' THEN 'UNLOGGED' ELSE 'LOGGED' END);
     END IF;
     IF after.prefix_index AND NOT before.prefix_index THEN
-        PERFORM howdah._create_prefix_index(name);
+        PERFORM howdah_internal._create_prefix_index(before.id);
     ELSIF before.prefix_index AND NOT after.prefix_index THEN
-        EXECUTE format('DROP INDEX howdah.%I', 'cache_' || name || '_prefix');
+        EXECUTE format('DROP INDEX howdah_internal.%I', 'cache_' || before.id || '_prefix');
     END IF;
 END
 $$;

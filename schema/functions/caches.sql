@@ -24,10 +24,10 @@ AS $$
            pg_relation_size(t.oid),
            pg_indexes_size(t.oid),
            coalesce(pg_total_relation_size(nullif(t.reltoastrelid, 0)), 0)
-    FROM howdah.cache AS c
+    FROM howdah_internal.cache AS c
     LEFT JOIN pg_class AS t
-           ON t.relname = 'cache_' || c.name
-          AND t.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'howdah')
+           ON t.relname = 'cache_' || c.id
+          AND t.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'howdah_internal')
     ORDER BY c.name
 $$;
 

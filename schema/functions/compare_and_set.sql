@@ -5,15 +5,15 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
 BEGIN
     IF version IS NULL THEN
         RAISE EXCEPTION 'The version is NULL.'
             USING ERRCODE = 'HW012', HINT = 'Give the version that howdah.get_entry returned, or 0 for an absent key.';
     ELSIF version = 0 THEN
-        RETURN howdah._put_absent(settings, key, value, ttl);
+        RETURN howdah_internal._put_absent(settings, key, value, ttl);
     END IF;
-    RETURN howdah._put_present(settings, key, version, value, ttl);
+    RETURN howdah_internal._put_present(settings, key, version, value, ttl);
 END
 $$;
 

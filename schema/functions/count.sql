@@ -3,11 +3,11 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
     result   bigint;
 BEGIN
-    EXECUTE format('SELECT count(*) FROM howdah.%I AS c WHERE c.expires_at > statement_timestamp()',
-                   'cache_' || settings.name)
+    EXECUTE format('SELECT count(*) FROM howdah_internal.%I AS c WHERE c.expires_at > statement_timestamp()',
+                   'cache_' || settings.id)
     INTO result;
     RETURN result;
 END

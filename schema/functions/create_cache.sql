@@ -15,16 +15,29 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache;
+    settings howdah_internal.cache;
 BEGIN
-    PERFORM howdah._check_name(name);
-    PERFORM howdah._check_admin();
-    settings := ROW(name, durability, default_ttl, max_ttl, max_bytes, max_entries,
-                    eviction, fillfactor, prefix_index, statement_timestamp(), NULL, ttl_jitter)::howdah.cache;
-    PERFORM howdah._check_settings(settings);
+    PERFORM howdah_internal._check_name(name);
+    PERFORM howdah_internal._check_admin();
+    settings.name := name;
+    settings.durability := durability;
+    settings.default_ttl := default_ttl;
+    settings.max_ttl := max_ttl;
+    settings.max_bytes := max_bytes;
+    settings.max_entries := max_entries;
+    settings.eviction := eviction;
+    settings.fillfactor := fillfactor;
+    settings.prefix_index := prefix_index;
+    settings.ttl_jitter := ttl_jitter;
+    PERFORM howdah_internal._check_settings(settings);
 
     -- The row first: of two that make the same cache, one waits and then fails.
-    INSERT INTO howdah.cache SELECT settings.* ON CONFLICT DO NOTHING;
+    INSERT INTO howdah_internal.cache AS c
+           (name, durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor, prefix_index, ttl_jitter)
+    SELECT settings.name, settings.durability, settings.default_ttl, settings.max_ttl, settings.max_bytes,
+           settings.max_entries, settings.eviction, settings.fillfactor, settings.prefix_index, settings.ttl_jitter
+    ON CONFLICT ON CONSTRAINT cache_pkey DO NOTHING
+    RETURNING c.* INTO settings;
     IF NOT FOUND THEN
         IF if_not_exists THEN
             RETURN false;
@@ -33,13 +46,15 @@ BEGIN
             USING ERRCODE = 'HW003',
                   HINT = 'Use another name, change it with howdah.alter_cache, or pass if_not_exists => true.';
     END IF;
-    PERFORM howdah._create_table(settings);
+    PERFORM howdah_internal._create_table(settings);
     RETURN true;
 END
 $$;
 
 COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean) IS
-'Makes a cache: the table howdah.cache_<name>. Only the owner of the schema may.
+'Makes a cache. Only the owner of the schema may. The view howdah.cache_<name> shows
+its entries; the table behind it has a number for a name, a new one for each cache
+that is made.
 
 name: lower-case letters, digits and underscores, beginning with a letter, at
 most 48; not ending in _pkey or _prefix.

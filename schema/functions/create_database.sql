@@ -5,16 +5,16 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    template howdah.cache;
+    template howdah_internal.cache;
 BEGIN
     IF number IS NULL OR number NOT BETWEEN 1 AND 15 THEN
         RAISE EXCEPTION 'There is no database %.', coalesce(number::text, 'NULL')
             USING ERRCODE = 'HW012', HINT = 'Databases are numbered 0 to 15; database 0 is the cache db0.';
     END IF;
-    IF EXISTS (SELECT FROM howdah.cache AS c WHERE c.name = 'db' || number) THEN
+    IF EXISTS (SELECT FROM howdah_internal.cache AS c WHERE c.name = 'db' || number) THEN
         RETURN false;
     END IF;
-    template := howdah._settings('db0');
+    template := howdah_internal._settings('db0');
     -- Another session may have made it meanwhile.
     RETURN howdah.create_cache(
         'db' || number, template.durability, template.default_ttl, template.max_ttl,

@@ -3,16 +3,16 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
     live     boolean;
 BEGIN
     EXECUTE format($sql$
-        DELETE FROM howdah.%I AS c
+        DELETE FROM howdah_internal.%I AS c
         WHERE c.hash = $1 AND c.key = $2
         RETURNING c.expires_at > statement_timestamp()
-        $sql$, 'cache_' || settings.name)
+        $sql$, 'cache_' || settings.id)
     INTO live
-    USING howdah.key_hash(howdah._check_key(key)), key;
+    USING howdah.key_hash(howdah_internal._check_key(key)), key;
     RETURN coalesce(live, false);
 END
 $$;

@@ -3,25 +3,25 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
     deleted  bigint;
 BEGIN
     -- Locks first, by hash: the order of every statement on many rows.
     EXECUTE format($sql$
         WITH doomed AS MATERIALIZED (
             SELECT c.hash
-            FROM howdah.%1$I AS c
+            FROM howdah_internal.%1$I AS c
             WHERE c.hash = ANY ($1) AND c.key = ANY ($2)
             ORDER BY c.hash
             FOR UPDATE
         ), gone AS (
-            DELETE FROM howdah.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
+            DELETE FROM howdah_internal.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
             RETURNING c.expires_at > statement_timestamp() AS live
         )
         SELECT count(*) FILTER (WHERE g.live) FROM gone AS g
-        $sql$, 'cache_' || settings.name)
+        $sql$, 'cache_' || settings.id)
     INTO deleted
-    USING howdah._key_hashes(keys), keys;
+    USING howdah_internal._key_hashes(keys), keys;
     RETURN deleted;
 END
 $$;

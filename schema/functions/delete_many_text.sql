@@ -1,7 +1,7 @@
 CREATE OR REPLACE FUNCTION howdah.delete_many_text(cache text, keys text[])
 RETURNS bigint
 LANGUAGE sql VOLATILE
-RETURN howdah.delete_many(cache, howdah._utf8(keys));
+RETURN howdah.delete_many(cache, howdah_internal._utf8(keys));
 
 COMMENT ON FUNCTION howdah.delete_many_text(text, text[]) IS
 'howdah.delete_many for keys that are text in UTF-8.';

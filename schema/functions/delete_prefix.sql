@@ -4,8 +4,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
-    indexed  bytea        := substring(howdah._check_key(prefix) FROM 1 FOR 1024);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
+    indexed  bytea        := substring(howdah_internal._check_key(prefix) FROM 1 FOR 1024);
     matches  text         := 'substring(c.key FROM 1 FOR octet_length($1)) = $1';
     deleted  bigint;
 BEGIN
@@ -15,7 +15,7 @@ BEGIN
     END IF;
     IF settings.prefix_index THEN
         matches := matches || ' AND substring(c.key FROM 1 FOR 1024) >= $2';
-        IF howdah._prefix_end(indexed) IS NOT NULL THEN
+        IF howdah_internal._prefix_end(indexed) IS NOT NULL THEN
             matches := matches || ' AND substring(c.key FROM 1 FOR 1024) < $3';
         END IF;
     END IF;
@@ -24,24 +24,24 @@ BEGIN
     EXECUTE format($sql$
         WITH doomed AS MATERIALIZED (
             SELECT c.hash
-            FROM howdah.%1$I AS c
+            FROM howdah_internal.%1$I AS c
             WHERE %2$s
               AND ($4 IS NULL OR c.expires_at <= statement_timestamp() OR c.hash IN (
                        SELECT c.hash
-                       FROM howdah.%1$I AS c
+                       FROM howdah_internal.%1$I AS c
                        WHERE %2$s AND c.expires_at > statement_timestamp()
                        ORDER BY c.hash
                        LIMIT $4))
             ORDER BY c.hash
             FOR UPDATE
         ), gone AS (
-            DELETE FROM howdah.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
+            DELETE FROM howdah_internal.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
             RETURNING c.expires_at > statement_timestamp() AS live
         )
         SELECT count(*) FILTER (WHERE g.live) FROM gone AS g
-        $sql$, 'cache_' || settings.name, matches)
+        $sql$, 'cache_' || settings.id, matches)
     INTO deleted
-    USING prefix, indexed, howdah._prefix_end(indexed), max_rows;
+    USING prefix, indexed, howdah_internal._prefix_end(indexed), max_rows;
     RETURN deleted;
 END
 $$;

@@ -5,10 +5,12 @@ SET search_path = pg_catalog, pg_temp
 -- Longer than deadlock_timeout (1 s), at which an autovacuum in the way gives up.
 SET lock_timeout = '2s'
 AS $$
+DECLARE
+    dropped integer;
 BEGIN
-    PERFORM howdah._check_name(name);
-    PERFORM howdah._check_admin();
-    DELETE FROM howdah.cache AS c WHERE c.name = drop_cache.name;
+    PERFORM howdah_internal._check_name(name);
+    PERFORM howdah_internal._check_admin();
+    DELETE FROM howdah_internal.cache AS c WHERE c.name = drop_cache.name RETURNING c.id INTO dropped;
     IF NOT FOUND THEN
         IF if_exists THEN
             RETURN false;
@@ -17,7 +19,8 @@ BEGIN
             USING ERRCODE = 'HW001', HINT = 'SELECT name FROM howdah.caches() lists the caches.';
     END IF;
     BEGIN
-        EXECUTE format('DROP TABLE IF EXISTS howdah.%I', 'cache_' || name);
+        EXECUTE format('DROP VIEW IF EXISTS howdah.%I', 'cache_' || name);
+        EXECUTE format('DROP TABLE IF EXISTS howdah_internal.%I', 'cache_' || dropped);
     EXCEPTION
         WHEN lock_not_available THEN
             RAISE EXCEPTION 'Cache % is in use, and was not dropped.', quote_literal(name)

@@ -3,8 +3,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache  := howdah._settings(cache);
-    tbl      CONSTANT text := format('howdah.%I', 'cache_' || settings.name);
+    settings howdah_internal.cache  := howdah_internal._settings(cache);
+    tbl      CONSTANT text := format('howdah_internal.%I', 'cache_' || settings.id);
     waits    CONSTANT text := current_setting('lock_timeout');
 BEGIN
     BEGIN

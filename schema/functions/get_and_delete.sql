@@ -3,16 +3,16 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
     result   bytea;
 BEGIN
     EXECUTE format($sql$
-        DELETE FROM howdah.%I AS c
+        DELETE FROM howdah_internal.%I AS c
         WHERE c.hash = $1 AND c.key = $2
         RETURNING CASE WHEN c.expires_at > statement_timestamp() THEN c.value END
-        $sql$, 'cache_' || settings.name)
+        $sql$, 'cache_' || settings.id)
     INTO result
-    USING howdah.key_hash(howdah._check_key(key)), key;
+    USING howdah.key_hash(howdah_internal._check_key(key)), key;
     RETURN result;
 END
 $$;

@@ -4,14 +4,14 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
 BEGIN
     RETURN QUERY EXECUTE format($sql$
         SELECT c.key, c.value
-        FROM howdah.%I AS c
+        FROM howdah_internal.%I AS c
         WHERE c.hash = ANY ($1) AND c.key = ANY ($2) AND c.expires_at > statement_timestamp()
-        $sql$, 'cache_' || settings.name)
-    USING howdah._key_hashes(keys), keys;
+        $sql$, 'cache_' || settings.id)
+    USING howdah_internal._key_hashes(keys), keys;
 END
 $$;
 

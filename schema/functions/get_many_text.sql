@@ -3,7 +3,7 @@ RETURNS TABLE (key text, value text)
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT convert_from(m.key, 'UTF8'), convert_from(m.value, 'UTF8')
-    FROM howdah.get_many(cache, howdah._utf8(keys)) AS m;
+    FROM howdah.get_many(cache, howdah_internal._utf8(keys)) AS m;
 END;
 
 COMMENT ON FUNCTION howdah.get_many_text(text, text[]) IS

@@ -3,20 +3,14 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    PERFORM howdah._check_admin();
+    PERFORM howdah_internal._check_admin();
     IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role) THEN
         RAISE EXCEPTION 'Role % does not exist.', coalesce(quote_ident(role), 'NULL')
             USING ERRCODE = 'undefined_object',
                   HINT = format('Make it with CREATE ROLE %I LOGIN.', coalesce(role, 'name'));
     END IF;
 
-    EXECUTE format('GRANT USAGE ON SCHEMA howdah TO %I', role);
-    EXECUTE format('GRANT SELECT ON howdah.cache, howdah.meta, howdah.migration TO %I', role);
-    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON howdah.session, howdah.session_reader TO %I', role);
-    EXECUTE format('GRANT SELECT ON howdah.sessions TO %I', role);
-    EXECUTE format('GRANT SELECT, UPDATE ON howdah.session_hand TO %I', role);
-    PERFORM howdah._grant_functions(role);
-    PERFORM howdah._grant_cache(c.name, role) FROM howdah.cache AS c;
+    PERFORM howdah_internal._grant_runtime(role);
     IF create_databases THEN
         EXECUTE format('GRANT EXECUTE ON FUNCTION howdah.create_database(integer) TO %I', role);
     END IF;

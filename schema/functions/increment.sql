@@ -4,10 +4,10 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
     result   bytea;
 BEGIN
-    PERFORM howdah._room(settings);
+    PERFORM howdah_internal._room(settings);
     IF delta IS NULL THEN
         RAISE EXCEPTION 'The delta is NULL.'
             USING ERRCODE = 'HW012', HINT = 'Give an integer; it may be negative.';
@@ -16,23 +16,26 @@ BEGIN
     -- The sum is made from the row as it is when it is locked. An expired row
     -- and another key's row count as absent.
     EXECUTE format($sql$
-        INSERT INTO howdah.%I AS c (hash, version, expires_at, key, value)
-        VALUES ($1, howdah._clock(), $2, $3, convert_to($4::text, 'UTF8'))
+        INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, key, value)
+        VALUES ($1, howdah_internal._clock(), $2, $3, convert_to($4::text, 'UTF8'))
         ON CONFLICT (hash) DO UPDATE
-        SET version    = greatest(c.version + 1, excluded.version),
-            expires_at = CASE WHEN c.key = excluded.key AND c.expires_at > statement_timestamp()
-                              THEN c.expires_at ELSE excluded.expires_at END,
-            key        = excluded.key,
-            value      = CASE WHEN c.key = excluded.key AND c.expires_at > statement_timestamp()
-                              THEN howdah._add_integer(c.value, $4) ELSE excluded.value END
+        SET version       = greatest(c.version + 1, excluded.version),
+            expires_at    = CASE WHEN c.key = excluded.key AND c.expires_at > statement_timestamp()
+                                 THEN c.expires_at ELSE excluded.expires_at END,
+            key           = excluded.key,
+            value         = CASE WHEN c.key = excluded.key AND c.expires_at > statement_timestamp()
+                                 THEN howdah_internal._add_integer(c.value, $4) ELSE excluded.value END,
+            kind          = excluded.kind,
+            stale_seconds = excluded.stale_seconds,
+            leased_until  = excluded.leased_until
         WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
-                   ELSE howdah._evict($5) END
+                   ELSE howdah_internal._evict($5) END
         RETURNING c.value
-        $sql$, 'cache_' || settings.name)
+        $sql$, 'cache_' || settings.id)
     INTO result
-    USING howdah.key_hash(howdah._check_key(key)), howdah._jitter(settings, howdah._expiry(settings, ttl)),
+    USING howdah.key_hash(howdah_internal._check_key(key)), howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, delta, settings.durability;
-    RETURN howdah._integer(result);
+    RETURN howdah_internal._integer(result);
 END
 $$;
 

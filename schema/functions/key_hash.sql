@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION howdah.key_hash(key bytea) RETURNS bigint
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $$
 BEGIN
-    RETURN (SELECT howdah._hash(m.seed, key_hash.key) FROM howdah.meta AS m);
+    RETURN (SELECT howdah_internal._hash(m.seed, key_hash.key) FROM howdah.meta AS m);
 END
 $$;
 

@@ -26,7 +26,7 @@ DECLARE
     started     timestamptz := clock_timestamp();
     deadline    timestamptz;
     next        record;
-    settings    howdah.cache;
+    settings    howdah_internal.cache;
     behind      boolean;  -- NULL: nobody needed to know yet
     rows_left   bigint := max_rows;
     blocks_left bigint := max_blocks;
@@ -40,9 +40,9 @@ BEGIN
     END IF;
     deadline := started + max_time;
     IF cache IS NOT NULL AND cache <> sessions THEN
-        PERFORM howdah._settings(cache);
+        PERFORM howdah_internal._settings(cache);
     END IF;
-    PERFORM howdah._detect_reset();
+    PERFORM howdah_internal._detect_reset();
     -- "howd" and "upkp" in ASCII. One round at a time in a database.
     IF NOT pg_try_advisory_xact_lock(1752135524, 1970301808) THEN
         RETURN;
@@ -51,9 +51,9 @@ BEGIN
     -- Whoever waited longest comes first: a big cache starves no other.
     FOR next IN
         SELECT t.c AS settings, u.last_round
-        FROM (SELECT c FROM howdah.cache AS c
+        FROM (SELECT c FROM howdah_internal.cache AS c
               UNION ALL
-              SELECT jsonb_populate_record(NULL::howdah.cache, jsonb_build_object('name', sessions, 'durability', 'sync'))
+              SELECT jsonb_populate_record(NULL::howdah_internal.cache, jsonb_build_object('name', sessions, 'durability', 'sync'))
               WHERE pg_relation_size(sessions) > 0) AS t (c)
         LEFT JOIN howdah.upkeep AS u ON u.cache = (t.c).name
         WHERE maintain.cache IS NULL OR (t.c).name = maintain.cache
@@ -63,8 +63,8 @@ BEGIN
         EXIT WHEN rows_left <= 0 OR blocks_left <= 0 OR name IS NOT NULL AND clock_timestamp() >= deadline;
         BEGIN
             -- A table that is being truncated, altered or dropped: another time.
-            EXECUTE format('LOCK TABLE howdah.%I IN ROW EXCLUSIVE MODE NOWAIT',
-                           CASE settings.name WHEN sessions THEN 'session' ELSE 'cache_' || settings.name END);
+            EXECUTE format('LOCK TABLE %s IN ROW EXCLUSIVE MODE NOWAIT',
+                           CASE settings.name WHEN sessions THEN sessions ELSE 'howdah_internal.cache_' || settings.id END);
         EXCEPTION
             WHEN lock_not_available OR undefined_table THEN
                 CONTINUE;
@@ -74,7 +74,7 @@ BEGIN
         -- it makes less than the writes that call for it. Nor does expiry stop,
         -- or a slot that nobody reads would let the tables grow for ever.
         IF settings.durability <> 'unlogged' AND max_lag IS NOT NULL AND behind IS NULL THEN
-            behind := coalesce(howdah._replication_lag() > max_lag, false);
+            behind := coalesce(howdah_internal._replication_lag() > max_lag, false);
         END IF;
         held_back := settings.durability <> 'unlogged' AND coalesce(behind, false);
         max_expired := rows_left;
@@ -85,11 +85,11 @@ BEGIN
         IF name = sessions THEN
             SELECT m.expired, 0, 0, m.blocks, NULL, NULL, m.more
             INTO expired, evicted, bytes, blocks, entries, size, more
-            FROM howdah._maintain_sessions(max_expired, blocks_left, deadline, held_back) AS m;
+            FROM howdah_internal._maintain_sessions(max_expired, blocks_left, deadline, held_back) AS m;
         ELSE
             SELECT m.expired, m.evicted, m.bytes, m.blocks, m.entries, m.size, m.more
             INTO expired, evicted, bytes, blocks, entries, size, more
-            FROM howdah._maintain(settings, rows_left, blocks_left, deadline, max_expired, held_back) AS m;
+            FROM howdah_internal._maintain(settings, rows_left, blocks_left, deadline, max_expired, held_back) AS m;
         END IF;
         milliseconds := extract(epoch FROM clock_timestamp() - started) * 1000;
         rows_left := rows_left - expired - evicted;

@@ -6,14 +6,14 @@ DECLARE
     there    CONSTANT boolean := EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role);
     recorded boolean;
 BEGIN
-    PERFORM howdah._check_admin();
+    PERFORM howdah_internal._check_admin();
     DELETE FROM howdah.runtime_role AS r WHERE r.role = revoke_runtime.role;
     recorded := FOUND;
     -- A role may have been dropped since it was recorded.
     IF there THEN
-        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA howdah FROM %I', role);
-        EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA howdah FROM %I', role);
-        EXECUTE format('REVOKE ALL ON SCHEMA howdah FROM %I', role);
+        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA howdah, howdah_internal FROM %I', role);
+        EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA howdah, howdah_internal FROM %I', role);
+        EXECUTE format('REVOKE ALL ON SCHEMA howdah, howdah_internal FROM %I', role);
     ELSIF NOT recorded THEN
         RAISE EXCEPTION 'Role % does not exist.', coalesce(quote_ident(role), 'NULL')
             USING ERRCODE = 'undefined_object', HINT = 'Give the name of a role as it is in pg_roles.';

@@ -8,7 +8,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
     slots    CONSTANT bigint := 9007199254740992;  -- 2^53
     first    bigint;
     last     bigint;
@@ -25,19 +25,19 @@ BEGIN
 
     EXECUTE format($sql$
         SELECT max(page.hash), count(*)
-        FROM (SELECT c.hash FROM howdah.%I AS c WHERE c.hash >= $1 ORDER BY c.hash LIMIT $2) AS page
-        $sql$, 'cache_' || settings.name)
+        FROM (SELECT c.hash FROM howdah_internal.%I AS c WHERE c.hash >= $1 ORDER BY c.hash LIMIT $2) AS page
+        $sql$, 'cache_' || settings.id)
     INTO last, seen
     USING first, count;
 
     next_cursor := CASE WHEN seen < count OR last >> 10 = slots - 1 THEN 0 ELSE (last >> 10) + 1 END;
     EXECUTE format($sql$
         SELECT coalesce(array_agg(c.key ORDER BY c.hash), '{}')
-        FROM howdah.%I AS c
+        FROM howdah_internal.%I AS c
         WHERE c.hash BETWEEN $1 AND $2
           AND c.expires_at > statement_timestamp()
           AND ($3 IS NULL OR substring(c.key FROM 1 FOR octet_length($3)) = $3)
-        $sql$, 'cache_' || settings.name)
+        $sql$, 'cache_' || settings.id)
     INTO keys
     USING first, last | 1023, prefix;
     RETURN NEXT;

@@ -17,15 +17,15 @@ AS $$
 DECLARE
     new_row howdah.session;
 BEGIN
-    PERFORM howdah._check_session(id, secret_hash, user_id, payload, user_agent);
-    new_row.idle_seconds := howdah._session_seconds('idle timeout', idle, 1);
-    new_row.skip_seconds := coalesce(howdah._session_seconds('skip window', skip, 0), new_row.idle_seconds / 3, 0);
+    PERFORM howdah_internal._check_session(id, secret_hash, user_id, payload, user_agent);
+    new_row.idle_seconds := howdah_internal._session_seconds('idle timeout', idle, 1);
+    new_row.skip_seconds := coalesce(howdah_internal._session_seconds('skip window', skip, 0), new_row.idle_seconds / 3, 0);
     new_row.absolute_expires_at := statement_timestamp() + make_interval(
-        secs => coalesce(howdah._session_seconds('lifetime', lifetime, 1), 2000000000));
-    new_row.idle_expires_at := howdah._session_expiry(new_row, statement_timestamp());
+        secs => coalesce(howdah_internal._session_seconds('lifetime', lifetime, 1), 2000000000));
+    new_row.idle_expires_at := howdah_internal._session_expiry(new_row, statement_timestamp());
 
-    PERFORM howdah._session_lock_user(user_id, user_limit);
-    PERFORM howdah._session_limit(user_id, id, user_limit, revoke_oldest);
+    PERFORM howdah_internal._session_lock_user(user_id, user_limit);
+    PERFORM howdah_internal._session_limit(user_id, id, user_limit, revoke_oldest);
     RETURN QUERY
         INSERT INTO howdah.session AS s (
             id, secret_hash, user_id, payload, ip, user_agent,

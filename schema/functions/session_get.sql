@@ -8,7 +8,7 @@ BEGIN ATOMIC
     -- Comparing digests with = gives nothing away: to know the digest's first
     -- bytes helps nobody to a secret that has the others too.
     SELECT s.user_id, s.payload, s.version, s.created_at, s.last_seen_at,
-           s.idle_expires_at, s.absolute_expires_at, howdah._session_due(s, statement_timestamp())
+           s.idle_expires_at, s.absolute_expires_at, howdah_internal._session_due(s, statement_timestamp())
     FROM howdah.session AS s
     WHERE s.id = session_get.id
       AND s.secret_hash = session_get.secret_hash

@@ -5,10 +5,10 @@ LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
     UPDATE howdah.session AS s
-    SET payload         = howdah._session_merge(s.payload, fields, remove, least(max_bytes, 1048576)),
+    SET payload         = howdah_internal._session_merge(s.payload, fields, remove, least(max_bytes, 1048576)),
         version         = s.version + 1,
         last_seen_at    = statement_timestamp(),
-        idle_expires_at = howdah._session_expiry(s, statement_timestamp())
+        idle_expires_at = howdah_internal._session_expiry(s, statement_timestamp())
     WHERE s.id = session_merge.id
       AND s.secret_hash = session_merge.secret_hash
       AND s.idle_expires_at > statement_timestamp()

@@ -6,7 +6,7 @@ AS $$
 DECLARE
     expiry timestamptz := statement_timestamp() + lifetime;
 BEGIN
-    PERFORM howdah._check_session(id, secret_hash, NULL, payload, NULL);
+    PERFORM howdah_internal._check_session(id, secret_hash, NULL, payload, NULL);
     IF lifetime IS NULL OR lifetime > interval '60 years' THEN
         RAISE EXCEPTION 'The lifetime % is out of range.', coalesce(lifetime::text, 'NULL')
             USING ERRCODE = 'HW009', HINT = 'Give an interval of at most 60 years.';

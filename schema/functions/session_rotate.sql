@@ -11,12 +11,12 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    seconds integer := howdah._session_seconds('lifetime', lifetime, 1);
+    seconds integer := howdah_internal._session_seconds('lifetime', lifetime, 1);
     renewed howdah.session;
 BEGIN
-    PERFORM howdah._check_session(id, secret_hash, user_id, '', NULL);
-    PERFORM howdah._check_session(id, new_secret_hash, NULL, '', NULL);
-    PERFORM howdah._session_lock_user(user_id, user_limit);
+    PERFORM howdah_internal._check_session(id, secret_hash, user_id, '', NULL);
+    PERFORM howdah_internal._check_session(id, new_secret_hash, NULL, '', NULL);
+    PERFORM howdah_internal._session_lock_user(user_id, user_limit);
 
     SELECT s.* INTO renewed
     FROM howdah.session AS s
@@ -27,7 +27,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    PERFORM howdah._session_limit(user_id, id, user_limit, revoke_oldest);
+    PERFORM howdah_internal._session_limit(user_id, id, user_limit, revoke_oldest);
 
     IF seconds IS NOT NULL THEN
         renewed.absolute_expires_at := statement_timestamp() + make_interval(secs => seconds);
@@ -42,7 +42,7 @@ BEGIN
             version             = s.version + 1,
             last_seen_at        = statement_timestamp(),
             absolute_expires_at = renewed.absolute_expires_at,
-            idle_expires_at     = howdah._session_expiry(renewed, statement_timestamp())
+            idle_expires_at     = howdah_internal._session_expiry(renewed, statement_timestamp())
         WHERE s.id = session_rotate.id
         RETURNING s.version, s.user_id, s.idle_expires_at, s.absolute_expires_at;
 END

@@ -4,13 +4,13 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    PERFORM howdah._check_session(id, secret_hash, NULL, payload, NULL);
+    PERFORM howdah_internal._check_session(id, secret_hash, NULL, payload, NULL);
     RETURN QUERY
         UPDATE howdah.session AS s
         SET payload         = session_save.payload,
             version         = s.version + 1,
             last_seen_at    = statement_timestamp(),
-            idle_expires_at = howdah._session_expiry(s, statement_timestamp())
+            idle_expires_at = howdah_internal._session_expiry(s, statement_timestamp())
         WHERE s.id = session_save.id
           AND s.secret_hash = session_save.secret_hash
           AND s.version = session_save.version

@@ -18,11 +18,11 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT s.id, s.secret_hash, s.absolute_expires_at,
                    greatest(s.last_seen_at, u.at) AS last_seen_at,
-                   howdah._session_expiry(s, u.at) AS idle_expires_at
+                   howdah_internal._session_expiry(s, u.at) AS idle_expires_at
             FROM howdah.session AS s
             WHERE s.id = u.id
               AND s.idle_expires_at > statement_timestamp()
-              AND howdah._session_due(s, u.at)
+              AND howdah_internal._session_due(s, u.at)
             FOR NO KEY UPDATE SKIP LOCKED) AS s
     ), done AS (
         -- They are there and locked: none is inserted.
@@ -38,7 +38,7 @@ BEGIN
            ARRAY(SELECT u.id
                  FROM used AS u
                  WHERE u.id NOT IN (SELECT d.id FROM done AS d)
-                   AND (SELECT s.idle_expires_at > statement_timestamp() AND howdah._session_due(s, u.at)
+                   AND (SELECT s.idle_expires_at > statement_timestamp() AND howdah_internal._session_due(s, u.at)
                         FROM howdah.session AS s
                         WHERE s.id = u.id))
     INTO touched, locked;

@@ -4,25 +4,28 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
     result   bigint;
 BEGIN
-    PERFORM howdah._room(settings);
+    PERFORM howdah_internal._room(settings);
     EXECUTE format($sql$
-        INSERT INTO howdah.%I AS c (hash, version, expires_at, key, value)
-        VALUES ($1, howdah._clock(), $2, $3, $4)
+        INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, key, value)
+        VALUES ($1, howdah_internal._clock(), $2, $3, $4)
         ON CONFLICT (hash) DO UPDATE
-        SET version    = greatest(c.version + 1, excluded.version),
-            expires_at = excluded.expires_at,
-            key        = excluded.key,
-            value      = excluded.value
+        SET version       = greatest(c.version + 1, excluded.version),
+            expires_at    = excluded.expires_at,
+            key           = excluded.key,
+            value         = excluded.value,
+            kind          = excluded.kind,
+            stale_seconds = excluded.stale_seconds,
+            leased_until  = excluded.leased_until
         WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
-                   ELSE howdah._evict($5) END
+                   ELSE howdah_internal._evict($5) END
         RETURNING c.version
-        $sql$, 'cache_' || settings.name)
+        $sql$, 'cache_' || settings.id)
     INTO result
-    USING howdah.key_hash(howdah._check_key(key)), howdah._jitter(settings, howdah._expiry(settings, ttl)),
-          key, howdah._check_value(value), settings.durability;
+    USING howdah.key_hash(howdah_internal._check_key(key)), howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
+          key, howdah_internal._check_value(value), settings.durability;
     RETURN result;
 END
 $$;

@@ -4,11 +4,11 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
-    hashes   bigint[]     := howdah._key_hashes(keys);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
+    hashes   bigint[]     := howdah_internal._key_hashes(keys);
     stored   bigint;
 BEGIN
-    PERFORM howdah._room(settings);
+    PERFORM howdah_internal._room(settings);
     IF cardinality(hashes) <> coalesce(cardinality("values"), 0) THEN
         RAISE EXCEPTION 'There are % keys but % values.', cardinality(hashes), coalesce(cardinality("values"), 0)
             USING ERRCODE = 'HW012', HINT = 'Give one value for each key.';
@@ -17,24 +17,27 @@ BEGIN
     -- Sorted by hash: two that store the same keys lock rows in one order. A
     -- statement cannot write a row twice, so of one slot the last item remains.
     EXECUTE format($sql$
-        INSERT INTO howdah.%I AS c (hash, version, expires_at, key, value)
-        SELECT DISTINCT ON (i.hash) i.hash, howdah._clock(), howdah._jitter($6, $2), i.key, howdah._check_value(i.value)
+        INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, key, value)
+        SELECT DISTINCT ON (i.hash) i.hash, howdah_internal._clock(), howdah_internal._jitter($6, $2), i.key, howdah_internal._check_value(i.value)
         FROM unnest($1, $3, $4) WITH ORDINALITY AS i (hash, key, value, position)
         ORDER BY i.hash, i.position DESC
         ON CONFLICT (hash) DO UPDATE
-        SET version    = greatest(c.version + 1, excluded.version),
-            expires_at = excluded.expires_at,
-            key        = excluded.key,
-            value      = excluded.value
+        SET version       = greatest(c.version + 1, excluded.version),
+            expires_at    = excluded.expires_at,
+            key           = excluded.key,
+            value         = excluded.value,
+            kind          = excluded.kind,
+            stale_seconds = excluded.stale_seconds,
+            leased_until  = excluded.leased_until
         WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
-                   ELSE howdah._evict($5) END
-        $sql$, 'cache_' || settings.name)
-    USING hashes, howdah._expiry(settings, ttl), keys, "values", settings.durability, settings;
+                   ELSE howdah_internal._evict($5) END
+        $sql$, 'cache_' || settings.id)
+    USING hashes, howdah_internal._expiry(settings, ttl), keys, "values", settings.durability, settings;
     GET DIAGNOSTICS stored = ROW_COUNT;
 
     -- Two keys of the call itself with one hash.
     IF settings.durability = 'sync' AND stored < (SELECT count(DISTINCT k) FROM unnest(keys) AS k) THEN
-        PERFORM howdah._evict(settings.durability);
+        PERFORM howdah_internal._evict(settings.durability);
     END IF;
     RETURN stored;
 END

@@ -3,15 +3,15 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
     touched  bigint;
 BEGIN
     EXECUTE format($sql$
-        UPDATE howdah.%I AS c
+        UPDATE howdah_internal.%I AS c
         SET expires_at = greatest(c.expires_at, $3)
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
-        $sql$, 'cache_' || settings.name)
-    USING howdah.key_hash(howdah._check_key(key)), key, howdah._expiry(settings, ttl);
+        $sql$, 'cache_' || settings.id)
+    USING howdah.key_hash(howdah_internal._check_key(key)), key, howdah_internal._expiry(settings, ttl);
     GET DIAGNOSTICS touched = ROW_COUNT;
     RETURN touched > 0;
 END

@@ -3,17 +3,17 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah.cache := howdah._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache);
     result   interval;
 BEGIN
     EXECUTE format($sql$
         SELECT CASE WHEN c.expires_at < 'infinity' THEN c.expires_at - statement_timestamp()
                     ELSE howdah.no_expiry() END
-        FROM howdah.%I AS c
+        FROM howdah_internal.%I AS c
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
-        $sql$, 'cache_' || settings.name)
+        $sql$, 'cache_' || settings.id)
     INTO result
-    USING howdah.key_hash(howdah._check_key(key)), key;
+    USING howdah.key_hash(howdah_internal._check_key(key)), key;
     RETURN result;
 END
 $$;

@@ -11,10 +11,10 @@ SELECT c.name,
        coalesce(u.expired, 0),
        coalesce(u.evicted, 0),
        coalesce(extract(epoch FROM u.last_round), 0)::float8
-FROM howdah.cache AS c
+FROM howdah_internal.cache AS c
 LEFT JOIN howdah.upkeep AS u ON u.cache = c.name
 LEFT JOIN pg_catalog.pg_class AS t
-       ON t.relname = 'cache_' || c.name
-      AND t.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = 'howdah')
+       ON t.relname = 'cache_' || c.id
+      AND t.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = 'howdah_internal')
 LEFT JOIN pg_catalog.pg_class AS toast ON toast.oid = t.reltoastrelid
 ORDER BY c.name

@@ -11,5 +11,5 @@ SELECT name,
        fillfactor,
        prefix_index,
        ttl_jitter
-FROM howdah.cache
+FROM howdah_internal.cache
 ORDER BY name

@@ -2,10 +2,12 @@
 -- none, or one so long that it means none.
 --   $1 names
 SELECT name,
+       id,
+       features,
        durability,
        coalesce(extract(epoch FROM CASE WHEN default_ttl < interval '1000 years' THEN default_ttl END) * 1000000::numeric, 0)::bigint,
        coalesce(extract(epoch FROM CASE WHEN max_ttl < interval '1000 years' THEN max_ttl END) * 1000000::numeric, 0)::bigint,
        ttl_jitter,
        full_since IS NOT NULL
-FROM howdah.cache
+FROM howdah_internal.cache
 WHERE name = ANY ($1::text[])

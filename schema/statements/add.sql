@@ -12,6 +12,7 @@ ON CONFLICT (hash) DO UPDATE
 SET key        = excluded.key,
     value      = excluded.value,
     version    = greatest(t.version + 1, excluded.version),
-    expires_at = excluded.expires_at
+    expires_at = excluded.expires_at,
+    {fresh}
 WHERE {dead}
 RETURNING hash, version

@@ -17,7 +17,8 @@ WITH u AS MATERIALIZED (
     SET key        = excluded.key,
         value      = excluded.value,
         version    = greatest(t.version + 1, excluded.version),
-        expires_at = excluded.expires_at
+        expires_at = excluded.expires_at,
+        {fresh}
     WHERE {dead}
     RETURNING hash
 )

@@ -7,7 +7,8 @@ ON CONFLICT (hash) DO UPDATE
 SET key        = excluded.key,
     value      = CASE WHEN {live} THEN t.value || excluded.value ELSE excluded.value END,
     version    = greatest(t.version + 1, excluded.version),
-    expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END
+    expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END,
+    {fresh}
 WHERE CASE WHEN {live}
            THEN octet_length(t.value) + octet_length(excluded.value) <= $5::bigint
            ELSE {writable} END

@@ -31,7 +31,8 @@ WITH old AS MATERIALIZED (
     SET key        = excluded.key,
         value      = excluded.value,
         version    = greatest(t.version + 1, excluded.version),
-        expires_at = excluded.expires_at
+        expires_at = excluded.expires_at,
+        {fresh}
     WHERE t.version = (SELECT u.version FROM u) {and_writable}
     RETURNING version
 )

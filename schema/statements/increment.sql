@@ -15,7 +15,8 @@ WITH u AS MATERIALIZED (
                                          + encode(excluded.value, 'escape')::bigint)::text, 'UTF8'::name)
                           ELSE excluded.value END,
         version    = greatest(t.version + 1, excluded.version),
-        expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END
+        expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END,
+        {fresh}
     WHERE CASE WHEN {live}
                THEN CASE WHEN octet_length(t.value) <= 20
                           AND encode(t.value, 'escape') ~ '^(0|-?[1-9][0-9]{0,18})$'

@@ -1,17 +1,21 @@
--- Adds to decimal numbers, exactly, rounded to 17 places as Redis prints them.
+-- Adds to decimal numbers as Redis does on x86: operands and sum are rounded to
+-- a long double, and the sum is written with 17 decimals at most.
 --   $1 hashes, $2 keys, $3 deltas as text, $4 expiries of new entries
 WITH u AS MATERIALIZED (
-    SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::bigint[]) AS u (h, k, d, e)
+    SELECT i.h, i.k, {long_double i.d::numeric} AS d, i.e
+    FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::bigint[]) AS i (h, k, d, e)
 ), put AS (
     INSERT INTO {table} AS t (hash, key, value, version, expires_at)
-    SELECT u.h, u.k, convert_to(trim_scale(round(u.d::numeric, 17))::text, 'UTF8'::name), {clock}, {expiry}
+    SELECT u.h, u.k, convert_to({decimal u.d}, 'UTF8'::name), {clock}, {expiry}
     FROM u
     ON CONFLICT (hash) DO UPDATE
     SET key        = excluded.key,
         value      = CASE WHEN {live}
-                          THEN convert_to(trim_scale(round(
-                                   encode(t.value, 'escape')::numeric
-                                 + (SELECT u.d::numeric FROM u WHERE u.h = excluded.hash), 17))::text, 'UTF8'::name)
+                          THEN (SELECT convert_to({decimal summed.s}, 'UTF8'::name)
+                                FROM u
+                                CROSS JOIN LATERAL (SELECT {long_double encode(t.value, 'escape')::numeric} + u.d OFFSET 0) AS added (s)
+                                CROSS JOIN LATERAL (SELECT {long_double added.s} OFFSET 0) AS summed (s)
+                                WHERE u.h = excluded.hash)
                           ELSE excluded.value END,
         version    = greatest(t.version + 1, excluded.version),
         expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END

@@ -23,5 +23,6 @@ FROM locked AS l
 ON CONFLICT (hash) DO UPDATE
 SET value      = excluded.value,
     version    = excluded.version,
-    expires_at = excluded.expires_at
+    expires_at = excluded.expires_at,
+    {fresh}
 RETURNING t.hash, t.version

@@ -7,6 +7,7 @@ ON CONFLICT (hash) DO UPDATE
 SET key        = excluded.key,
     value      = excluded.value,
     version    = greatest(t.version + 1, excluded.version),
-    expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END
+    expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END,
+    {fresh}
 {where_writable}
 RETURNING hash, version

@@ -10,6 +10,7 @@ SET key        = excluded.key,
                       THEN t.value || decode(repeat('00', $5 - octet_length(t.value)), 'hex') || $3
                       ELSE overlay(t.value PLACING $3 FROM $5 + 1) END,
     version    = greatest(t.version + 1, excluded.version),
-    expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END
+    expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END,
+    {fresh}
 {where_writable}
 RETURNING hash, octet_length(value), version

@@ -7,6 +7,7 @@ ON CONFLICT (hash) DO UPDATE
 SET key        = excluded.key,
     value      = excluded.value,
     version    = greatest(t.version + 1, excluded.version),
-    expires_at = excluded.expires_at
+    expires_at = excluded.expires_at,
+    {fresh}
 {where_writable}
 RETURNING hash, version

@@ -20,9 +20,10 @@ const usage = `howdah-bench measures Howdah beside Redis and plain PostgreSQL.
   howdah-bench run NAME... [flags]     run experiments ("all" for all of them)
   howdah-bench soak [flags]            minutes of churn, beside a hand-tuned table
   howdah-bench regress [flags]         fail if a published ratio is missed by nearly half
+  howdah-bench compare [flags]         two source trees in turns, such as a change and the commit before it
   howdah-bench report [flags]          write the results into docs/benchmarks.md
 
-Give -h after run, regress, soak or report for their flags.
+Give -h after run, regress, compare, soak or report for their flags.
 `
 
 func main() {
@@ -49,6 +50,8 @@ func run(ctx context.Context, args []string) error {
 		return runExperiments(ctx, args[1:])
 	case "regress":
 		return regress(ctx, args[1:])
+	case "compare":
+		return compare(ctx, args[1:])
 	case "soak":
 		return runSoak(ctx, args[1:])
 	case "report":
@@ -59,5 +62,5 @@ func run(ctx context.Context, args []string) error {
 		fmt.Print(usage)
 		return nil
 	}
-	return fmt.Errorf("there is no command %q: use list, run, regress, soak or report", args[0])
+	return fmt.Errorf("there is no command %q: use list, run, regress, compare, soak or report", args[0])
 }

@@ -29,7 +29,7 @@ func regress(ctx context.Context, args []string) error {
 	if err := o.Complete(); err != nil {
 		return err
 	}
-	published, err := result.Latest(*in)
+	published, err := result.LoadAll(*in)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func writeReport(args []string) error {
 	if set.NArg() > 0 {
 		return fmt.Errorf("report takes no arguments, but got %q", set.Args())
 	}
-	results, err := result.Latest(*in)
+	results, err := result.LoadAll(*in)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func runSoak(ctx context.Context, args []string) error {
 }
 
 func renderSoak(f soakFlags) error {
-	records, err := soak.Latest(f.out)
+	records, err := soak.LoadAll(f.out)
 	if err != nil {
 		return err
 	}

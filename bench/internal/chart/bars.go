@@ -8,18 +8,18 @@ import (
 // Bars draws one bar a series for each case, lying, with its value at its
 // end: names of any length stay readable.
 func (c Chart) Bars() string {
-	const left, right, bar, gap = 300.0, 70.0, 20.0, 14.0
+	const left, right, bar, gap = 240.0, 70.0, 20.0, 14.0
 	var s svg
-	s.text(margin, 26, 15, "start", textColour, c.Title)
+	s.heading(c.Title, c.Axis)
 	full := width - left - right
-	top := c.highest()
-	y := 48.0
+	highest := c.highest()
+	y := top
 	for i, which := range c.Cases {
 		if len(c.Cases) > 1 {
-			s.text(margin, y+12, 12, "start", textColour, which)
+			s.text(margin, y+12, 12, "start", textInk, which)
 			y += 20
 		}
-		for j, series := range c.Series {
+		for _, series := range c.Series {
 			v := math.NaN()
 			if i < len(series.Values) {
 				v = series.Values[i]
@@ -27,9 +27,10 @@ func (c Chart) Bars() string {
 			if math.IsNaN(v) {
 				continue
 			}
-			s.text(left-8, y+bar/2+2, 12, "end", textColour, series.Name)
-			fmt.Fprintf(&s, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", left, y, max(1, full*v/top), bar-4, colours[j%len(colours)])
-			s.text(left+max(1, full*v/top)+6, y+bar/2+2, 12, "start", textColour, Number(v))
+			length := max(1, full*v/highest)
+			s.text(left-8, y+bar/2+2, 12, "end", textInk, series.Name)
+			fmt.Fprintf(&s, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", left, y, length, bar-4, series.Colour)
+			s.text(left+length+6, y+bar/2+2, 12, "start", textInk, Number(v))
 			y += bar
 		}
 		y += gap

@@ -12,29 +12,58 @@ import (
 // Series is one line, or one bar in every group.
 type Series struct {
 	Name   string
+	Colour Colour
 	Values []float64 // one a case; NaN where nothing was measured
 }
 
 // Chart is a picture of one metric.
 type Chart struct {
 	Title  string
+	Axis   Axis   // of the values
+	Across string // what the cases are, such as "callers"; "" for none
 	Cases  []string
 	Series []Series
 }
 
-// The colours are told apart by people who do not see red and green alike
-// (after Okabe and Ito). The first is for what the picture is about.
-var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000"}
+// Axis says what a value is, and which way is better.
+type Axis struct {
+	Label  string // such as "requests per second"
+	Better Better
+}
+
+// Better is the direction in which a value improves.
+type Better string
+
+// The directions.
+const (
+	More Better = "more is better"
+	Less Better = "less is better"
+)
+
+func (a Axis) String() string {
+	if a.Label == "" {
+		return ""
+	}
+	return a.Label + " (" + string(a.Better) + ")"
+}
 
 const (
-	width      = 760
-	margin     = 16
-	textColour = "#24292f"
-	lineColour = "#d0d7de"
+	width     = 760
+	margin    = 16
+	textInk   = "#24292f"
+	subtleInk = "#57606a"
+	lineInk   = "#d0d7de"
+	top       = 68.0 // where the plot begins, below title and axis
 )
 
 // svg collects elements.
 type svg struct{ strings.Builder }
+
+// heading writes the title, and below it what the values are.
+func (s *svg) heading(title string, axis Axis) {
+	s.text(margin, 26, 15, "start", textInk, title)
+	s.text(margin, 46, 12, "start", subtleInk, axis.String())
+}
 
 func (s *svg) text(x, y float64, size int, anchor, colour, text string) {
 	fmt.Fprintf(s, `<text x="%.1f" y="%.1f" font-size="%d" text-anchor="%s" fill="%s">%s</text>`+"\n", x, y, size, anchor, colour, escape(text))

@@ -9,9 +9,9 @@ import (
 )
 
 func sample() Chart {
-	return Chart{Title: "GET/s <by> goroutines & more", Cases: []string{"1", "64"}, Series: []Series{
-		{"Howdah", []float64{6000, 98000}},
-		{"other", []float64{math.NaN(), 65000}},
+	return Chart{Title: "GET <by> goroutines & more", Axis: Axis{"requests per second", More}, Across: "goroutines", Cases: []string{"1", "64"}, Series: []Series{
+		{"Howdah", Howdah, []float64{6000, 98000}},
+		{"other", Redis, []float64{math.NaN(), 65000}},
 	}}
 }
 
@@ -19,7 +19,7 @@ func TestPicturesAreWellFormed(t *testing.T) {
 	for name, picture := range map[string]string{
 		"lines": sample().Lines(), "bars": sample().Bars(),
 		"empty lines": Chart{}.Lines(), "empty bars": Chart{}.Bars(),
-		"zeros": Chart{Cases: []string{"a"}, Series: []Series{{"s", []float64{0}}}}.Bars(),
+		"zeros": Chart{Cases: []string{"a"}, Series: []Series{{"s", Plain, []float64{0}}}}.Bars(),
 	} {
 		d := xml.NewDecoder(strings.NewReader(picture))
 		for {
@@ -34,7 +34,7 @@ func TestPicturesAreWellFormed(t *testing.T) {
 		}
 	}
 	for _, picture := range []string{sample().Lines(), sample().Bars()} {
-		for _, want := range []string{"Howdah", "98 k", "other"} {
+		for _, want := range []string{"Howdah", "98 k", "other", string(Howdah), string(Redis), "requests per second (more is better)"} {
 			if !strings.Contains(picture, want) {
 				t.Errorf("%q is missing from\n%s", want, picture)
 			}
@@ -76,11 +76,11 @@ func TestLabelsDoNotCoverEachOther(t *testing.T) {
 
 func TestOverTime(t *testing.T) {
 	c := OverTime{
-		Title: "p99 <ms>", Log: true, Limit: 2, Band: [2]float64{1, 2}, Legend: "snapshot held",
-		Lines: []Line{{"a", []float64{0, 1, 3}, []float64{0.5, 200, 0}}, {"nothing", nil, nil}},
+		Title: "p99 <ms>", Axis: Axis{"milliseconds", Less}, Log: true, Limit: 2, Band: [2]float64{1, 2}, Legend: "snapshot held",
+		Lines: []Line{{"a", Howdah, []float64{0, 1, 3}, []float64{0.5, 200, 0}}, {"nothing", Plain, nil, nil}},
 	}
 	picture := c.SVG()
-	for _, want := range []string{"p99 &lt;ms&gt;", "snapshot held", "stroke-dasharray", ">1 k<", ">0.1<"} {
+	for _, want := range []string{"p99 &lt;ms&gt;", "snapshot held", "milliseconds (less is better)", "stroke-dasharray", ">1 k<", ">0.1<"} {
 		if !strings.Contains(picture, want) {
 			t.Errorf("%q is not in the picture", want)
 		}
@@ -88,6 +88,27 @@ func TestOverTime(t *testing.T) {
 	for _, bad := range []string{"NaN", "Inf"} {
 		if strings.Contains(picture, bad) || strings.Contains(OverTime{}.SVG(), bad) {
 			t.Errorf("the picture holds %s", bad)
+		}
+	}
+}
+
+// One contestant, one colour; and no colour is that of two contestants.
+func TestColours(t *testing.T) {
+	if _, err := ColourOf("somebody new"); err == nil {
+		t.Error("a contestant without a colour has one")
+	}
+	seen := map[Colour]string{}
+	for name, colour := range map[string]Colour{
+		"Howdah": Howdah, "Redis": Redis, "rueidis": Rueidis, "Memcached": Memcached, "plain": Plain, "nothing": Nothing,
+	} {
+		if other, taken := seen[colour]; taken {
+			t.Errorf("%s and %s have the colour %s", name, other, colour)
+		}
+		seen[colour] = name
+	}
+	for name, colour := range contestants {
+		if seen[colour] == "" {
+			t.Errorf("%s has a colour of its own, %s", name, colour)
 		}
 	}
 }

@@ -8,24 +8,24 @@ import (
 // Lines draws one line a series over the cases, which stand at equal
 // distances: 1, 16, 64, 256 is already a scale of factors.
 func (c Chart) Lines() string {
-	const left, top, plotWidth, plotHeight = 64.0, 48.0, 470.0, 260.0
+	const left, plotWidth, plotHeight = 64.0, 470.0, 260.0
 	var s svg
-	s.text(margin, 26, 15, "start", textColour, c.Title)
+	s.heading(c.Title, c.Axis)
 	scale := ticks(c.highest())
 	y := func(v float64) float64 { return top + plotHeight*(1-v/scale[len(scale)-1]) }
 	x := func(i int) float64 {
 		return left + plotWidth*(float64(i)+0.5)/float64(len(c.Cases))
 	}
 	for _, v := range scale {
-		s.line(left, y(v), left+plotWidth, y(v), lineColour)
-		s.text(left-8, y(v)+4, 11, "end", textColour, Number(v))
+		s.line(left, y(v), left+plotWidth, y(v), lineInk)
+		s.text(left-8, y(v)+4, 11, "end", textInk, Number(v))
 	}
 	for i, name := range c.Cases {
-		s.text(x(i), top+plotHeight+18, 11, "middle", textColour, name)
+		s.text(x(i), top+plotHeight+18, 11, "middle", textInk, name)
 	}
+	s.text(left+plotWidth/2, top+plotHeight+36, 12, "middle", subtleInk, c.Across)
 	var labels []label
 	for i, series := range c.Series {
-		colour := colours[i%len(colours)]
 		path, pen := "", "M"
 		last := math.NaN()
 		for j, v := range series.Values {
@@ -35,7 +35,7 @@ func (c Chart) Lines() string {
 			}
 			path += fmt.Sprintf("%s%.1f %.1f ", pen, x(j), y(v))
 			pen, last = "L", v
-			fmt.Fprintf(&s, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/>`+"\n", x(j), y(v), colour)
+			fmt.Fprintf(&s, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/>`+"\n", x(j), y(v), series.Colour)
 		}
 		if math.IsNaN(last) {
 			continue
@@ -44,19 +44,20 @@ func (c Chart) Lines() string {
 		if i == 0 {
 			stroke = 3.5
 		}
-		fmt.Fprintf(&s, `<path d="%s" fill="none" stroke="%s" stroke-width="%.1f"/>`+"\n", path, colour, stroke)
-		labels = append(labels, label{y(last) + 4, series.Name + "  " + Number(last), colour})
+		fmt.Fprintf(&s, `<path d="%s" fill="none" stroke="%s" stroke-width="%.1f"/>`+"\n", path, series.Colour, stroke)
+		labels = append(labels, label{y(last) + 4, series.Name + "  " + Number(last), series.Colour})
 	}
 	for _, l := range spread(labels, 16) {
-		s.text(left+plotWidth+8, l.y, 12, "start", l.colour, l.text)
+		s.text(left+plotWidth+8, l.y, 12, "start", string(l.colour), l.text)
 	}
-	return s.picture(top + plotHeight + 36)
+	return s.picture(top + plotHeight + 48)
 }
 
 // label stands at the end of a line.
 type label struct {
-	y            float64
-	text, colour string
+	y      float64
+	text   string
+	colour Colour
 }
 
 // spread moves labels apart that would cover each other.

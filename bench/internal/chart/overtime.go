@@ -8,6 +8,7 @@ import (
 // OverTime is a picture of one metric over minutes.
 type OverTime struct {
 	Title  string
+	Axis   Axis // of the values
 	Lines  []Line
 	Log    bool       // a scale of powers of ten: for what lies far apart
 	Limit  float64    // drawn as a dashed line; 0: none
@@ -18,15 +19,16 @@ type OverTime struct {
 // Line is one series over time.
 type Line struct {
 	Name    string
+	Colour  Colour
 	Minutes []float64
 	Values  []float64
 }
 
 // SVG draws it.
 func (c OverTime) SVG() string {
-	const left, top, plotWidth, plotHeight = 64.0, 48.0, 520.0, 240.0
+	const left, plotWidth, plotHeight = 64.0, 520.0, 240.0
 	var s svg
-	s.text(margin, 26, 15, "start", textColour, c.Title)
+	s.heading(c.Title, c.Axis)
 	least, most, end := c.extent()
 	scale := ticks(most)
 	if c.Log {
@@ -42,23 +44,23 @@ func (c OverTime) SVG() string {
 	x := func(minute float64) float64 { return left + plotWidth*minute/end }
 	if c.Band[1] > 0 {
 		fmt.Fprintf(&s, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#f3e8d3"/>`+"\n", x(c.Band[0]), top, x(c.Band[1])-x(c.Band[0]), plotHeight)
-		s.text(x(c.Band[0])+6, top+14, 11, "start", textColour, c.Legend)
+		s.text(x(c.Band[0])+6, top+14, 11, "start", textInk, c.Legend)
 	}
 	for _, v := range scale {
-		s.line(left, y(v), left+plotWidth, y(v), lineColour)
-		s.text(left-8, y(v)+4, 11, "end", textColour, Number(v))
+		s.line(left, y(v), left+plotWidth, y(v), lineInk)
+		s.text(left-8, y(v)+4, 11, "end", textInk, Number(v))
 	}
 	for _, minute := range ticks(end) {
 		if minute <= end {
-			s.text(x(minute), top+plotHeight+18, 11, "middle", textColour, Number(minute))
+			s.text(x(minute), top+plotHeight+18, 11, "middle", textInk, Number(minute))
 		}
 	}
-	s.text(left+plotWidth+8, top+plotHeight+18, 11, "start", textColour, "minutes")
+	s.text(left+plotWidth+8, top+plotHeight+18, 11, "start", textInk, "minutes")
 	if c.Limit > 0 {
-		fmt.Fprintf(&s, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-dasharray="5 4"/>`+"\n", left, y(c.Limit), left+plotWidth, y(c.Limit), textColour)
+		fmt.Fprintf(&s, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-dasharray="5 4"/>`+"\n", left, y(c.Limit), left+plotWidth, y(c.Limit), textInk)
 	}
 	var labels []label
-	for i, l := range c.Lines {
+	for _, l := range c.Lines {
 		if len(l.Values) == 0 {
 			continue
 		}
@@ -67,13 +69,12 @@ func (c OverTime) SVG() string {
 			path += fmt.Sprintf("%s%.1f %.1f ", pen, x(l.Minutes[j]), y(v))
 			pen = "L"
 		}
-		colour := colours[i%len(colours)]
-		fmt.Fprintf(&s, `<path d="%s" fill="none" stroke="%s" stroke-width="1.6" stroke-linejoin="round"/>`+"\n", path, colour)
+		fmt.Fprintf(&s, `<path d="%s" fill="none" stroke="%s" stroke-width="1.6" stroke-linejoin="round"/>`+"\n", path, l.Colour)
 		last := l.Values[len(l.Values)-1]
-		labels = append(labels, label{y(last) + 4, l.Name, colour})
+		labels = append(labels, label{y(last) + 4, l.Name, l.Colour})
 	}
 	for _, l := range spread(labels, 16) {
-		s.text(left+plotWidth+8, l.y, 12, "start", l.colour, l.text)
+		s.text(left+plotWidth+8, l.y, 12, "start", string(l.colour), l.text)
 	}
 	return s.picture(top + plotHeight + 36)
 }

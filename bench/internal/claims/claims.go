@@ -65,6 +65,10 @@ func All() []Article {
 		}},
 		{"What Howdah promises", "Our own sentences, measured the same way.", []Claim{
 			{"locked-row", "A row that an open transaction holds delays only those who write that row", ""},
+			{"many-caches", "Callers of hundreds of caches share as well", ""},
+			{"stalled-readers", "Clients that read no reply cost a bounded amount of memory, and hardly delay others", ""},
+			{"few-connections", "Fewer connections than asked for are used, not failed on", ""},
+			{"noeviction-budget", "A cache with policy noeviction keeps its budget, however many servers write", ""},
 			{"index-kind", "A short hash of the key makes a better index than the key", ""},
 			{"mass-expiry", "A million entries that expire at once are gone within a minute, and readers hardly notice", ""},
 			{"mass-expiry", "No round of upkeep keeps a row locked for longer than writers wait (20 ms)", ""},

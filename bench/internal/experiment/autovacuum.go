@@ -73,8 +73,6 @@ func runAutovacuum(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Set("churn", fmt.Sprintf("%d rows of 256 bytes, LOGGED; every %v a batch of %d is deleted and as many are inserted, for %v; synchronous_commit=off for these",
 		c.rows, c.every, c.batch, c.duration))
 	r.Set("Howdah's settings", howdah)
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Lines, Title: "Dead rows, by seconds since the churn began", Group: vacuumTrend, Metric: "dead rows"},
-		result.Chart{Kind: result.Bars, Title: "MB of table and index after it", Group: vacuumGroup, Metric: "size"})
 	v := func(i int, metric string) float64 { return r.Value(vacuumGroup, vacuumCase, variants[i].name, metric) }
 	ratio := func(metric string, of, to int) []float64 {
 		return r.RatioOf(vacuumGroup, vacuumCase, metric, variants[of].name, variants[to].name)
@@ -100,10 +98,14 @@ func cacheOptions(ctx context.Context, d *db) (options string, err error) {
 	if err := d.freshCache(ctx, "bench_autovacuum"); err != nil {
 		return "", err
 	}
+	table, err := cacheTable(ctx, d, "bench_autovacuum")
+	if err != nil {
+		return "", err
+	}
 	err = d.QueryRow(ctx, `
 		SELECT string_agg(o.option_name || ' = ' || o.option_value, ', ' ORDER BY o.option_name)
 		FROM pg_class AS c, pg_options_to_table(c.reloptions) AS o
-		WHERE c.oid = 'howdah.cache_bench_autovacuum'::regclass AND o.option_name <> 'fillfactor'`).Scan(&options)
+		WHERE c.oid = $1::text::regclass AND o.option_name <> 'fillfactor'`, table).Scan(&options)
 	return options, err
 }
 

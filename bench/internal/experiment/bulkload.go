@@ -57,10 +57,6 @@ func runBulkLoad(ctx context.Context, b *Bench, r *result.Result) error {
 	if err != nil {
 		return err
 	}
-	for _, metric := range []string{"time", "WAL"} {
-		title := map[string]string{"time": "Seconds", "WAL": "Files of write-ahead log"}[metric]
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: title, Group: group, Metric: metric})
-	}
 	v := func(kind, metric string) float64 { return r.Value(group, which, kind, metric) }
 	ratio := func(metric string) []float64 { return r.RatioOf(group, which, metric, "UNLOGGED", "LOGGED") }
 	r.Verdicts = append(r.Verdicts, result.Verdict{

@@ -90,8 +90,6 @@ func runColumnTypes(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	r.Set("rows", fmt.Sprintf("%d, a session document of %d bytes, UNLOGGED, Unix socket", n, len(document)))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Microseconds for one insert", Group: typeInserts, Metric: "time"},
-		result.Chart{Kind: result.Bars, Title: "Microseconds for one read", Group: typeReads, Metric: "time"})
 	at := func(group string, i int) float64 { return r.Value(group, typeCase, variants[i].name, "time") }
 	ratio := func(group string, i int) []float64 {
 		return r.RatioOf(group, typeCase, "time", variants[i].name, variants[0].name)

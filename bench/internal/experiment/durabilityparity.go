@@ -85,10 +85,6 @@ func runDurabilityParity(ctx context.Context, b *Bench, r *result.Result) error 
 		}
 	}
 	r.Set("workload", b.Workload.String())
-	for _, n := range parityGoroutines {
-		group := parityGroup(n)
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: group + ", SETs/s", Group: group, Metric: throughput})
-	}
 	return nil
 }
 

@@ -44,11 +44,11 @@ func (e Experiment) Budget(quick bool) time.Duration {
 // All are the experiments in the order in which they are listed and run.
 func All() []Experiment {
 	return []Experiment{
-		library(), redisBenchmark(), lockedRow(), valueSizes(), processes(), httpCache(), kvScale(), pgPool(), footprint(),
+		library(), manyCaches(), redisBenchmark(), lockedRow(), valueSizes(), processes(), httpCache(), kvScale(), pgPool(), footprint(),
 		insertLatency(), keepalive(), fillfactor(), expiryIndex(), indexKind(),
 		columnTypes(), reapChunks(), durabilityParity(), bulkLoad(),
 		identityCache(), autovacuum(), network(), spill(), sessions(), pgbenchWrite(), pgbenchRead(), ramTablespace(),
-		massExpiry(), neighbours(),
+		massExpiry(), neighbours(), stalledReaders(), fewConnections(), noeviction(),
 	}
 }
 

@@ -53,8 +53,6 @@ func runExpiryIndex(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	r.Set("table", fmt.Sprintf("%d rows, logged, batches of 250", rows))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Extensions/s", Group: expiryGroup, Metric: throughput},
-		result.Chart{Kind: result.Bars, Title: "% of the updates that are heap-only (HOT)", Group: expiryGroup, Metric: "HOT"})
 	return nil
 }
 

@@ -49,8 +49,6 @@ func runFillfactor(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	r.Set("table", fmt.Sprintf("%d rows, UNLOGGED, batches of 250 spread over all pages, autovacuum as in stock", rows))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "% of the updates that are heap-only (HOT)", Group: fillfactorGroup, Metric: "HOT"},
-		result.Chart{Kind: result.Bars, Title: "Rows/s", Group: fillfactorGroup, Metric: throughput})
 	return nil
 }
 

@@ -59,9 +59,6 @@ func runFootprint(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Set("idle connections", fmt.Sprintf("%d, PostgreSQL %d; each made one request before, and answered it", idle, postgresIdle))
 	r.Set("memory of a connection", "growth of the server's proportional set size (PSS); buffers in the kernel are not in it")
 	r.Set("entries", spec.String()+"; for Redis and memcached by their own account, for tables with index and free space on disk")
-	r.Charts = append(r.Charts,
-		result.Chart{Kind: result.Bars, Title: "kB of memory for an idle connection", Group: idleGroup, Metric: idleMemory},
-		result.Chart{Kind: result.Bars, Title: fmt.Sprintf("Bytes of an entry (key of 16, value of %d)", b.Workload.ValueSize), Group: entryGroup, Metric: entrySize})
 	r.Compare(idleGroup, "idle", idleMemory, inHowdah, inRedis, 0, true)
 	r.Compare(entryGroup, entriesLoaded, entrySize, inHowdah, inRedis, 0, true)
 	r.Compare(entryGroup, entriesRewritten, entrySize, inHowdah, inRedis, 0, true)
@@ -145,7 +142,11 @@ func (b *Bench) idlePostgres(ctx context.Context, r *result.Result, pg *service.
 		}
 		conns = append(conns, c)
 		var value []byte
-		err = c.QueryRow(ctx, `SELECT value FROM howdah.cache_db0 WHERE hash = howdah.key_hash($1::bytea)`, []byte(workload.Key(0))).Scan(&value)
+		table, err := cacheTable(ctx, c, "db0")
+		if err != nil {
+			return err
+		}
+		err = c.QueryRow(ctx, `SELECT value FROM `+table+` WHERE hash = howdah.key_hash($1::bytea)`, []byte(workload.Key(0))).Scan(&value)
 		if err != nil {
 			return err
 		}
@@ -186,14 +187,18 @@ func (b *Bench) entrySizes(ctx context.Context, r *result.Result, spec workload.
 	}
 	goRedis := rival.NewGoRedis(empty.Addr, 64)
 	defer goRedis.Close()
-	if err := owner.run(ctx, `TRUNCATE howdah.cache_bench_unlogged`); err != nil {
+	cache, err := cacheTable(ctx, owner, "bench_unlogged")
+	if err != nil {
+		return err
+	}
+	if err := owner.run(ctx, `TRUNCATE `+cache); err != nil {
 		return err
 	}
 	table := func(name string) func() (float64, error) {
 		return func() (float64, error) { mb, err := owner.megabytes(ctx, name); return mb * (1 << 20), err }
 	}
 	stores := []sizedStore{
-		{inHowdah, library, table("howdah.cache_bench_unlogged"), 0},
+		{inHowdah, library, table(cache), 0},
 		{inRedis, goRedis, func() (float64, error) { return infoNumber(ctx, empty.Addr, "memory", "used_memory") }, 0},
 		{"a plain table", plain, table(rival.PgxTable), 0},
 	}

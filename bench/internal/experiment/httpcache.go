@@ -70,7 +70,6 @@ func runHTTPCache(ctx context.Context, b *Bench, r *result.Result) error {
 		for _, s := range servers[1:] {
 			r.Compare(mix.name, httpCase, throughput, overHowdah, s.name, 0, false)
 		}
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Requests/s: " + mix.name, Group: mix.name, Metric: throughput})
 	}
 	for _, s := range servers {
 		for _, p := range s.parts[1:] {

@@ -151,7 +151,11 @@ func (b *Bench) seedHTTP(ctx context.Context, r *result.Result, entries int) err
 	if err := d.run(ctx, "VACUUM ANALYZE", "CHECKPOINT"); err != nil {
 		return err
 	}
-	for name, table := range map[string]string{overPgx: rival.PgxTable, overPgxLogged: rival.PgxDurableTable, overHowdah: "howdah.cache_db0"} {
+	relation, err := cacheTable(ctx, d, "db0")
+	if err != nil {
+		return err
+	}
+	for name, table := range map[string]string{overPgx: rival.PgxTable, overPgxLogged: rival.PgxDurableTable, overHowdah: relation} {
 		size, err := d.megabytes(ctx, table)
 		if err != nil {
 			return err

@@ -147,8 +147,6 @@ func runIdentityCache(ctx context.Context, b *Bench, r *result.Result) error {
 	}
 	r.Set("table", fmt.Sprintf("LOGGED, payload of %d bytes; synchronous_commit=off, Unix socket, prepared statements", len(document)))
 	r.Set(pageWait, "sessions with work that pg_stat_activity shows at "+pageLock+", looked at every 5 ms")
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Lines, Title: "INSERTs/s", Group: identityInserts, Metric: throughput},
-		result.Chart{Kind: result.Lines, Title: "Statements of 1,000 nextval/s", Group: identityNextval, Metric: throughput})
 	r.Verdicts = append(r.Verdicts, identityVerdicts(r, sources)...)
 	return nil
 }

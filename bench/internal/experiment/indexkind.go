@@ -159,9 +159,6 @@ func runIndexKind(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	r.Set("table", fmt.Sprintf("%d rows, UNLOGGED, %s, %d batches a round", rows, b.Workload, batches))
-	for _, group := range []string{indexReads, indexWrites} {
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: group + ", keys/s", Group: group, Metric: throughput})
-	}
 	at := func(group string, i int) float64 { return r.Value(group, indexCase, variants[i].name, throughput) }
 	ratio := func(group string, of, to int) []float64 {
 		return r.RatioOf(group, indexCase, throughput, variants[of].name, variants[to].name)

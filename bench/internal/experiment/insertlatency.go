@@ -110,7 +110,6 @@ func runInsertLatency(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	r.Set("inserts", fmt.Sprintf("%d a round, %d rounds, Unix socket", n, b.Rounds))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Milliseconds for one insert", Group: insertGroup, Metric: perInsert})
 	return nil
 }
 

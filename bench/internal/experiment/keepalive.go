@@ -52,10 +52,6 @@ func runKeepalive(ctx context.Context, b *Bench, r *result.Result) error {
 	if err != nil {
 		return err
 	}
-	r.Charts = append(r.Charts,
-		result.Chart{Kind: result.Bars, Title: "UPDATEs for a session that is read 100 times in its lifetime", Group: countsGroup, Metric: rowVersions},
-		result.Chart{Kind: result.Bars, Title: "Reads/s", Group: keepaliveGroup, Metric: throughput},
-		result.Chart{Kind: result.Bars, Title: "kB of WAL per 1,000 reads", Group: keepaliveGroup, Metric: walAll})
 	ratio := func(metric, of string) []float64 {
 		return r.RatioOf(keepaliveGroup, keepaliveCase, metric, of, keepEvery)
 	}

@@ -79,9 +79,6 @@ func runKVScale(ctx context.Context, b *Bench, r *result.Result) error {
 		r.Set("sample", fmt.Sprintf("above %d records the first ones are stored in bulk and the last %d timed; the time is scaled to N", sample, sample))
 	}
 	r.Set("clients", "go-redis, gomemcache and pgx with one connection each; Howdah with the library's defaults; by TCP on loopback")
-	for _, group := range []string{kvWrites, kvReads} {
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: group + ": microseconds for one record, by N", Group: group, Metric: kvEach})
-	}
 	if counted == nil {
 		r.Notes = append(r.Notes, "The server's own time is missing: this PostgreSQL has no pg_stat_statements.")
 	}

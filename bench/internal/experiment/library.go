@@ -78,7 +78,6 @@ func runLibrary(ctx context.Context, b *Bench, r *result.Result) error {
 				return err
 			}
 		}
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Lines, Title: mix.name + "/s by number of goroutines", Group: mix.name, Metric: throughput})
 	}
 	if err := a.latencies(ctx); err != nil {
 		return err

@@ -79,7 +79,6 @@ func runLockedRow(ctx context.Context, b *Bench, r *result.Result) error {
 	r.Set("lock", fmt.Sprintf("held for %v by an open transaction, while one caller keeps writing the locked key", x.hold))
 	r.Set("load", fmt.Sprintf("SETs of other keys at %g/s, open loop, %d workers", b.Rate, lockedWorkers))
 	r.Notes = append(r.Notes, fmt.Sprintf("The caller of the locked key was refused %d times: %s.", x.refused, x.kind))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "SETs of other keys: 99th percentile, ms", Group: lockedGroup, Metric: p99})
 	r.Compare(lockedGroup, lockedCase, p99, oneLocked, noLock, 0, true)
 	return nil
 }
@@ -124,7 +123,11 @@ func (x *lockedRows) locked(ctx context.Context, r *result.Result, holder *db) e
 }
 
 func lockRow(ctx context.Context, tx pgx.Tx) error {
-	tag, err := tx.Exec(ctx, `SELECT FROM howdah.cache_`+lockedCache+` WHERE hash = howdah.key_hash($1::bytea) FOR UPDATE`, []byte(lockedKey))
+	table, err := cacheTable(ctx, tx, lockedCache)
+	if err != nil {
+		return err
+	}
+	tag, err := tx.Exec(ctx, `SELECT FROM `+table+` WHERE hash = howdah.key_hash($1::bytea) FOR UPDATE`, []byte(lockedKey))
 	if err == nil && tag.RowsAffected() != 1 {
 		err = fmt.Errorf("the row of %q was not found", lockedKey)
 	}

@@ -81,7 +81,6 @@ func runMassExpiry(ctx context.Context, b *Bench, r *result.Result) error {
 	}
 	r.Set("cache", fmt.Sprintf("UNLOGGED, %d entries that expire at one instant among %d that stay, values of %d bytes", x.rows, x.live, b.Workload.ValueSize))
 	r.Set("readers", fmt.Sprintf("the library; full load is a closed loop of %d goroutines; then an open loop at a quarter of its rate", massReaders))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Readers' 99th percentile, ms", Group: massGroup, Metric: p99})
 	r.Compare(massGroup, massCase, p99, massMeanwhile, massBefore, 2, true)
 	r.Compare(massGroup, massCase, p99, massAfter, massBefore, 0, true)
 	return nil
@@ -149,14 +148,18 @@ func (x *massExpiries) round(ctx context.Context, r *result.Result) error {
 	instant := time.Now().Add(x.lead)
 	x.Progress("storing %d entries, of which %d expire in %v", x.rows+x.live, x.rows, x.lead)
 	// Every eleventh stays. The first 8 bytes of a value name its key.
-	err := x.db.run(ctx, `TRUNCATE howdah.cache_`+massCache, fmt.Sprintf(`
-		INSERT INTO howdah.cache_%s (hash, version, expires_at, key, value)
+	table, err := cacheTable(ctx, x.db, massCache)
+	if err != nil {
+		return err
+	}
+	err = x.db.run(ctx, `TRUNCATE `+table, fmt.Sprintf(`
+		INSERT INTO %s (hash, version, expires_at, key, value)
 		SELECT howdah.key_hash(n.key), i, n.expires_at, n.key, substring(int8send(i / 11) || decode(repeat(md5(i::text), %d), 'hex') FOR %d)
 		FROM generate_series(0, %d) AS i, LATERAL (
 		    SELECT convert_to(CASE WHEN i %% 11 = 0 THEN 'key:' || lpad((i / 11)::text, 12, '0') ELSE 'gone:' || i END, 'UTF8') AS key,
 		           CASE WHEN i %% 11 = 0 THEN 'infinity' ELSE timestamptz '%s' END AS expires_at) AS n`,
-		massCache, x.Workload.ValueSize/16+1, x.Workload.ValueSize, 11*x.live-1, instant.UTC().Format("2006-01-02 15:04:05.000000+00")),
-		`VACUUM ANALYZE howdah.cache_`+massCache, `CHECKPOINT`)
+		table, x.Workload.ValueSize/16+1, x.Workload.ValueSize, 11*x.live-1, instant.UTC().Format("2006-01-02 15:04:05.000000+00")),
+		`VACUUM ANALYZE `+table, `CHECKPOINT`)
 	if err != nil {
 		return err
 	}
@@ -228,8 +231,12 @@ func (x *massExpiries) removal(ctx context.Context, r *result.Result, instant ti
 	if err := errors.Join(err, d.err); err != nil {
 		return fmt.Errorf("while rows were removed: %w", err)
 	}
+	table, err := cacheTable(ctx, x.db, massCache)
+	if err != nil {
+		return err
+	}
 	var left int64
-	if err := x.db.QueryRow(ctx, `SELECT count(*) FROM howdah.cache_`+massCache+` WHERE expires_at <= now()`).Scan(&left); err != nil || left > 0 {
+	if err := x.db.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE expires_at <= now()`).Scan(&left); err != nil || left > 0 {
 		return errors.Join(err, fmt.Errorf("%d expired rows are left", left))
 	}
 	x.note(r, massMeanwhile, s)

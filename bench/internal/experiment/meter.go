@@ -12,7 +12,6 @@ const (
 	p50        = "p50"
 	p99        = "p99"
 	p999       = "p99.9"
-	highest    = "max"
 	batchSize  = "keys a statement"
 	perSecond  = "/s"
 	ms         = "ms"
@@ -34,8 +33,6 @@ func (p part) known() bool            { return p.process.PID > 0 }
 type meter struct {
 	parts         []part
 	before, after []float64
-	watch         machine.Watch
-	others        float64 // share of the machine
 }
 
 func newMeter(parts ...part) *meter {
@@ -48,15 +45,8 @@ func newMeter(parts ...part) *meter {
 	return m
 }
 
-func (m *meter) begin() {
-	m.before = m.read()
-	m.watch = machine.NewWatch()
-}
-
-func (m *meter) finish() {
-	m.others = m.watch.Others()
-	m.after = m.read()
-}
+func (m *meter) begin()  { m.before = m.read() }
+func (m *meter) finish() { m.after = m.read() }
 
 func (m *meter) read() []float64 {
 	out := make([]float64, len(m.parts))
@@ -66,14 +56,12 @@ func (m *meter) read() []float64 {
 	return out
 }
 
-// add notes CPU seconds per million requests for each part, and how much of
-// the machine others used meanwhile.
+// add notes CPU seconds per million requests for each part.
 func (m *meter) add(r *result.Result, group, which, series string, requests int64) {
 	for i, p := range m.parts {
 		used := m.after[i] - m.before[i]
 		r.Add(group, which, series, p.name+" CPU", "s per million", used/float64(requests)*1e6)
 	}
-	r.Add(group, which, series, "others' CPU", "% of the machine", 100*m.others)
 }
 
 // attach lets the meter run while a load is measured.
@@ -95,9 +83,7 @@ func addOpen(r *result.Result, group, which, series string, s measure.Sample) {
 	r.Add(group, which, series, p99, ms, s.Milliseconds(99))
 	r.Add(group, which, series, p50, ms, s.Milliseconds(50))
 	r.Add(group, which, series, p999, ms, s.Milliseconds(99.9))
-	r.Add(group, which, series, highest, ms, float64(s.Latency.Max())/1e6)
 	if s.Late != nil { // not known of pgbench
-		r.Add(group, which, series, "begun late, p50", ms, float64(s.Late.ValueAtPercentile(50))/1e6)
 		r.Add(group, which, series, "begun late, p99", ms, float64(s.Late.ValueAtPercentile(99))/1e6)
 	}
 }

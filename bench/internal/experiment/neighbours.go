@@ -229,10 +229,6 @@ func (x *neighbourhood) beside(ctx context.Context, group, series string) error 
 
 func (x *neighbourhood) conclude() {
 	r := x.result
-	r.Charts = append(r.Charts,
-		result.Chart{Kind: result.Bars, Title: "pgbench, transactions/s", Group: nobBusy, Metric: throughput},
-		result.Chart{Kind: result.Bars, Title: "pgbench at half of its rate: 99th percentile, ms", Group: nobCalm, Metric: p99},
-		result.Chart{Kind: result.Bars, Title: "Transaction ids per 1,000 requests", Group: nobCost, Metric: "transaction ids"})
 	r.Compare(nobBusy, nobCase, throughput, rival.HowdahName, nobAlone, 0, false)
 	r.Compare(nobBusy, nobCase, throughput, rival.HowdahName, nobPlain, 0, false)
 	r.Compare(nobCalm, nobCase, p99, rival.HowdahName, nobAlone, 0, true)

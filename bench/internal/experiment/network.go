@@ -65,9 +65,6 @@ func runNetwork(ctx context.Context, b *Bench, r *result.Result) error {
 			return fmt.Errorf("at %s: %w", delayCase(d), err)
 		}
 	}
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Lines, Title: "One caller: milliseconds for a GET (median)", Group: networkLone, Metric: p50},
-		result.Chart{Kind: result.Lines, Title: "64 callers: GETs/s", Group: networkMany, Metric: throughput},
-		result.Chart{Kind: result.Lines, Title: "64 callers: keys that share one of Howdah's statements", Group: networkMany, Metric: batchSize})
 	for _, which := range r.Cases(networkMany) {
 		for _, to := range []string{rival.GoRedisName, rival.RueidisName, rival.PgxName} {
 			r.Compare(networkMany, which, throughput, rival.HowdahName, to, 0, false)

@@ -34,7 +34,7 @@ func TestLibraryWithPeers(t *testing.T) {
 
 // The experiments that need other servers, as small as they go.
 func TestSmokeWithPeers(t *testing.T) {
-	for _, name := range []string{"redis-benchmark", "processes", "http-cache", "kv-scale", "pgpool", "footprint"} {
+	for _, name := range []string{"redis-benchmark", "processes", "http-cache", "kv-scale", "pgpool", "footprint", "many-caches"} {
 		t.Run(name, func(t *testing.T) {
 			o := tiny(t)
 			o.Entries = 1000

@@ -49,10 +49,14 @@ SELECT 1 / 0;
 	if err := d.freshCache(ctx, "bench_pgb"); err != nil {
 		return err
 	}
+	table, err := cacheTable(ctx, d, "bench_pgb")
+	if err != nil {
+		return err
+	}
 	err = d.run(ctx,
-		`INSERT INTO howdah.cache_bench_pgb (hash, version, expires_at, key, value)
+		`INSERT INTO `+table+` (hash, version, expires_at, key, value)
 		 SELECT howdah.key_hash(convert_to(s.key, 'UTF8')), 1, 'infinity', convert_to(s.key, 'UTF8'), convert_to(s.value::text, 'UTF8')
-		 FROM bench_pgb_unlogged AS s`, `VACUUM ANALYZE howdah.cache_bench_pgb`, `CHECKPOINT`)
+		 FROM bench_pgb_unlogged AS s`, `VACUUM ANALYZE `+table, `CHECKPOINT`)
 	if err != nil {
 		return err
 	}
@@ -74,8 +78,6 @@ SELECT 1 / 0;
 		}
 	}
 	r.Set("pgbench", fmt.Sprintf("simple protocol, Unix socket, %d rows, %d s a run; every read must find its row", rows, seconds))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Milliseconds for one read (mean)", Group: pgbenchReads, Metric: meanLatency},
-		result.Chart{Kind: result.Bars, Title: "Reads/s", Group: pgbenchReads, Metric: throughput})
 	v := func(series int, metric string) float64 {
 		return r.Value(pgbenchReads, clientCount(10), variants[series].name, metric)
 	}

@@ -104,7 +104,6 @@ func runPgPool(ctx context.Context, b *Bench, r *result.Result) error {
 		for _, to := range []string{throughDirect, throughPool, rival.HowdahName} {
 			r.Compare(mix.name, poolCase, throughput, throughCache, to, 0, false)
 		}
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: mix.name + "/s", Group: mix.name, Metric: throughput})
 	}
 	if err := coherence(ctx, r, cached, all[0].Rival, spec); err != nil {
 		return err

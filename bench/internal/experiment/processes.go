@@ -56,7 +56,6 @@ func runProcesses(ctx context.Context, b *Bench, r *result.Result) error {
 		for _, e := range field[1:] {
 			r.Compare(mix.name, processCase, throughput, rival.HowdahName, e.name(), 0, false)
 		}
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: mix.name + "/s of 8 processes together", Group: mix.name, Metric: throughput})
 	}
 	r.Set("workload", b.Workload.String())
 	r.Set("measurement", fmt.Sprintf("%d rounds of %v each, in turns, closed loop, everybody by TCP on loopback", b.Rounds, b.Duration))

@@ -97,9 +97,6 @@ func runRAMTablespace(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	r.Set("tables", fmt.Sprintf("%d rows, tables and indexes on tmpfs under %s; the write-ahead log stays on the disk", rows, ramRoot))
-	for _, group := range []string{ramReads, ramWrites} {
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: group + ", TPS", Group: group, Metric: throughput})
-	}
 	v := func(group string, i int, metric string) float64 {
 		return r.Value(group, ramCase, variants[i].name, metric)
 	}

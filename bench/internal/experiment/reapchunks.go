@@ -128,8 +128,6 @@ func runReapChunks(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	r.Set("table", fmt.Sprintf("%d rows of 256 bytes, UNLOGGED, every second one expired; filled and reaped %d times a round", rows, reapPasses))
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: "Seconds to delete all of them", Group: reapDeletes, Metric: "time"},
-		result.Chart{Kind: result.Bars, Title: "Readers' 99th percentile meanwhile, ms", Group: reapReaders, Metric: p99})
 	return nil
 }
 

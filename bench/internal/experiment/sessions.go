@@ -180,9 +180,6 @@ func describeSessions(r *result.Result, n, payload int) {
 	r.Set("pools", fmt.Sprintf("PostgreSQL %d connections, go-redis its default of 10 a core", sessionConns))
 	r.Set("durability", "in PostgreSQL a created session is on disk when the call returns (LOGGED, fsync and synchronous_commit on), which only \""+redisAlways+"\" promises too")
 	r.Set("sliding", "Howdah: every session is due once in each measurement, the uses are written in batches, asynchronously; Redis: GET and EXPIRE in one round trip; scs: Find and Commit, as scs does with an idle timeout")
-	for _, group := range []string{sessionCreate, sessionUse, sessionFind} {
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Lines, Title: group + ", per second", Group: group, Metric: throughput})
-	}
 }
 
 func sessionVerdicts(r *result.Result, _ []*result.Result) []result.Verdict {

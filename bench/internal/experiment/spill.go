@@ -93,9 +93,6 @@ func runSpill(ctx context.Context, b *Bench, r *result.Result) error {
 	}
 	r.Set("cache", fmt.Sprintf("values of 1,000 bytes, uniform: every page is as likely as any other, which is the worst there is for a cache of pages; sizes are those of table and index, in shared_buffers of %d MB", memory))
 	r.Notes = append(r.Notes, "A page that is not in shared_buffers was in the system's page cache here, whose memory no experiment may take away: a cache larger than all memory waits for the disk besides, and is not shown.")
-	r.Charts = append(r.Charts, result.Chart{Kind: result.Lines, Title: "64 callers: GETs/s, by size of the cache in shared_buffers", Group: spillMany, Metric: throughput},
-		result.Chart{Kind: result.Lines, Title: "One caller: milliseconds for a GET (median)", Group: spillLone, Metric: p50},
-		result.Chart{Kind: result.Lines, Title: "% of the GETs that are hits", Group: spillMany, Metric: hits})
 	return nil
 }
 
@@ -111,12 +108,16 @@ type spillRival struct {
 // growTable stores more keys as the library would, but in one statement: what
 // is measured is reading.
 func growTable(ctx context.Context, d *db, from, to int) error {
+	table, err := cacheTable(ctx, d, spillCache)
+	if err != nil {
+		return err
+	}
 	return d.run(ctx, fmt.Sprintf(`
-		INSERT INTO howdah.cache_%s (hash, version, expires_at, key, value)
+		INSERT INTO %s (hash, version, expires_at, key, value)
 		SELECT howdah.key_hash(k.key), 1, 'infinity', k.key,
 		       int8send(i) || substr(decode(repeat(md5(i::text), 62), 'hex'), 1, 992)
 		FROM generate_series(%d, %d) AS i, LATERAL (SELECT convert_to('key:' || lpad(i::text, 12, '0'), 'UTF8')) AS k (key)`,
-		spillCache, from, to-1), `VACUUM ANALYZE howdah.cache_`+spillCache, `CHECKPOINT`)
+		table, from, to-1), `VACUUM ANALYZE `+table, `CHECKPOINT`)
 }
 
 // growRedis stores the same keys, in pipelines.
@@ -138,7 +139,11 @@ func growRedis(ctx context.Context, addr string, spec workload.Spec, from int) e
 
 // spillAt measures all contestants at one size of the cache.
 func (b *Bench) spillAt(ctx context.Context, d *db, r *result.Result, url, which string, size float64, memory int, spec workload.Spec, rivals []spillRival) error {
-	mb, err := d.megabytes(ctx, "howdah.cache_"+spillCache)
+	table, err := cacheTable(ctx, d, spillCache)
+	if err != nil {
+		return err
+	}
+	mb, err := d.megabytes(ctx, table)
 	if err != nil {
 		return err
 	}
@@ -240,9 +245,13 @@ func (b *Bench) readSpilled(ctx context.Context, d *db, url string, c spillRival
 // pages counts the looks at pages of the cache's table: those that had to be
 // read into shared_buffers, and those that were found there.
 func (d *db) pages(ctx context.Context) (read, found int64, err error) {
+	table, err := cacheTable(ctx, d, spillCache)
+	if err != nil {
+		return 0, 0, err
+	}
 	err = d.QueryRow(ctx, `
 		SELECT heap_blks_read, heap_blks_hit FROM pg_statio_user_tables
-		WHERE relid = 'howdah.cache_`+spillCache+`'::regclass`).Scan(&read, &found)
+		WHERE relid = $1::text::regclass`, table).Scan(&read, &found)
 	return read, found, err
 }
 

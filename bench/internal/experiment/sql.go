@@ -73,6 +73,17 @@ func (d *db) run(ctx context.Context, statements ...string) error {
 	return nil
 }
 
+// cacheTable is the name of the table behind a cache.
+func cacheTable(ctx context.Context, q interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}, cache string) (name string, err error) {
+	err = q.QueryRow(ctx, `SELECT 'howdah_internal.cache_' || id FROM howdah_internal.cache WHERE name = $1::text`, cache).Scan(&name)
+	if err != nil {
+		return "", fmt.Errorf("the table of cache %s: %w", cache, err)
+	}
+	return name, nil
+}
+
 // wal is the position in the write-ahead log, in bytes.
 func (d *db) wal(ctx context.Context) (position int64, err error) {
 	err = d.QueryRow(ctx, `SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint`).Scan(&position)

@@ -61,9 +61,6 @@ func runValueSizes(ctx context.Context, b *Bench, r *result.Result) error {
 	}
 	r.Set("workload", fmt.Sprintf("%d goroutines, up to %d keys and at most %d MiB of values; uniform unless said", goroutines, keys, sizedBytes>>20))
 	r.Set("measurement", fmt.Sprintf("%d rounds of %v each, in turns, closed loop", b.Rounds, b.Duration))
-	for _, mix := range mixes[:2] {
-		r.Charts = append(r.Charts, result.Chart{Kind: result.Bars, Title: mix.name + "/s by size of the value", Group: mix.name, Metric: throughput})
-	}
 	r.Notes = append(r.Notes, "PostgreSQL keeps values above about 2 kB outside of the row, in several pieces, and writes each change of them anew.")
 	return nil
 }

@@ -68,3 +68,50 @@ func TestChunksAreJudgedByTheirReaders(t *testing.T) {
 		}
 	}
 }
+
+// Every number of caches counts, in reads and in writes.
+func TestManyCachesAreJudgedByEachNumber(t *testing.T) {
+	of := func(slowest float64) *result.Result {
+		r := &result.Result{Experiment: "many-caches"}
+		for _, verb := range []string{"GET", "SET"} {
+			for _, which := range []string{"1", "10", "100", "500"} {
+				rate := 3.0
+				if verb == "SET" && which == "500" {
+					rate = slowest
+				}
+				addRounds(r, verb, which, rival.HowdahName, throughput, rate, rate)
+				addRounds(r, verb, which, rival.PgxName, throughput, 1, 1)
+			}
+		}
+		Judge([]*result.Result{r})
+		return r
+	}
+	for slowest, want := range map[float64]string{1.6: result.Confirmed, 1.4: result.Refuted} {
+		if v := of(slowest).Verdicts[0]; v.Word != want || !strings.Contains(v.Ours, "GET 3.00 3.00 3.00 3.00") {
+			t.Errorf("SET over 500 caches at %g times plain pgx: %+v", slowest, v)
+		}
+	}
+}
+
+// One failed command refutes, and so does one entry too many in every round.
+func TestBoundsAreJudgedByTheWorst(t *testing.T) {
+	few := &result.Result{Experiment: "few-connections"}
+	addRounds(few, fewGroup, fewCase, servedHowdah, fewFailed, 0.01, 0.02)
+	full := &result.Result{Experiment: "noeviction-budget"}
+	addRounds(full, noevictionGroup, noevictionBudgets[0].name, rival.HowdahName, noevictionUsed, 100, 102)
+	addRounds(full, noevictionGroup, noevictionBudgets[1].name, rival.HowdahName, noevictionUsed, 104, 105)
+	stalled := &result.Result{Experiment: "stalled-readers"}
+	for series, resident := range map[string]float64{stalledNone: 20, stalledThere: 2000, stalledGone: 30} {
+		addRounds(stalled, stalledMemory, stalledCase, series, "resident", resident, resident)
+		addRounds(stalled, stalledMemory, stalledCase, series, "heap", 10, 10)
+		addRounds(stalled, stalledOthers, stalledCase, series, p99, 1, 1)
+		addRounds(stalled, stalledOthers, stalledCase, series, "failed", 0, 0)
+	}
+	all := []*result.Result{few, full, stalled}
+	Judge(all)
+	for _, r := range all {
+		if v := r.Verdicts[0]; v.Word != result.Refuted {
+			t.Errorf("%s: %+v", r.Experiment, v)
+		}
+	}
+}

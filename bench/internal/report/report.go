@@ -3,16 +3,12 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
 
-	"github.com/howdah/howdah/bench/internal/chart"
 	"github.com/howdah/howdah/bench/internal/experiment"
 	"github.com/howdah/howdah/bench/internal/result"
 )
@@ -35,14 +31,31 @@ func Update(document, images string, results []*result.Result) error {
 		return err
 	}
 	experiment.Judge(results)
-	for _, r := range results {
-		for _, picture := range pictures(r) {
-			if err := os.WriteFile(filepath.Join(images, picture.name), []byte(picture.svg), 0o644); err != nil {
+	for _, s := range sections {
+		r := s.of(results)
+		if r == nil {
+			continue
+		}
+		for _, f := range s.figures {
+			svg, err := f.draw(r)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(images, f.file+".svg"), []byte(svg), 0o644); err != nil {
 				return err
 			}
 		}
 	}
 	return replace(document, Markdown(results, filepath.ToSlash(link)))
+}
+
+// of is the result of the section's experiment, nil if there is none.
+func (s section) of(results []*result.Result) *result.Result {
+	i := slices.IndexFunc(results, func(r *result.Result) bool { return r.Experiment == s.experiment })
+	if i < 0 {
+		return nil
+	}
+	return results[i]
 }
 
 // replace puts numbers between the marks of a document.
@@ -59,107 +72,99 @@ func replace(document, numbers string) error {
 	return os.WriteFile(document, []byte(head+Begin+"\n\n"+strings.TrimRight(numbers, "\n")+"\n\n"+End+tail), 0o644)
 }
 
-// Markdown is all results, one chapter each.
+// Markdown is the sections with their figures, and a line for each experiment.
 func Markdown(results []*result.Result, images string) string {
 	var b strings.Builder
-	for _, r := range results {
-		chapter(&b, r, images)
+	for _, s := range sections {
+		if r := s.of(results); r != nil {
+			s.write(&b, r, images)
+		}
 	}
+	experiments(&b, results)
+	conditions(&b, results)
 	return b.String()
 }
 
-func chapter(b *strings.Builder, r *result.Result, images string) {
-	fmt.Fprintf(b, "## %s\n\n", r.Title)
-	if r.Quick {
-		b.WriteString("> A quick run: it shows that the experiment works, not how fast anything is.\n\n")
+func (s section) write(b *strings.Builder, r *result.Result, images string) {
+	fmt.Fprintf(b, "## %s\n\n%s\n\n", s.title, s.text)
+	if doubt := doubt(r); doubt != "" {
+		fmt.Fprintf(b, "> %s\n\n", doubt)
 	}
-	if r.Forced {
-		b.WriteString("> Taken while the machine had other work: not to be relied upon.\n\n")
-	}
-	for _, p := range pictures(r) {
-		fmt.Fprintf(b, "![%s](%s/%s)\n\n", p.title, images, p.name)
+	for _, f := range s.figures {
+		fmt.Fprintf(b, "![%s](%s/%s.svg)\n\n", f.title, images, f.file)
 	}
 	ratios(b, r)
-	verdicts(b, r)
-	for _, note := range r.Notes {
-		fmt.Fprintf(b, "%s\n\n", note)
-	}
-	b.WriteString("<details><summary>All numbers, and how they were taken</summary>\n\n")
-	for _, group := range r.Groups() {
-		numbers(b, r, group)
-	}
-	conditions(b, r)
-	b.WriteString("</details>\n\n")
 }
 
-// picture is a chart in a file.
-type picture struct{ title, name, svg string }
-
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
-
-func pictures(r *result.Result) []picture {
-	var out []picture
-	for _, c := range r.Charts {
-		drawing := chart.Chart{Title: c.Title, Cases: r.Cases(c.Group)}
-		for _, name := range r.Series(c.Group) {
-			s := chart.Series{Name: name}
-			for _, which := range drawing.Cases {
-				v := math.NaN()
-				if m, ok := r.Find(c.Group, which, name, c.Metric); ok {
-					v = m.Median()
-				}
-				s.Values = append(s.Values, v)
-			}
-			drawing.Series = append(drawing.Series, s)
-		}
-		p := picture{title: c.Title}
-		p.name = strings.Trim(notInNames.ReplaceAllString(strings.ToLower(r.Experiment+"-"+c.Group+"-"+c.Metric), "-"), "-") + ".svg"
-		if c.Kind == result.Lines {
-			p.svg = drawing.Lines()
-		} else {
-			p.svg = drawing.Bars()
-		}
-		out = append(out, p)
+// doubt says why a result is not to be relied upon, if it is not.
+func doubt(r *result.Result) string {
+	switch {
+	case r.Quick:
+		return "A quick run: it shows that the experiment works, not how fast anything is."
+	case r.Forced:
+		return "Taken while the machine had other work: not to be relied upon."
 	}
-	return out
+	return ""
 }
 
-func conditions(b *strings.Builder, r *result.Result) {
-	fmt.Fprintf(b, "- Taken: %s, in %.0f s, by `%s`\n", r.Date.Format("2006-01-02 15:04 MST"), r.Seconds, r.Command)
-	fmt.Fprintf(b, "- Machine: %s\n", r.Machine)
-	fmt.Fprintf(b, "- Rounds: %s\n", rounds(r))
-	var names []string
-	for name := range r.Versions {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		fmt.Fprintf(b, "- %s: %s\n", name, r.Versions[name])
-	}
-	for _, s := range r.Settings {
-		fmt.Fprintf(b, "- %s: %s\n", s.Name, s.Value)
+// experiments is a table of all that was measured, with the words of the
+// verdicts.
+func experiments(b *strings.Builder, results []*result.Result) {
+	b.WriteString("## All experiments\n\n")
+	header(b, []string{"Experiment", "What it measures", "Its claims", "Taken"})
+	for _, r := range results {
+		taken := r.Date.Format("2006-01-02")
+		switch {
+		case r.Quick:
+			taken += ", quick"
+		case r.Forced:
+			taken += ", on a busy machine"
+		}
+		line(b, []string{"`" + r.Experiment + "`", r.Title, words(r), taken})
 	}
 	b.WriteString("\n")
 }
 
-// rounds says how many there were, and which loads had fewer of them.
-func rounds(r *result.Result) string {
-	_, most := r.Rounds()
-	fewer := map[int][]string{}
-	for _, p := range r.Points {
-		n := most
-		for _, m := range p.Metrics {
-			n = min(n, len(m.Rounds))
+// words counts the verdicts of each kind.
+func words(r *result.Result) string {
+	var parts []string
+	for _, word := range []string{result.Confirmed, result.Refuted, result.Depends} {
+		n := 0
+		for _, v := range r.Verdicts {
+			if v.Word == word {
+				n++
+			}
 		}
-		if load := p.Group + " (" + p.Case + ")"; n < most && !slices.Contains(fewer[n], load) {
-			fewer[n] = append(fewer[n], load)
-		}
-	}
-	text := strconv.Itoa(most)
-	for n := most - 1; n > 0; n-- {
-		if len(fewer[n]) > 0 {
-			text += fmt.Sprintf("; only %d of %s", n, strings.Join(fewer[n], ", "))
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
 		}
 	}
-	return text
+	return strings.Join(parts, ", ")
+}
+
+// number is that of a version in what a program says of itself.
+var number = regexp.MustCompile(`\d+(\.\d+)*`)
+
+// conditions are the machines and the versions that the results were taken
+// with, each once.
+func conditions(b *strings.Builder, results []*result.Result) {
+	var machines []string
+	versions := map[string][]string{}
+	for _, r := range results {
+		if m := r.Machine.String(); !slices.Contains(machines, m) {
+			machines = append(machines, m)
+		}
+		for name, version := range r.Versions {
+			if version = number.FindString(version); !slices.Contains(versions[name], version) {
+				versions[name] = append(versions[name], version)
+			}
+		}
+	}
+	fmt.Fprintf(b, "Taken on %s.", strings.Join(machines, "; "))
+	for _, name := range []string{"PostgreSQL", "Redis", "Memcached"} {
+		if v := versions[name]; len(v) > 0 {
+			fmt.Fprintf(b, " %s %s.", name, strings.Join(v, " and "))
+		}
+	}
+	b.WriteString(" Each file of [`bench/results`](../bench/results) holds the settings of its experiment, and the numbers of each round.\n")
 }

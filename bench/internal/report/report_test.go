@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/howdah/howdah/bench/internal/chart"
 	"github.com/howdah/howdah/bench/internal/result"
 )
 
@@ -14,8 +15,7 @@ func sample() *result.Result {
 	r := &result.Result{Experiment: "library", Title: "Libraries", Date: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
 		Command: "howdah-bench run library", Versions: map[string]string{"Redis": "7.0", "PostgreSQL": "15"},
 		Settings: []result.Setting{{Name: "keys", Value: "100"}},
-		Charts:   []result.Chart{{Kind: result.Lines, Title: "GET/s", Group: "GET", Metric: "throughput"}},
-		Verdicts: []result.Verdict{{Claim: "a | b", Source: "5", Ours: "7", Bar: "at least 9", Word: result.Refuted, Sentence: "It is not so."}}}
+		Verdicts: []result.Verdict{{Word: result.Refuted}, {Word: result.Depends}, {Word: result.Refuted}}}
 	for _, v := range []float64{90, 100, 110} {
 		r.Add("GET", "1", "Howdah", "throughput", "/s", v*1000)
 		r.Add("GET", "1", "go-redis", "throughput", "/s", 50000)
@@ -23,31 +23,59 @@ func sample() *result.Result {
 	}
 	r.Add("SET", "1", "Howdah", "throughput", "/s", 1000)
 	r.Compare("GET", "1", "throughput", "Howdah", "go-redis", 1.5, false)
+	r.Ratios = append(r.Ratios, result.Ratio{Group: "GET", Case: "1", Of: "Howdah", To: "a rival without a goal", Rounds: []float64{2}})
 	return r
 }
 
 func TestMarkdown(t *testing.T) {
-	text := Markdown([]*result.Result{sample()}, "img")
+	other := &result.Result{Experiment: "locked-row", Title: "a | b", Forced: true}
+	text := Markdown([]*result.Result{sample(), other}, "img")
 	for _, want := range []string{
-		"## Libraries", "![GET/s](img/library-get-throughput.svg)", "**2.00 ± 10 %** (≥ 1.5)",
-		"| 64 | Howdah | 200 k ± 10 % |", `a \| b`, "**refuted**: It is not so.", "| 1 | Howdah | 1 k (1 round) |",
-		"| at least 9 |", "- Rounds: 3; only 1 of SET (1)", "- PostgreSQL: 15", "`howdah-bench run library`",
+		"## Callers of one process", "](img/library-get-throughput.svg)", "**2.00 ± 10 %** (≥ 1.5)",
+		"| `library` | Libraries | 2 refuted, 1 depends | 2026-01-02 |", "| `locked-row` | a \\| b |", ", on a busy machine |",
+		"PostgreSQL 15.", "Redis 7.0.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing from\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, "| 64 | go-redis") {
-		t.Error("there is a row for what was not measured")
+	for _, not := range []string{"without a goal", "## HTTP", "A quick run"} {
+		if strings.Contains(text, not) {
+			t.Errorf("%q is in\n%s", not, text)
+		}
 	}
 	missed := sample()
 	missed.Ratios[0].Target = 3
-	missed.Quick, missed.Forced = true, true
+	missed.Quick = true
 	text = Markdown([]*result.Result{missed}, "img")
-	for _, want := range []string{"(≥ 3 missed)", "A quick run", "other work"} {
+	for _, want := range []string{"(≥ 3 missed)", "> A quick run", "2026-01-02, quick |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing from\n%s", want, text)
 		}
+	}
+}
+
+// A page of five minutes has a dozen charts at most, and no two of one name.
+func TestFigures(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sections {
+		for _, f := range s.figures {
+			if seen[f.file] {
+				t.Errorf("two figures are written to %s", f.file)
+			}
+			seen[f.file] = true
+			if f.axis.Label == "" || f.axis.Better == "" {
+				t.Errorf("the axis of %q says not what it shows, or not which way is better", f.title)
+			}
+			for _, name := range f.series {
+				if _, err := chart.ColourOf(name); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	if len(seen) > 12 {
+		t.Errorf("%d charts are more than a dozen", len(seen))
 	}
 }
 
@@ -68,7 +96,7 @@ func TestUpdateLeavesTheTextAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := string(text)
-	if !strings.HasPrefix(s, "# Text\n\n") || !strings.HasSuffix(s, "\n\nmore text\n") || strings.Contains(s, "old") || strings.Count(s, "## Libraries") != 1 {
+	if !strings.HasPrefix(s, "# Text\n\n") || !strings.HasSuffix(s, "\n\nmore text\n") || strings.Contains(s, "\nold\n") || strings.Count(s, "## Callers of one process") != 1 {
 		t.Errorf("the document became\n%s", s)
 	}
 	if _, err := os.Stat(filepath.Join(images, "library-get-throughput.svg")); err != nil {

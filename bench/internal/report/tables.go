@@ -5,19 +5,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/howdah/howdah/bench/internal/chart"
 	"github.com/howdah/howdah/bench/internal/result"
 )
 
-// ratios are one row for each pair of contestants, one column for each case.
-// A target that was missed is said so in words.
+// ratios are one row for each pair of contestants, one column for each case,
+// of the ratios that have a target. A target that was missed is said so in
+// words.
 func ratios(b *strings.Builder, r *result.Result) {
-	if len(r.Ratios) == 0 {
-		return
-	}
 	var rows, cases []string
 	cells := map[string]result.Ratio{}
 	for _, x := range r.Ratios {
+		if x.Target == 0 {
+			continue
+		}
 		row := fmt.Sprintf("%s: %s / %s", x.Group, x.Of, x.To)
 		if !slices.Contains(rows, row) {
 			rows = append(rows, row)
@@ -27,7 +27,10 @@ func ratios(b *strings.Builder, r *result.Result) {
 		}
 		cells[row+"\x00"+x.Case] = x
 	}
-	header(b, append([]string{"Ratio (median of the rounds)"}, cases...))
+	if len(rows) == 0 {
+		return
+	}
+	header(b, append([]string{"Ratio (goal)"}, cases...))
 	for _, row := range rows {
 		fields := []string{row}
 		for _, which := range cases {
@@ -45,9 +48,6 @@ func ratios(b *strings.Builder, r *result.Result) {
 
 func ratio(x result.Ratio) string {
 	text := fmt.Sprintf("%.2f %s", x.Median(), spread(x.Rounds))
-	if x.Target == 0 {
-		return text
-	}
 	bound := "≥"
 	if x.AtMost {
 		bound = "≤"
@@ -64,56 +64,6 @@ func spread(rounds []float64) string {
 		return "(1 round)"
 	}
 	return fmt.Sprintf("± %.0f %%", 100*result.Spread(rounds))
-}
-
-func verdicts(b *strings.Builder, r *result.Result) {
-	if len(r.Verdicts) == 0 {
-		return
-	}
-	header(b, []string{"Claim", "Source", "Here", "Confirmed if, in every round", "Verdict"})
-	for _, v := range r.Verdicts {
-		line(b, []string{v.Claim, v.Source, v.Ours, v.Bar, fmt.Sprintf("**%s**: %s", v.Word, v.Sentence)})
-	}
-	b.WriteString("\n")
-}
-
-// numbers is a group's table: a row for each contestant under each condition,
-// a column for each metric, with the spread of the rounds.
-func numbers(b *strings.Builder, r *result.Result, group string) {
-	var metrics []result.Metric // names and units only
-	for _, p := range r.Points {
-		for _, m := range p.Metrics {
-			known := slices.ContainsFunc(metrics, func(k result.Metric) bool { return k.Name == m.Name })
-			if p.Group == group && !known {
-				metrics = append(metrics, m)
-			}
-		}
-	}
-	fmt.Fprintf(b, "**%s**\n\n", group)
-	names := []string{"", ""}
-	for _, m := range metrics {
-		names = append(names, m.Name+", "+m.Unit)
-	}
-	header(b, names)
-	for _, which := range r.Cases(group) {
-		for _, series := range r.Series(group) {
-			fields := []string{which, series}
-			measured := false
-			for _, m := range metrics {
-				x, ok := r.Find(group, which, series, m.Name)
-				if !ok {
-					fields = append(fields, "")
-					continue
-				}
-				measured = true
-				fields = append(fields, chart.Number(x.Median())+" "+spread(x.Rounds))
-			}
-			if measured {
-				line(b, fields)
-			}
-		}
-	}
-	b.WriteString("\n")
 }
 
 func header(b *strings.Builder, fields []string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/howdah/howdah/bench/internal/machine"
 )
 
-// Result is one run of one experiment. It is written as one JSON file.
+// Result is one run of one experiment. Save writes it as one compact file.
 type Result struct {
 	Experiment string            `json:"experiment"`
 	Title      string            `json:"title"`
@@ -24,30 +24,26 @@ type Result struct {
 	Points     []Point           `json:"points"`
 	Ratios     []Ratio           `json:"ratios,omitempty"`
 	Verdicts   []Verdict         `json:"verdicts,omitempty"`
-	Charts     []Chart           `json:"charts,omitempty"`
 	Notes      []string          `json:"notes,omitempty"`
 }
 
 // Setting is one thing that was chosen.
-type Setting struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
+type Setting struct{ Name, Value string }
 
 // Point is what one contestant did under one condition.
 type Point struct {
-	Group   string   `json:"group"`  // what was done, such as GET
-	Case    string   `json:"case"`   // under which condition, such as 64
-	Series  string   `json:"series"` // by whom
-	Metrics []Metric `json:"metrics"`
+	Group   string // what was done, such as GET
+	Case    string // under which condition, such as 64
+	Series  string // by whom
+	Metrics []Metric
 }
 
 // Metric is one number of a point, measured once a round. The first metric of
 // a point is what it is about.
 type Metric struct {
-	Name   string    `json:"name"`
-	Unit   string    `json:"unit"`
-	Rounds []float64 `json:"rounds"`
+	Name   string
+	Unit   string
+	Rounds []float64
 }
 
 // Median of the rounds.
@@ -58,13 +54,13 @@ func (m Metric) Spread() float64 { return Spread(m.Rounds) }
 
 // Ratio compares two contestants of a group round by round.
 type Ratio struct {
-	Group  string    `json:"group"`
-	Case   string    `json:"case"`
-	Of     string    `json:"of"`
-	To     string    `json:"to"`
-	Rounds []float64 `json:"rounds"`
-	Target float64   `json:"target,omitempty"`  // 0: none
-	AtMost bool      `json:"at_most,omitempty"` // the target is an upper bound
+	Group  string
+	Case   string
+	Of     string
+	To     string
+	Rounds []float64
+	Target float64 // 0: none
+	AtMost bool    // the target is an upper bound
 }
 
 // Median of the rounds.
@@ -97,20 +93,6 @@ type Verdict struct {
 	Word     string `json:"word"`
 	Sentence string `json:"sentence"`
 }
-
-// Chart asks the report for a picture of one metric.
-type Chart struct {
-	Kind   string `json:"kind"` // Lines over the cases, or Bars
-	Title  string `json:"title"`
-	Group  string `json:"group"`
-	Metric string `json:"metric"`
-}
-
-// Kinds of charts.
-const (
-	Lines = "lines"
-	Bars  = "bars"
-)
 
 // Find returns a metric of a point.
 func (r *Result) Find(group, which, series, metric string) (Metric, bool) {

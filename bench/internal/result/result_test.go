@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -58,17 +59,18 @@ func TestCompareByRound(t *testing.T) {
 	}
 }
 
-func TestRoundTripAndLatest(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	dir := t.TempDir()
-	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	full := &Result{Experiment: "x", Title: "X", Date: day, Command: "howdah-bench run x",
+	full := &Result{Experiment: "x", Title: "X <&>", Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "howdah-bench run x",
 		Versions: map[string]string{"redis": "7"}, Settings: []Setting{{"rounds", "3"}},
-		Verdicts: []Verdict{{Claim: "c", Word: Refuted}}, Charts: []Chart{{Kind: Bars, Group: "g"}}}
-	for range 3 {
-		full.Add("g", "c", "s", "rate", "/s", 123456.789)
+		Verdicts: []Verdict{{Claim: "c", Word: Refuted}}, Notes: []string{"a note"}}
+	for _, v := range []float64{123456.789, 0.000012345, 0} {
+		full.Add("g", "c", "s", "rate", "/s", v)
 	}
-	once := Result{Experiment: "x", Date: day.Add(3 * time.Hour)}
-	once.Add("g", "c", "s", "rate", "/s", 1)
+	full.Ratios = []Ratio{
+		{Group: "g", Case: "c", Of: "s", To: "t", Rounds: []float64{1.5, 2.5}, Target: 1.2, AtMost: true},
+		{Group: "g", Case: "c", Of: "s", To: "without a goal", Rounds: []float64{1}},
+	}
 	path, err := Save(dir, full)
 	if err != nil {
 		t.Fatal(err)
@@ -77,35 +79,76 @@ func TestRoundTripAndLatest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	full.Points[0].Metrics[0].Rounds = []float64{123460, 0.000012345, 0} // five digits
+	full.Ratios = full.Ratios[:1]                                        // the other is in the points
 	if !reflect.DeepEqual(full, back) {
 		t.Errorf("wrote %+v, read %+v", full, back)
 	}
-	if got := back.Value("g", "c", "s", "rate"); got != 123460 {
-		t.Errorf("the value is %v, want five digits of it", got)
-	}
-	for _, other := range []Result{
-		once,
-		{Experiment: "x", Quick: true, Date: day.Add(time.Hour)},
-		{Experiment: "x", Forced: true, Date: day.Add(2 * time.Hour)},
-		{Experiment: "x", Date: day.Add(-time.Hour)},
-		{Experiment: "a", Date: day},
-	} {
-		if _, err := Save(dir, &other); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := Latest(dir)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 2 || all[0].Experiment != "a" || all[1].Title != "X" {
-		t.Errorf("the latest are %+v", all)
+	if line := ` ["g","c","s",["rate","/s",123460,0.000012345,0]]`; !strings.Contains(string(text), "\n"+line+"\n") {
+		t.Errorf("the line %s is missing from\n%s", line, text)
+	}
+}
+
+// A result takes the place of the published one unless that is better.
+func TestSaveKeepsTheBetter(t *testing.T) {
+	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	of := func(rounds int, change func(r *Result)) *Result {
+		r := &Result{Experiment: "x", Date: day}
+		for range rounds {
+			r.Add("g", "c", "s", "rate", "/s", 1)
+		}
+		change(r)
+		return r
+	}
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name     string
+		r        *Result
+		replaces bool
+	}{
+		{"the first", of(2, func(r *Result) { r.Quick, r.Forced = true, true }), true},
+		{"a quiet one", of(2, func(r *Result) { r.Quick = true }), true},
+		{"a full one of one round", of(1, func(r *Result) {}), true},
+		{"one of three rounds", of(3, func(r *Result) {}), true},
+		{"an older one", of(3, func(r *Result) { r.Date = day.Add(-time.Hour) }), false},
+		{"a newer one of one round", of(1, func(r *Result) { r.Date = day.Add(time.Hour) }), false},
+		{"a newer quick one", of(3, func(r *Result) { r.Quick, r.Date = true, day.Add(time.Hour) }), false},
+		{"a newer forced one", of(3, func(r *Result) { r.Forced, r.Date = true, day.Add(time.Hour) }), false},
+		{"a newer one", of(3, func(r *Result) { r.Date = day.Add(time.Hour) }), true},
+		{"five rounds do not keep newer results out", of(5, func(r *Result) { r.Date = day.Add(2 * time.Hour) }), true},
+		{"the newest", of(3, func(r *Result) { r.Date = day.Add(3 * time.Hour) }), true},
+	} {
+		c.r.Title = c.name
+		path, err := Save(dir, c.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		published, err := LoadAll(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(published) != 1 || (published[0].Title == c.name) != c.replaces {
+			t.Errorf("%s went to %s; %q is published", c.name, path, published[0].Title)
+		}
+		if inTrial := filepath.Base(filepath.Dir(path)) == Trial; inTrial == c.replaces {
+			t.Errorf("%s went to %s", c.name, path)
+		}
+	}
+	if _, err := Save(dir, &Result{Experiment: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := LoadAll(dir); err != nil || len(all) != 2 || all[0].Experiment != "a" {
+		t.Errorf("all results are %+v, %v", all, err)
 	}
 }
 
 func TestLoadRefusesOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
-	for _, text := range []string{"", "{}", "[1]", "hello"} {
+	for _, text := range []string{"", "{}", "[1]", "hello", `{"experiment":"x","points":[["GET"]]}`, `{"experiment":"x","settings":[["a","b","c"]]}`} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -2,47 +2,44 @@ package result
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
-// Save writes a result into a directory, under its experiment and date, and
-// returns the path. A file appears whole or not at all.
+// Trial is the folder, inside that of the results, for those which are not
+// good enough to replace the published one. It is not under version control.
+const Trial = "trial"
+
+// Save writes a result into a directory, as <experiment>.json, and returns the
+// path. It replaces an older result of the experiment. If that one is better
+// (see better) it stays, and the new one goes to the folder Trial. A file
+// appears whole or not at all.
 func Save(dir string, r *Result) (string, error) {
+	name := r.Experiment + ".json"
+	old, err := Load(filepath.Join(dir, name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return "", err
+	case !r.better(old):
+		dir = filepath.Join(dir, Trial)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	round(r)
-	text, err := json.MarshalIndent(r, "", " ")
+	text, err := encode(*r)
 	if err != nil {
 		return "", err
 	}
-	name := fmt.Sprintf("%s-%s.json", r.Experiment, r.Date.UTC().Format("20060102-150405"))
 	path := filepath.Join(dir, name)
 	temp := path + ".new"
-	if err := os.WriteFile(temp, append(text, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(temp, text, 0o644); err != nil {
 		return "", err
 	}
 	return path, os.Rename(temp, path)
-}
-
-// round drops digits that mean nothing and fill the file.
-func round(r *Result) {
-	short := func(values []float64) {
-		for i, v := range values {
-			fmt.Sscanf(fmt.Sprintf("%.5g", v), "%g", &values[i])
-		}
-	}
-	for _, p := range r.Points {
-		for _, m := range p.Metrics {
-			short(m.Rounds)
-		}
-	}
-	for _, ratio := range r.Ratios {
-		short(ratio.Rounds)
-	}
 }
 
 // Load reads one result.
@@ -61,37 +58,26 @@ func Load(path string) (*Result, error) {
 	return &r, nil
 }
 
-// Latest reads a directory and returns the newest result of each experiment,
-// by name. A quiet machine beats a busy one, a full run a quick one, and three
-// rounds beat fewer, whatever their dates.
-func Latest(dir string) ([]*Result, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
+// LoadAll reads the results of a directory, by name of the experiment.
+func LoadAll(dir string) ([]*Result, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.json")) // sorted
 	if err != nil {
 		return nil, err
 	}
-	best := map[string]*Result{}
+	var out []*Result
 	for _, path := range paths {
 		r, err := Load(path)
 		if err != nil {
 			return nil, err
 		}
-		if old := best[r.Experiment]; old == nil || r.better(old) {
-			best[r.Experiment] = r
-		}
-	}
-	var out []*Result
-	for _, r := range best {
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b *Result) int {
-		if a.Experiment < b.Experiment {
-			return -1
-		}
-		return 1
-	})
 	return out, nil
 }
 
+// better tells whether a result may take the place of another one. A quiet
+// machine beats a busy one, a full run a quick one, and three rounds beat
+// fewer, whatever their dates; otherwise the newer one is better.
 func (r *Result) better(old *Result) bool {
 	if r.Forced != old.Forced {
 		return old.Forced

@@ -71,12 +71,16 @@ func newPgx(ctx context.Context, url string, size int, table string) (Rival, err
 	if err != nil {
 		return nil, err
 	}
-	return &plainPgx{
-		pool: pool, size: size,
-		get: `SELECT value FROM ` + table + ` WHERE key = $1 AND expires_at > now()`,
-		set: `INSERT INTO ` + table + ` (key, value) VALUES ($1, $2)
-			ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
-	}, nil
+	r := &plainPgx{pool: pool, size: size}
+	r.get, r.set = statements(table)
+	return r, nil
+}
+
+// statements read and write a row of a table.
+func statements(table string) (get, set string) {
+	return `SELECT value FROM ` + table + ` WHERE key = $1 AND expires_at > now()`,
+		`INSERT INTO ` + table + ` (key, value) VALUES ($1, $2)
+			ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`
 }
 
 func (r *plainPgx) Name() string { return fmt.Sprintf("%s, pool of %d", PgxName, r.size) }

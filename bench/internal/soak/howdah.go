@@ -3,6 +3,7 @@ package soak
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/howdah/howdah"
@@ -12,8 +13,9 @@ import (
 // howdahCache is a cache with a budget, used through the library with its
 // defaults, and DB.Run beside it.
 type howdahCache struct {
-	db    *howdah.DB
-	cache *howdah.Cache
+	db       *howdah.DB
+	cache    *howdah.Cache
+	relation string // the table behind it
 }
 
 func newHowdah(ctx context.Context, c *Config, pg *service.PostgresServer) (contender, error) {
@@ -27,11 +29,16 @@ func newHowdah(ctx context.Context, c *Config, pg *service.PostgresServer) (cont
 		db.Close()
 		return nil, err
 	}
-	return &howdahCache{db, db.Cache(name)}, nil
+	var id int32
+	if err := db.Pool().QueryRow(ctx, "SELECT id FROM howdah_internal.cache WHERE name = $1::text", name).Scan(&id); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return &howdahCache{db, db.Cache(name), fmt.Sprintf("howdah_internal.cache_%d", id)}, nil
 }
 
 func (h *howdahCache) name() string  { return HowdahName }
-func (h *howdahCache) table() string { return "howdah.cache_" + h.cache.Name() }
+func (h *howdahCache) table() string { return h.relation }
 
 func (h *howdahCache) get(ctx context.Context, key string) ([]byte, error) {
 	value, err := h.cache.Get(ctx, key)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/howdah/howdah/bench/internal/chart"
@@ -21,30 +20,15 @@ const (
 // plot is one picture of each soak.
 type plot struct {
 	file, title, series string
+	axis                chart.Axis
 	log                 bool
-	limit               float64
 }
 
-// plots are in the order of the page; the first ones are shown at once.
+// plots are in the order of the page.
 var plots = []plot{
-	{file: "size", title: "Table and index, MB", series: sizeMB},
-	{file: "dead", title: "Dead rows that PostgreSQL counts", series: deadRows, log: true},
-	{file: "p99-reads", title: "99th percentile of reads, ms", series: latencySeries(kindNames[read], "p99"), log: true},
-	{file: "p99-sets", title: "99th percentile of sets, ms", series: latencySeries(kindNames[set], "p99"), log: true},
-	{file: "budget", title: "Live data, % of the budget", series: budgetShare, limit: 100},
-	{file: "hits", title: "Reads that found something, %", series: hitShare},
-	{file: "hot", title: "Updates that were heap-only (HOT), %", series: hotShare},
-	{file: "p50-reads", title: "Median of reads, ms", series: latencySeries(kindNames[read], "p50"), log: true},
-	{file: "p50-sets", title: "Median of sets, ms", series: latencySeries(kindNames[set], "p50"), log: true},
-	{file: "p99-sliding", title: "99th percentile of sliding reads, ms", series: latencySeries(kindNames[sliding], "p99"), log: true},
-	{file: "index", title: "Index, MB", series: indexMB},
-	{file: "expired", title: "Expired rows that are still there", series: expiredRows},
-	{file: "wal", title: "WAL, kB/s", series: walRate, log: true},
-	{file: "cpu", title: "CPU of the database, cores", series: databaseCPU},
-	{file: "xids", title: "Transaction ids used a second", series: xidRate},
+	{"size", "Table and index", sizeMB, chart.Axis{Label: "megabytes", Better: chart.Less}, false},
+	{"p99-reads", "How long reads take", latencySeries(kindNames[read], "p99"), chart.Axis{Label: "99th percentile, milliseconds", Better: chart.Less}, true},
 }
-
-const shownAtOnce = 6
 
 // WritePage draws the pictures into a folder and puts the numbers into a page,
 // which must hold the two marks.
@@ -68,7 +52,11 @@ func WritePage(document, images string, records []*Record) error {
 	var b strings.Builder
 	for _, r := range records {
 		for _, p := range plots {
-			if err := os.WriteFile(filepath.Join(images, r.fileOf(p)), []byte(r.draw(p).SVG()), 0o644); err != nil {
+			picture, err := r.draw(p)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(images, r.fileOf(p)), []byte(picture.SVG()), 0o644); err != nil {
 				return err
 			}
 		}
@@ -79,19 +67,23 @@ func WritePage(document, images string, records []*Record) error {
 
 func (r *Record) fileOf(p plot) string { return fmt.Sprintf("soak-%s-%s.svg", r.Soak, p.file) }
 
-func (r *Record) draw(p plot) chart.OverTime {
-	c := chart.OverTime{Title: p.title, Log: p.log, Limit: p.limit}
+func (r *Record) draw(p plot) (chart.OverTime, error) {
+	c := chart.OverTime{Title: p.title, Axis: p.axis, Log: p.log}
 	if r.PinTo > 0 {
 		c.Band, c.Legend = [2]float64{r.PinFrom / 60, r.PinTo / 60}, "snapshot held"
 	}
 	for _, run := range r.Runs {
-		line := chart.Line{Name: run.Name, Values: run.Series[p.series]}
+		colour, err := chart.ColourOf(run.Name)
+		if err != nil {
+			return c, err
+		}
+		line := chart.Line{Name: run.Name, Colour: colour, Values: run.Series[p.series]}
 		for _, second := range run.At {
 			line.Minutes = append(line.Minutes, second/60)
 		}
 		c.Lines = append(c.Lines, line)
 	}
-	return c
+	return c, nil
 }
 
 func (r *Record) chapter(b *strings.Builder, images string) {
@@ -112,17 +104,10 @@ func (r *Record) chapter(b *strings.Builder, images string) {
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", l.What, l.Howdah, l.Beside, goal)
 	}
 	b.WriteString("\n")
-	for i, p := range plots {
-		if i == shownAtOnce {
-			b.WriteString("<details><summary>More pictures</summary>\n\n")
-		}
+	for _, p := range plots {
 		fmt.Fprintf(b, "![%s](%s/%s)\n\n", p.title, images, r.fileOf(p))
 	}
-	b.WriteString("</details>\n\n<details><summary>All numbers, and how they were taken</summary>\n\n")
-	r.latencies(b)
-	r.means(b)
-	r.conditions(b)
-	b.WriteString("</details>\n\n")
+	fmt.Fprintf(b, "Taken on %s by `%s`, on %s, PostgreSQL %s.\n\n", r.Date.Format("2006-01-02 at 15:04 MST"), r.Command, r.Machine, r.Versions["PostgreSQL"])
 }
 
 func (r *Record) title() string {
@@ -130,21 +115,6 @@ func (r *Record) title() string {
 		return fmt.Sprintf("An open transaction of %.4g minutes in %.4g minutes of churn", (r.PinTo-r.PinFrom)/60, r.Seconds/60)
 	}
 	return fmt.Sprintf("%.4g minutes of churn", r.Seconds/60)
-}
-
-// latencies is a table of every kind of request in every window.
-func (r *Record) latencies(b *strings.Builder) {
-	b.WriteString("| Latency, ms | | | p50 | p99 | p99.9 | max | requests |\n|---|---|---|---|---|---|---|---|\n")
-	for k := range kinds {
-		for i := range r.Runs[0].Windows {
-			for _, run := range r.Runs {
-				w := run.Windows[i]
-				p := w.Latency[kindNames[k]]
-				fmt.Fprintf(b, "| %s | %s | %s | %.2f | %.2f | %.2f | %.1f | %d |\n", kindNames[k], w.Name, run.Name, p.P50, p.P99, p.P999, p.Max, p.Count)
-			}
-		}
-	}
-	b.WriteString("\n")
 }
 
 // summary says in a paragraph how Howdah differs from the table, for better and
@@ -180,51 +150,4 @@ func (r *Record) mean(run *Run, name string) (mean float64) {
 		mean += v / float64(len(half))
 	}
 	return mean
-}
-
-// means is a table of what is not a latency: the mean over the second half of
-// the run, and the largest value.
-func (r *Record) means(b *strings.Builder) {
-	b.WriteString("| Mean of the second half, and largest value |")
-	for _, run := range r.Runs {
-		fmt.Fprintf(b, " %s | |", run.Name)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|---|", len(r.Runs)) + "\n")
-	for _, name := range []string{
-		answersRate, hitShare, entries, budgetShare, heapMB, indexMB, freeMB, liveRows, deadRows, expiredRows, updatesRate, hotShare,
-		expiredRate, evictedRate, upkeepRound, autovacuums, vacuums, walRate, xidRate, xminAge, databaseCPU, clientCPU, othersCPU, connections,
-	} {
-		fmt.Fprintf(b, "| %s |", name)
-		for _, run := range r.Runs {
-			fmt.Fprintf(b, " %s | %s |", chart.Number(r.mean(run, name)), chart.Number(run.most(name, 0, 2*r.Seconds)))
-		}
-		b.WriteString("\n")
-	}
-	b.WriteString("\n")
-	if !r.Turns {
-		b.WriteString("Both ran at the same time: the client's CPU is that of both together, and includes the harness.\n\n")
-	}
-}
-
-func (r *Record) conditions(b *strings.Builder) {
-	fmt.Fprintf(b, "- Taken: %s, by `%s`\n- Machine: %s\n", r.Date.Format("2006-01-02 15:04 MST"), r.Command, r.Machine)
-	var names []string
-	for name := range r.Versions {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		fmt.Fprintf(b, "- %s: %s\n", name, r.Versions[name])
-	}
-	for _, s := range r.Settings {
-		fmt.Fprintf(b, "- %s: %s\n", s.Name, s.Value)
-	}
-	for _, run := range r.Runs {
-		fmt.Fprintf(b, "- %s: %d requests were due, %d were made, %d failed", run.Name, run.Due, run.Made, run.Errors)
-		if run.FirstError != "" {
-			fmt.Fprintf(b, " (the first: %s)", run.FirstError)
-		}
-		fmt.Fprintf(b, "; %.1f MB at the end, %.1f MB freshly rewritten\n", float64(run.Size)/1e6, float64(run.Fresh)/1e6)
-	}
-	b.WriteString("\n")
 }

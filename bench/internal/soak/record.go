@@ -2,11 +2,14 @@ package soak
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/howdah/howdah/bench/internal/machine"
@@ -40,10 +43,10 @@ type Record struct {
 
 // Run is what one contender went through.
 type Run struct {
-	Name    string               `json:"name"`
-	At      []float64            `json:"at"` // seconds, of each sample
-	Series  map[string][]float64 `json:"series"`
-	Windows []Window             `json:"windows"`
+	Name    string             `json:"name"`
+	At      Samples            `json:"at"` // seconds, of each sample
+	Series  map[string]Samples `json:"series"`
+	Windows []Window           `json:"windows"`
 
 	Due        int64  `json:"due"`  // requests
 	Made       int64  `json:"made"` // those that were answered, rightly or not
@@ -53,6 +56,34 @@ type Run struct {
 
 	Size  int64 `json:"size"`  // of the table with all that belongs to it, at the end
 	Fresh int64 `json:"fresh"` // of a fresh copy of what lived in it
+}
+
+// Samples are the values of a series. They are written as text, which stands
+// on one line of a file.
+type Samples []float64
+
+// MarshalText separates the values by spaces.
+func (s Samples) MarshalText() ([]byte, error) {
+	var b []byte
+	for i, v := range s {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = strconv.AppendFloat(b, v, 'g', -1, 64)
+	}
+	return b, nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (s *Samples) UnmarshalText(text []byte) error {
+	for word := range strings.FieldsSeq(string(text)) {
+		v, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return err
+		}
+		*s = append(*s, v)
+	}
+	return nil
 }
 
 // Window is a part of a run with latencies of its own, in milliseconds.
@@ -102,6 +133,13 @@ const (
 	connections = "connections"
 )
 
+// kept are the series that the page and its verdicts need. The others serve the
+// progress lines and the doubts of a running soak; no file holds them.
+var kept = []string{
+	sizeMB, freeMB, deadRows, budgetShare, hitShare, walRate, databaseCPU,
+	latencySeries(kindNames[read], "p99"), latencySeries(kindNames[set], "p99"),
+}
+
 // latencySeries names the percentiles of a kind of request.
 func latencySeries(k, percentile string) string { return k + " " + percentile + " ms" }
 
@@ -129,49 +167,74 @@ func (r *Record) run(name string) *Run {
 	return nil
 }
 
-// Save writes a record into a folder, under its kind and date, and returns the
-// path. A file appears whole or not at all.
+// Save writes a record into a folder, as churn.json or pinned.json, and returns
+// the path. A record of a busy machine does not replace one of a quiet machine:
+// it goes to the folder result.Trial. A file appears whole or not at all.
 func Save(dir string, r *Record) (string, error) {
+	name := r.Soak + ".json"
+	old, err := load(filepath.Join(dir, name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return "", err
+	case r.Forced && !old.Forced:
+		dir = filepath.Join(dir, result.Trial)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(r)
+	text, err := json.MarshalIndent(r.short(), "", " ")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, fmt.Sprintf("%s-%s.json", r.Soak, r.Date.UTC().Format("20060102-150405")))
+	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path+".new", append(text, '\n'), 0o644); err != nil {
 		return "", err
 	}
 	return path, os.Rename(path+".new", path)
 }
 
-// Latest returns the newest record of each kind in a folder, churn first. One
-// of a quiet machine goes before one that was forced, whatever their dates.
-func Latest(dir string) ([]*Record, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
+// short is the record with the kept series only.
+func (r *Record) short() Record {
+	out := *r
+	out.Runs = nil
+	for _, run := range r.Runs {
+		brief := *run
+		brief.Series = map[string]Samples{}
+		for _, name := range kept {
+			brief.Series[name] = run.Series[name]
+		}
+		out.Runs = append(out.Runs, &brief)
+	}
+	return out
+}
+
+func load(path string) (*Record, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	best := map[string]*Record{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		var r Record
-		if err := json.Unmarshal(text, &r); err != nil || len(r.Runs) == 0 || r.Soak != Churn && r.Soak != Pinned {
-			return nil, fmt.Errorf("%s is not a record of howdah-bench soak", path)
-		}
-		old := best[r.Soak]
-		if old == nil || old.Forced && !r.Forced || old.Forced == r.Forced && r.Date.After(old.Date) {
-			best[r.Soak] = &r
-		}
+	var r Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("%s is not a record of howdah-bench soak: %w", path, err)
 	}
+	if len(r.Runs) == 0 || r.Soak != Churn && r.Soak != Pinned {
+		return nil, fmt.Errorf("%s is not a record of howdah-bench soak: it has no runs", path)
+	}
+	return &r, nil
+}
+
+// LoadAll returns the records of a folder, churn first.
+func LoadAll(dir string) ([]*Record, error) {
 	var out []*Record
-	for _, kind := range []string{Churn, Pinned} {
-		if best[kind] != nil {
-			out = append(out, best[kind])
+	for _, form := range []string{Churn, Pinned} {
+		r, err := load(filepath.Join(dir, form+".json"))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, err
+		default:
+			out = append(out, r)
 		}
 	}
 	return out, nil

@@ -168,7 +168,7 @@ func enter(ctx context.Context, c *Config, dir string, make func(context.Context
 		return nil, err
 	}
 	l := &lane{contender: who, config: c, pg: pg, sampler: s, recorder: recorder{now: newTally()}}
-	l.run = &Run{Name: who.name(), Series: map[string][]float64{}, Windows: c.windows()}
+	l.run = &Run{Name: who.name(), Series: map[string]Samples{}, Windows: c.windows()}
 	for range l.run.Windows {
 		l.windows = append(l.windows, newTally())
 	}

@@ -38,9 +38,12 @@ func (s Spec) String() string {
 	return fmt.Sprintf("%d keys, values of %d bytes that vary, %s", s.Keys, s.ValueSize, choice)
 }
 
+// KeyPrefix begins the name of every key.
+const KeyPrefix = "key:"
+
 // Key is the name of key number i: 16 bytes, as session and page keys tend to
 // have.
-func Key(i int) string { return fmt.Sprintf("key:%012d", i) }
+func Key(i int) string { return fmt.Sprintf("%s%012d", KeyPrefix, i) }
 
 // maxZipf is an exponent with which nearly every choice is the first key.
 const maxZipf = 100

@@ -1,0 +1,56 @@
+package howdah_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// TestWritersBehindAHeldRow has many writers of a row that a transaction holds
+// for longer than they wait: each learns that it has changed nothing.
+func TestWritersBehindAHeldRow(t *testing.T) {
+	const writers = 40
+	for name, limit := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"by Options.Timeout": func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+		"by their contexts": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 300*time.Millisecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			db := open(t, pgtest.New(t), nil)
+			cache := db.Cache("db0")
+			require.NoError(t, cache.Set(ctx, "k", []byte("1"), 0))
+			tx, err := db.Pool().Begin(ctx)
+			require.NoError(t, err)
+			defer tx.Rollback(ctx)
+			require.NoError(t, cache.With(tx).Set(ctx, "k", []byte("2"), 0))
+
+			errs := make([]error, writers)
+			together(writers, func(i int) {
+				ctx, cancel := limit(ctx)
+				defer cancel()
+				if i%2 == 0 {
+					errs[i] = cache.Set(ctx, "k", []byte(fmt.Sprint(i)), 0)
+				} else {
+					_, errs[i] = cache.Increment(ctx, "k", 1, 0)
+				}
+			})
+			for _, err := range errs {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.NotErrorIs(t, err, howdah.ErrUnknownOutcome)
+				require.ErrorContains(t, err, "another transaction holds the row; nothing was changed")
+			}
+			require.NoError(t, tx.Rollback(ctx))
+			got, err := cache.Get(ctx, "k")
+			require.NoError(t, err)
+			require.Equal(t, "1", string(got))
+		})
+	}
+}

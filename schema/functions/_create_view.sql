@@ -1,0 +1,29 @@
+CREATE OR REPLACE FUNCTION howdah_internal._create_view(settings howdah_internal.cache) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    name CONSTANT text := format('howdah.%I', 'cache_' || settings.name);
+BEGIN
+    EXECUTE format($sql$
+        CREATE OR REPLACE VIEW %1$s AS
+        SELECT c.key, c.value, c.kind, c.version,
+               nullif(c.expires_at, 'infinity') AS expires_at,
+               CASE WHEN c.accessed > 0 THEN to_timestamp(c.accessed * 60::double precision) END AS accessed_at,
+               c.frequency
+        FROM howdah_internal.%2$I AS c
+        WHERE c.expires_at > statement_timestamp()
+        $sql$, name, 'cache_' || settings.id);
+    PERFORM howdah_internal._own_table(name);
+    EXECUTE format('COMMENT ON VIEW %s IS %L', name,
+                   'The live entries of the cache, to look at. It cannot be written.');
+    EXECUTE format('DROP TRIGGER IF EXISTS read_only ON %s', name);
+    EXECUTE format('CREATE TRIGGER read_only INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
+                   'FOR EACH ROW EXECUTE FUNCTION howdah_internal._refuse_write()', name);
+END
+$$;
+
+COMMENT ON FUNCTION howdah_internal._create_view(howdah_internal.cache) IS
+'Internal. Makes the view of a cache for people: without the hash, which statements
+of older programs need, and read-only also for the owner.';
+
+REVOKE ALL ON FUNCTION howdah_internal._create_view(howdah_internal.cache) FROM PUBLIC;

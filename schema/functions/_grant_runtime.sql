@@ -1,0 +1,43 @@
+CREATE OR REPLACE FUNCTION howdah_internal._grant_runtime(role name) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    verb regprocedure;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role) THEN
+        RETURN;  -- dropped since it was recorded
+    END IF;
+    -- The verbs run with the rights of the caller, and so does what they call:
+    -- hence USAGE on the schema of internal things too.
+    EXECUTE format('GRANT USAGE ON SCHEMA howdah, howdah_internal TO %I', role);
+    EXECUTE format('GRANT SELECT ON howdah_internal.cache, howdah.cache, howdah.meta, howdah.migration TO %I', role);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON howdah.session, howdah.session_reader TO %I', role);
+    EXECUTE format('GRANT SELECT ON howdah.sessions TO %I', role);
+    EXECUTE format('GRANT SELECT, UPDATE ON howdah.session_hand TO %I', role);
+    -- For howdah.maintain.
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE ON howdah.upkeep, howdah.beacon TO %I', role);
+    EXECUTE format('GRANT SELECT, UPDATE ON howdah.leader, howdah.epoch TO %I', role);
+    EXECUTE format('GRANT UPDATE (full_since) ON howdah_internal.cache TO %I', role);
+    FOR verb IN
+        SELECT p.oid
+        FROM pg_proc AS p
+        JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname IN ('howdah', 'howdah_internal')
+          AND NOT p.prosecdef
+          AND p.proname <> ALL (ARRAY[
+              'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime',
+              '_create_table', '_create_view', '_create_prefix_index', '_own_table', '_refuse_write',
+              '_check_admin', '_check_settings', '_grant_cache', '_grant_runtime'])
+    LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', verb, role);
+    END LOOP;
+    PERFORM howdah_internal._grant_cache(c, role) FROM howdah_internal.cache AS c;
+END
+$$;
+
+COMMENT ON FUNCTION howdah_internal._grant_runtime(name) IS
+'Internal. Lets a role call the verbs and what they are made of, use every cache and
+do the upkeep; nothing that makes, changes or drops caches, and nothing that runs
+with the owner''s rights.';
+
+REVOKE ALL ON FUNCTION howdah_internal._grant_runtime(name) FROM PUBLIC;
