@@ -110,7 +110,7 @@ func TestPipelinedReadsOfOneLargeValue(t *testing.T) {
 		first.Close()
 		get := resp.AppendCommand(nil, "GET", "k")
 		reply := int64(size + len("$1048576\r\n\r\n"))
-		alone := s.p99(2000)
+		alone := s.p99(1000)
 		debug.FreeOSMemory()
 		before := heapInUse()
 
@@ -133,9 +133,9 @@ func TestPipelinedReadsOfOneLargeValue(t *testing.T) {
 			hogs = append(hogs, c)
 			clients.Go(func() { c.Write(slices.Repeat(get, 20_000)) })
 		}
-		busy := s.p99(2000)
+		busy := s.p99(1000)
 		s.settled()
-		later := s.p99(2000)
+		later := s.p99(1000)
 		peak = most()
 		require.Less(t, peak, int64(1<<30), "memory for clients that do not read")
 		t.Logf("40 clients that do not read: %d MiB; p99 of another %v without them, %v while they come, %v later", peak>>20, alone, busy, later)

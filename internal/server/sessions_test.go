@@ -81,10 +81,10 @@ func TestSessionsWithoutToken(t *testing.T) {
 
 func TestSessionTokenErrors(t *testing.T) {
 	for want, c := range map[string]Config{
-		"two tokens":  {HTTPAddr: "127.0.0.1:0", Token: "same", SessionToken: "same"},
-		"--http-addr": {RedisAddr: "127.0.0.1:0", SessionToken: "m4nage"},
+		"two tokens": {HTTPAddr: "127.0.0.1:0", Token: "same", SessionToken: "same"},
+		"http-addr":  {RedisAddr: "127.0.0.1:0", SessionToken: "m4nage"},
 		// The token of the caches is needed all the same.
-		"--token-file": {HTTPAddr: "0.0.0.0:0", SessionToken: "m4nage"},
+		"token-file": {HTTPAddr: "0.0.0.0:0", SessionToken: "m4nage"},
 	} {
 		c.DatabaseURL = "postgres://127.0.0.1:1/never"
 		require.ErrorContains(t, Run(t.Context(), c), want)

@@ -34,7 +34,10 @@ func TestTrickledBytes(t *testing.T) {
 // Random requests, cut at random places, are answered in order.
 func TestRandomPieces(t *testing.T) {
 	drivers(t, func(t *testing.T, configure func(*Config)) {
-		s := start(t, configure)
+		s := start(t, func(c *Config) {
+			c.Timeout = 30 * time.Second
+			configure(c)
+		})
 		r := seed(t)
 		c := s.dial()
 		const rounds = 300
@@ -64,7 +67,9 @@ func TestRandomPieces(t *testing.T) {
 		}()
 		for i, want := range values {
 			require.Equal(t, "OK", string(c.reply().Str))
-			require.True(t, bytes.Equal(want, c.reply().Str), "value %d differs", i)
+			reply := c.reply()
+			require.NoError(t, reply.Err())
+			require.True(t, bytes.Equal(want, reply.Str), "value %d differs", i)
 		}
 		require.NoError(t, <-written)
 	})
