@@ -2,6 +2,9 @@ package schema_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -78,6 +81,22 @@ func marks(t *testing.T, db querier, key string) string {
 	return one[string](t, db, "SELECT concat_ws('|', kind, stale_seconds, leased_until) FROM "+table(t, db, "c")+" WHERE key = $1", []byte(key))
 }
 
+// No statement that stores a value is forgotten here.
+func TestStatementsThatStoreSayFresh(t *testing.T) {
+	files, err := filepath.Glob("statements/*.sql")
+	require.NoError(t, err)
+	stores := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if regexp.MustCompile(`DO UPDATE\s+SET [^;]*\bvalue\s+= `).Match(text) {
+			stores++
+			require.Contains(t, string(text), "{fresh}", file)
+		}
+	}
+	require.GreaterOrEqual(t, stores, 13)
+}
+
 // Whatever stores a value leaves nothing of what belonged to the old one.
 func TestAStoredValueIsFresh(t *testing.T) {
 	db := open(t)
@@ -88,7 +107,7 @@ func TestAStoredValueIsFresh(t *testing.T) {
 	writes := map[string]string{}
 	for name, args := range map[string]string{
 		"set": many + "'{1}', '{NULL}')", "set_version": many + "'{1}', '{NULL}')", "set_keep": many + "'{1}', '{NULL}')",
-		"append": many + "'{1}', '{NULL}', 100)", "increment": many + "'{1}', '{NULL}')",
+		"append": many + "'{1}', '{NULL}', 100)", "increment": many + "'{1}', '{NULL}')", "increment_float": many + "'{1}', '{NULL}')",
 		"replace": many + "'{1}', '{NULL}', '{f}', '{NULL}')", "set_one": single + "'1', NULL)",
 		"set_range": single + "'1', NULL, 0)", "exchange": single + "'1', NULL, false, 0, NULL)",
 		"add": many + "'{1}', '{NULL}')", "add_all": many + "'{1}', '{NULL}')",

@@ -18,7 +18,8 @@ WITH u AS MATERIALIZED (
                                 WHERE u.h = excluded.hash)
                           ELSE excluded.value END,
         version    = greatest(t.version + 1, excluded.version),
-        expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END
+        expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END,
+        {fresh}
     WHERE CASE WHEN {live}
                THEN octet_length(t.value) <= 350
                     AND encode(t.value, 'escape') ~ '^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?$'
