@@ -74,10 +74,8 @@ const bytesPerSecond = 32 << 20
 // within the deadline of the caller's context.
 func (e *Engine) timeout(ctx context.Context, c *verb.Call) int64 {
 	timeout := e.set.Timeout + transferTime(c)
-	if ctx != nil {
-		if d, ok := ctx.Deadline(); ok {
-			timeout = min(timeout, time.Until(d))
-		}
+	if d, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(d))
 	}
 	return max(1, int64(timeout))
 }
@@ -151,7 +149,7 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 // Calls on one key are run in the order in which they were started.
 func (e *Engine) Start(c *verb.Call, done func(*verb.Call)) {
 	c.Began = coalesce.Now()
-	if err := e.prepare(c, c.Began, e.timeout(nil, c)); err != nil {
+	if err := e.prepare(c, c.Began, e.timeout(context.Background(), c)); err != nil {
 		c.Err = err
 		e.counters.record(c)
 		done(c)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -25,6 +26,7 @@ type flight struct {
 	conn  *pgxpool.Conn
 
 	reserved   []reservation // see Pressure.grant
+	apart      bool          // a transaction of several requests was refused
 	reprepared bool          // a statement was missing on the connection, and is prepared anew
 
 	// The exchange that is under way.
@@ -32,6 +34,7 @@ type flight struct {
 	one       [1]pgwire.Request // backs x.Requests
 	asked     []*statement.Request
 	lockLimit time.Duration
+	each      bool // each request is a transaction of its own
 }
 
 // run executes one flight of the coalescer. The connection comes first: while
@@ -130,6 +133,9 @@ func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
 	for _, r := range requests {
 		r.Encode()
 	}
+	slices.SortStableFunc(requests, func(a, b *statement.Request) int {
+		return cmp.Or(cmp.Compare(a.Table.Durability, b.Table.Durability), cmp.Compare(a.Table.ID, b.Table.ID))
+	})
 	return requests
 }
 
@@ -187,13 +193,18 @@ func (fl *flight) fly(requests []*statement.Request, step int) {
 			fl.succeed(r)
 		}
 	}
-	var unprepared []*verb.Call
+	var unprepared, skipped []*verb.Call
 	for _, r := range answered {
 		switch {
-		case r.Err == nil:
+		case r.Err == pgwire.ErrSkipped:
+			skipped = append(skipped, r.Calls...)
 		case fault.State(r.Err) == "26000" && !fl.reprepared: // invalid_sql_statement_name
 			unprepared = append(unprepared, r.Calls...)
-		default:
+		}
+	}
+	fl.apart = fl.apart || len(skipped) > 0
+	for _, r := range answered {
+		if r.Err != nil && r.Err != pgwire.ErrSkipped && (fault.State(r.Err) != "26000" || fl.reprepared) {
 			fl.refused(r, r.Err, step)
 		}
 	}
@@ -203,29 +214,17 @@ func (fl *flight) fly(requests []*statement.Request, step int) {
 		fl.reprepared = true
 		fl.again(unprepared, step)
 	}
-	if err != nil {
-		for _, r := range rest {
-			fl.lost(r, err, sent)
-		}
-	} else if len(rest) > 0 { // skipped, because one before them was refused
-		fl.skipped(rest, step)
+	fl.again(skipped, step)
+	for _, r := range rest {
+		fl.lost(r, err, sent)
 	}
-}
-
-// skipped sends reads again that shared a transaction with one that was refused.
-func (fl *flight) skipped(requests []*statement.Request, step int) {
-	var calls []*verb.Call
-	for _, r := range requests {
-		calls = append(calls, r.Calls...)
-	}
-	fl.again(calls, step)
 }
 
 // lockTimeout is how long each statement of an exchange may wait for a lock.
 func (fl *flight) lockTimeout(requests, step int) time.Duration {
 	timeout := fl.set.LockTimeout
 	switch {
-	case step == callByCall && requests > 1:
+	case (step == callByCall || fl.apart) && requests > 1:
 		// Each waits in front of all those behind it. Who meets a lock goes on
 		// alone, where there is time for it.
 		timeout = time.Millisecond
@@ -243,15 +242,11 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 		return 0, false, errNoConnection
 	}
 	fl.asked, fl.lockLimit = requests, fl.lockTimeout(len(requests), step)
+	fl.each = fl.apart || step == callByCall || fl.Kind() == coalesce.Isolated
 	fl.x = pgwire.Exchange{Conn: fl.conn.Conn(), Requests: fl.one[:0], Named: fl.set.Named, Sender: fl}
 	x := &fl.x
 	for _, r := range requests {
 		x.Requests = append(x.Requests, r)
-	}
-	if fl.Kind() == coalesce.Read && step != callByCall {
-		// One commit for all. What one statement changes, none of the others
-		// may depend on, so writes are transactions of their own.
-		x.Boundary = pgwire.Together
 	}
 	if fl.Lone() && len(requests[0].Rows) == 1 {
 		x.Spin = fl.set.spins[fl.Kind()]
@@ -267,6 +262,17 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 		x.Conn.Close(context.Background())
 	}
 	return x.Answered, x.IsSent, err
+}
+
+// Ends implements pgwire.Sender. Reads share a transaction. So do writes of one
+// class of durability, whose commit they share; requests are in one order of
+// tables, in which all processes lock.
+func (fl *flight) Ends(request int) bool {
+	if fl.each {
+		return true
+	}
+	next := fl.asked[request+1].Table
+	return fl.Kind() != coalesce.Read && next.Durability != fl.asked[request].Table.Durability
 }
 
 // Local implements pgwire.Sender.

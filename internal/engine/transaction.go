@@ -65,7 +65,7 @@ func exchangeIn(ctx context.Context, conn *pgx.Conn, requests []*statement.Reque
 	x := &pgwire.Exchange{
 		Conn:     conn,
 		Requests: make([]pgwire.Request, len(requests)),
-		Boundary: pgwire.Together,
+		Open:     true,
 		Named:    mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe,
 	}
 	for i, r := range requests {

@@ -38,21 +38,17 @@ type Request interface {
 	SetError(refusal error) // PostgreSQL refused the statement
 }
 
-// Boundary says where transactions end in an exchange.
-type Boundary uint8
-
-const (
-	// Each makes a transaction of each request.
-	Each Boundary = iota
-	// Together makes one transaction of all requests. What PostgreSQL refuses
-	// leaves those after it unanswered.
-	Together
-)
+// ErrSkipped is what a request gets that shared its transaction with one that
+// PostgreSQL refused: it had no effect, and may be sent again.
+var ErrSkipped = errors.New("pgwire: another request of the transaction was refused")
 
 // Sender is who makes an exchange.
 type Sender interface {
-	// Local returns a SELECT set_config(...) that begins the transaction of a
-	// request, "" if it needs none. With Together only the first is asked for.
+	// Ends reports whether a transaction ends with a request. One ends with the
+	// last request in any case.
+	Ends(request int) bool
+	// Local returns a SELECT set_config(...) that begins the transaction whose
+	// first request this is, "" if it needs none.
 	Local(request int) string
 	// Sent is called once the requests are on their way.
 	Sent()
@@ -62,14 +58,14 @@ type Sender interface {
 type Exchange struct {
 	Conn     *pgx.Conn
 	Requests []Request
-	Boundary Boundary
+	Open     bool   // the caller's transaction is open, and goes on
 	Named    bool   // statements are prepared by name on the connection
-	Sender   Sender // asked for what else is sent; nil: nothing
+	Sender   Sender // nil if Open
 	TellSent bool   // Sender.Sent is called
 	Spin     *Spin  // how to wait for the answer; nil: asleep
 
 	IsSent   bool // something was written to the connection
-	Answered int  // requests whose answers were read to the end, a refusal included
+	Answered int  // requests whose outcome is known, a refusal included
 
 	prepared *prepared // on the connection; nil unless Named
 	parsing  []parse   // what PostgreSQL has yet to parse, in order
@@ -166,7 +162,7 @@ func (x *Exchange) encode(dst []byte) (_ []byte, err error) {
 		if dst, err = x.appendStatement(dst, i, s, r.Params()); err != nil {
 			return dst, err
 		}
-		if x.Boundary == Each || i == len(x.Requests)-1 {
+		if x.ends(i) {
 			if dst, err = (&pgproto3.Sync{}).Encode(dst); err != nil {
 				return dst, err
 			}
@@ -192,9 +188,14 @@ func (x *Exchange) appendStatement(dst []byte, request int, s Statement, params 
 	return (&pgproto3.Execute{}).Encode(dst)
 }
 
+// ends reports whether a request is the last of its transaction, or of all.
+func (x *Exchange) ends(request int) bool {
+	return request == len(x.Requests)-1 || !x.Open && x.Sender.Ends(request)
+}
+
 // local is the statement that comes before a request, "" if there is none.
 func (x *Exchange) local(request int) string {
-	if x.Sender == nil || request >= len(x.Requests) || x.Boundary == Together && request > 0 {
+	if x.Open || request >= len(x.Requests) || request > 0 && !x.ends(request-1) {
 		return ""
 	}
 	return x.Sender.Local(request)
@@ -202,13 +203,14 @@ func (x *Exchange) local(request int) string {
 
 // answers is how far the answers of an exchange were read.
 type answers struct {
-	request  int
+	request  int  // that is answered next
+	first    int  // of its transaction
 	settings bool // those of Sender.Local come first
 	refused  bool // the transaction is: the rest of it is not run
 }
 
-// receive reads the answers. That of a statement which is a transaction of its
-// own ends with the transaction, for the commit may fail.
+// receive reads the answers. What a transaction did counts when it has ended, for
+// the commit may fail.
 func (x *Exchange) receive(pg *pgconn.PgConn) error {
 	for _, r := range x.Requests {
 		r.Begin()
@@ -242,8 +244,8 @@ func (x *Exchange) read(a *answers, message pgproto3.BackendMessage) (last bool)
 			break
 		}
 		x.Requests[a.request].End()
-		if x.Boundary == Together {
-			a.request++
+		a.request++
+		if x.Open {
 			x.Answered = a.request
 		}
 	case *pgproto3.ParseComplete:
@@ -251,28 +253,45 @@ func (x *Exchange) read(a *answers, message pgproto3.BackendMessage) (last bool)
 	case *pgproto3.ErrorResponse:
 		x.refuse(a, pgconn.ErrorResponseToPgError(m))
 	case *pgproto3.ReadyForQuery:
-		if x.Boundary == Together {
+		if x.Open {
 			return true
 		}
-		a.request++
-		a.settings, a.refused = x.local(a.request) != "", false
-		x.Answered = a.request
-		return a.request == len(x.Requests)
+		next := x.last(a.first) + 1
+		*a = answers{request: next, first: next, settings: x.local(next) != ""}
+		x.Answered = next
+		return next == len(x.Requests)
 	}
 	return false
 }
 
-// refuse hands a refusal to the request that it is about. In one transaction
-// PostgreSQL may also refuse the commit, after the last request.
+// last is the last request of the transaction of a request.
+func (x *Exchange) last(request int) int {
+	for !x.ends(request) {
+		request++
+	}
+	return request
+}
+
+// refuse hands a refusal to the request that it is about. PostgreSQL may also
+// refuse the commit, after the last request. The others of the transaction had
+// no effect.
 func (x *Exchange) refuse(a *answers, refusal *pgconn.PgError) {
-	x.unparsed(a.request, refusal)
 	if a.refused {
 		return
 	}
 	a.refused = true
-	x.Requests[min(a.request, len(x.Requests)-1)].SetError(refusal)
-	if x.Boundary == Together {
-		x.Answered = min(a.request+1, len(x.Requests))
+	last := x.last(a.first)
+	request := min(a.request, last)
+	x.unparsed(request, last, refusal)
+	x.Requests[request].SetError(refusal)
+	if x.Open {
+		x.Answered = request + 1
+		return
+	}
+	for i := a.first; i <= last; i++ {
+		if i != request {
+			x.Requests[i].SetError(ErrSkipped)
+		}
 	}
 }
 

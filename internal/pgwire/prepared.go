@@ -66,24 +66,22 @@ func (x *Exchange) parsed() {
 	}
 }
 
-// unparsed forgets the statements that PostgreSQL will not parse: it refused one
-// and skips to the end of the transaction, which is that of a single request if
-// each has its own.
-func (x *Exchange) unparsed(request int, refusal error) {
+// unparsed forgets the statements that PostgreSQL will not parse: it refused a
+// request and skips to the end of its transaction, whose last request is given.
+func (x *Exchange) unparsed(request, last int, refusal error) {
 	if x.prepared == nil {
 		return
 	}
 	x.parsing = slices.DeleteFunc(x.parsing, func(p parse) bool {
-		skipped := x.Boundary == Together || p.request == request
-		if skipped {
+		if p.request <= last {
 			delete(x.prepared.names, p.name)
 		}
-		return skipped
+		return p.request <= last
 	})
 	if fault.State(refusal) != "26000" { // invalid_sql_statement_name
 		return
 	}
-	missing := x.prepared.name(x.Requests[min(request, len(x.Requests)-1)].Statement().Name)
+	missing := x.prepared.name(x.Requests[request].Statement().Name)
 	if x.prepared.names[missing] { // it is not one that this exchange failed to prepare
 		x.prepared.names = make(map[string]bool)
 		x.prepared.round++
