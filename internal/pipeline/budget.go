@@ -16,8 +16,9 @@ const Free = 64 << 10
 // nothing left for the rest. A nil Budget has no bound. It is safe for
 // concurrent use.
 type Budget struct {
-	limit int64
-	used  atomic.Int64
+	limit    int64
+	used     atomic.Int64
+	released atomic.Int64
 }
 
 // NewBudget makes a Budget of limit bytes.
@@ -28,6 +29,10 @@ func (b *Budget) Limit() int64 { return b.limit }
 
 // Used returns what the connections hold now, in bytes, without their Free part.
 func (b *Budget) Used() int64 { return b.used.Load() }
+
+// Released returns how much the connections have given up since the start, in
+// bytes.
+func (b *Budget) Released() int64 { return b.released.Load() }
 
 // Exceeded tells whether more is held than the bound. What was under way when
 // the budget was used up can bring that about.
@@ -83,4 +88,7 @@ func (a *Account) Set(held int) {
 	}
 	a.charged = held
 	a.budget.used.Add(int64(change))
+	if change < 0 {
+		a.budget.released.Add(int64(-change))
+	}
 }

@@ -50,8 +50,10 @@ func TestAccountChargesWhatMatters(t *testing.T) {
 	require.EqualValues(t, Free+1, b.Used(), "a small change is not charged")
 	a.Set(Free + step + 1)
 	require.EqualValues(t, Free+step+1, b.Used())
+	require.Zero(t, b.Released())
 	a.Set(Free)
 	require.Zero(t, b.Used())
+	require.EqualValues(t, Free+step+1, b.Released())
 }
 
 func TestNoBudget(t *testing.T) {

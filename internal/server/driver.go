@@ -203,7 +203,7 @@ func (d *driver) sweep(ctx context.Context) {
 				l.sweep()
 			}
 			d.eachBlocking(func(c *blockingConn) { c.sweep(now) })
-			if m := d.limits.memory; m != nil && returns.due(m.Used()) {
+			if m := d.limits.memory; m != nil && returns.due(m.Released()) {
 				runtime.GC() // what a sync.Pool holds survives one collection
 				debug.FreeOSMemory()
 			}

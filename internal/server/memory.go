@@ -14,26 +14,30 @@ import (
 // system. Go would collect it when as much again is in use, or after two
 // minutes, and return it later.
 type memoryReturn struct {
-	most  int64 // that was held since the last return
-	quiet int   // looks in succession that found much less
+	returned int64 // of what was given up since the start
+	last     int64 // given up until the last look
+	quiet    int   // looks in succession that found little given up
 }
 
 const (
 	returnAbove = 16 << 20 // bytes given up that are worth a collection
+	returnBelow = 1 << 20  // between two looks: more, and Go collects by itself
 	returnQuiet = 3        // looks, so that requests still under way end first
 )
 
-// due takes what the connections hold now, in bytes, once a second.
-func (m *memoryReturn) due(held int64) bool {
-	m.most = max(m.most, held)
-	if m.most-held < max(returnAbove, m.most/2) {
+// due takes what the connections have given up since the start, in bytes, once a
+// second.
+func (m *memoryReturn) due(released int64) bool {
+	if released-m.last > returnBelow {
 		m.quiet = 0
+	} else {
+		m.quiet++
+	}
+	m.last = released
+	if m.quiet < returnQuiet || released-m.returned < returnAbove {
 		return false
 	}
-	if m.quiet++; m.quiet < returnQuiet {
-		return false
-	}
-	m.most, m.quiet = held, 0
+	m.returned = released
 	return true
 }
 

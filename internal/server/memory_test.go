@@ -234,17 +234,17 @@ func TestAvailableMemory(t *testing.T) {
 
 // Memory is returned once, when much was given up and things have calmed down.
 func TestMemoryReturn(t *testing.T) {
+	const much = 1 << 30
 	var m memoryReturn
-	returns := 0
-	for _, held := range []int64{0, 1 << 30, 1 << 20, 1 << 30, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20} {
-		if m.due(held) {
-			returns++
-			require.EqualValues(t, 1<<20, m.most)
+	var due []int
+	for second, released := range []int64{0, much, 2 * much, 3 * much, 3 * much, 3 * much, 3 * much, 3 * much, 3 * much, 3*much + returnAbove, 3*much + returnAbove} {
+		if m.due(released) {
+			due = append(due, second)
 		}
 	}
-	require.Equal(t, 1, returns)
-	for range 10 {
-		require.False(t, m.due(1<<20))
-		require.False(t, m.due(9<<20), "too little for a collection")
+	require.Equal(t, []int{6}, due)
+	m = memoryReturn{}
+	for second := range int64(returnAbove / returnBelow) {
+		require.False(t, m.due(second*returnBelow), "too little for a collection")
 	}
 }
