@@ -47,7 +47,7 @@ func (d *driver) serveBlocking(nc net.Conn) {
 		return
 	}
 	c.mu.Lock()
-	d.attach(&c.client, nc.RemoteAddr(), nc.LocalAddr(), time.Now(), c.wake)
+	d.attach(&c.client, nc.RemoteAddr(), nc.LocalAddr(), 0, time.Now(), c.wake)
 	c.mu.Unlock()
 	c.conn.Store(&c.client.conn)
 	var writer sync.WaitGroup

@@ -140,10 +140,10 @@ func (d *driver) handshake(nc net.Conn) error {
 }
 
 // attach begins the protocol on a connection.
-func (d *driver) attach(c *client, remote, local net.Addr, now time.Time, wake func()) {
+func (d *driver) attach(c *client, remote, local net.Addr, fd int, now time.Time, wake func()) {
 	c.remote, c.active = remote.String(), now
 	c.account = pipeline.NewAccount(d.limits.memory)
-	c.conn = d.door.connect(c.remote, local.String(), wake)
+	c.conn = d.door.connect(c.remote, local.String(), fd, wake)
 }
 
 // detach ends the protocol on a connection.

@@ -59,7 +59,7 @@ func (l *loop) adopt(nc net.Conn) bool {
 			return
 		}
 		l.conns[int32(fd)] = c
-		l.driver.attach(&c.client, remote, local, l.now, c.wake)
+		l.driver.attach(&c.client, remote, local, fd, l.now, c.wake)
 		if l.draining {
 			l.drain(c)
 		}

@@ -62,6 +62,7 @@ var (
 
 	commandsDesc       = describe("redis_commands_total", "Redis commands that ran.", "command")
 	commandErrorsDesc  = describe("redis_command_errors_total", "Redis commands answered by an error.", "command")
+	unknownDesc        = describe("redis_unknown_commands_total", "Redis commands that clients asked for and Howdah lacks.", "command")
 	commandSecondsDesc = describe("redis_command_seconds_total", "Time of Redis commands from their start to their reply.", "command")
 )
 
@@ -133,6 +134,9 @@ func collectCommands(out metricSink, s redisapi.Stats) {
 	out.count(sentDesc, float64(s.OutputBytes))
 	out.count(authDesc, float64(s.AuthFailures))
 	out.count(protocolDesc, float64(s.ProtocolErrors))
+	for _, unknown := range s.Unknown {
+		out.count(unknownDesc, float64(unknown.Count), unknown.Name)
+	}
 	for _, command := range s.PerCommand {
 		out.count(commandsDesc, float64(command.Calls), command.Name)
 		out.count(commandErrorsDesc, float64(command.Failed+command.Rejected), command.Name)

@@ -46,6 +46,6 @@ type door struct {
 	// connect begins a connection. wake may be called from any goroutine, when
 	// replies have become ready or input is wanted again: call Output, then Feed
 	// with the input that was not consumed. It calls nothing of the connection
-	// but Killed.
-	connect func(remote, local string, wake func()) Protocol
+	// but Killed. fd is the connection's file descriptor, 0 if it is not known.
+	connect func(remote, local string, fd int, wake func()) Protocol
 }

@@ -14,8 +14,8 @@ func redisDoor(engine *redisapi.Engine) door {
 	return door{
 		name:    "redis",
 		tooMany: []byte("-ERR max number of clients reached\r\n"),
-		connect: func(remote, local string, wake func()) Protocol {
-			return engine.Connect(redisapi.Info{RemoteAddr: remote, LocalAddr: local}, wake)
+		connect: func(remote, local string, fd int, wake func()) Protocol {
+			return engine.Connect(redisapi.Info{RemoteAddr: remote, LocalAddr: local, FD: fd}, wake)
 		},
 	}
 }
