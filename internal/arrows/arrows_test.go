@@ -76,10 +76,14 @@ var environmentReaders = map[string]bool{
 	"Getenv": true, "LookupEnv": true, "Environ": true, "ExpandEnv": true,
 }
 
+// longestFunction is how many lines a function may have outside of tests.
+const longestFunction = 100
+
 // read takes from one source file what the rules need.
 func read(p, text string) (file, error) {
 	f := file{path: p}
-	syntax, err := parser.ParseFile(token.NewFileSet(), p, text, parser.SkipObjectResolution)
+	set := token.NewFileSet()
+	syntax, err := parser.ParseFile(set, p, text, parser.SkipObjectResolution)
 	if err != nil {
 		return f, err
 	}
@@ -103,6 +107,9 @@ func read(p, text string) (file, error) {
 		case *ast.FuncDecl:
 			if n.Name.Name == "init" && n.Recv == nil {
 				f.inits++
+			}
+			if set.Position(n.End()).Line-set.Position(n.Pos()).Line >= longestFunction {
+				f.long = append(f.long, n.Name.Name)
 			}
 		case *ast.SelectorExpr:
 			x, ok := n.X.(*ast.Ident)

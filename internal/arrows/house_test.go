@@ -36,6 +36,7 @@ type room struct {
 	floor    floor
 	leaf     bool // imports nothing of this module; may be imported by all
 	stdlib   bool // imports the standard library only
+	door     bool // imports no driver of PostgreSQL
 	public   bool // imports nothing that other modules cannot import
 	testOnly bool // imported by _test.go files and by other such rooms only
 
@@ -71,7 +72,7 @@ var house = map[string]room{
 	".": {floor: floor6},
 
 	// What stands on it. The doors use core, their tests the face.
-	"internal/redisapi":          {floor: floor7},
+	"internal/redisapi":          {floor: floor7, door: true},
 	"backend/internal/remote":    {floor: floor7},
 	"session/internal/statement": {floor: floor7},
 	"session":                    {floor: floor8},
@@ -80,7 +81,7 @@ var house = map[string]room{
 	"backend/memcached":          {floor: floor8, tests: []string{"backend"}},
 	"backend/memory":             {floor: floor8, tests: []string{"backend"}},
 	"backend":                    {floor: floor9},
-	"internal/httpapi":           {floor: floor9},
+	"internal/httpapi":           {floor: floor9, door: true},
 	"internal/console":           {floor: floor9},
 	"internal/server":            {floor: floor10},
 

@@ -12,6 +12,7 @@ type file struct {
 	path    string   // inside the module, such as "internal/resp/parse.go"
 	imports []string // import paths
 	inits   int      // functions named init
+	long    []string // functions of more lines than longestFunction
 	env     []string // calls that read the environment, such as "os.Getenv"
 }
 
@@ -28,6 +29,11 @@ func check(module string, house map[string]room, files []file) (broken []string)
 		}
 		if f.inits > 0 {
 			say("%s: func init runs behind the caller's back; make it a function that is called", f.path)
+		}
+		for _, name := range f.long {
+			if !f.test() {
+				say("%s: %s has more than %d lines; split it, so that it can be read in one look", f.path, name, longestFunction)
+			}
 		}
 		if !mayReadEnvironment(f) {
 			for _, call := range f.env {
@@ -57,6 +63,9 @@ func checkImport(module string, house map[string]room, f file, from room, target
 	if !ours {
 		if from.stdlib && !f.test() && strings.Contains(strings.Split(target, "/")[0], ".") {
 			return fmt.Sprintf("%s imports %s; %s uses the standard library only", f.path, target, f.room())
+		}
+		if from.door && !f.test() && strings.HasPrefix(target, "github.com/jackc/pgx/") {
+			return fmt.Sprintf("%s imports %s; a door asks core, and knows no driver of PostgreSQL", f.path, target)
 		}
 		return ""
 	}

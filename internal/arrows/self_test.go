@@ -1,6 +1,7 @@
 package arrows_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,10 @@ func TestRulesCanFail(t *testing.T) {
 		"environment allowed":   {file{path: "cmd/howdah/a.go", env: []string{"os.Getenv"}}, ""},
 		"environment of tests":  {file{path: "session/a_test.go", env: []string{"os.LookupEnv"}}, ""},
 		"environment elsewhere": {file{path: "internal/embedded/find.go", env: []string{"os.Environ"}}, "internal/embedded/find.go: os.Environ reads the environment; take the value as a parameter, only programs under cmd read the environment"},
+		"door to the driver":    {file{path: "internal/redisapi/a.go", imports: []string{"github.com/jackc/pgx/v5"}}, "internal/redisapi/a.go imports github.com/jackc/pgx/v5; a door asks core, and knows no driver of PostgreSQL"},
+		"door's test":           {file{path: "internal/redisapi/a_test.go", imports: []string{"github.com/jackc/pgx/v5"}}, ""},
+		"long function":         {file{path: "a.go", long: []string{"run"}}, "a.go: run has more than 100 lines; split it, so that it can be read in one look"},
+		"long test":             {file{path: "a_test.go", long: []string{"TestAll"}}, ""},
 		"drawer file":           {file{path: "session/utils.go"}, `session/utils.go: "utils" says nothing about what is inside; name it after its subject`},
 		"drawer test":           {file{path: "session/helpers_test.go"}, `session/helpers_test.go: "helpers_test" says nothing about what is inside; name it after its subject`},
 	} {
@@ -57,7 +62,7 @@ func TestRulesCanFail(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	f, err := read("a.go", `//go:build never
+	f, err := read("a.go", strings.Replace(`//go:build never
 package a
 
 import (
@@ -71,12 +76,16 @@ type T struct{}
 func (T) init() {}
 func init() { fmt.Println(system.Getenv("X"), system.Args) }
 func init() { v, _ := system.LookupEnv("Y"); _ = v }
-`)
+func long() {
+LINES
+}
+`, "LINES", strings.Repeat("\n", 98), 1))
 	require.NoError(t, err)
 	require.Equal(t, file{
 		path:    "a.go",
 		imports: []string{"fmt", "os", "example.org/m/b"},
 		inits:   2,
+		long:    []string{"long"},
 		env:     []string{"os.Getenv", "os.LookupEnv"},
 	}, f)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
@@ -203,7 +201,7 @@ func (x *execution) run() error {
 	}
 	x.prepareDatabases(ctx)
 	before := c.session
-	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx pgx.Tx) error {
+	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx core.Tx) error {
 		c.set(func(s *session) { *s = before }) // PostgreSQL may have undone an earlier attempt
 		if x.watched.changed() {
 			return fault.ErrWatch
