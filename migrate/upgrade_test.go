@@ -1,7 +1,9 @@
 package migrate_test
 
 import (
+	"archive/tar"
 	"bufio"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,11 +27,13 @@ import (
 	"github.com/howdah/howdah/migrate"
 )
 
-// firstVersion is the commit of the last program that knows schema 5.
-const firstVersion = "330a13b"
+// firstVersion is the source of the last program that knows schema 5, without its
+// tests: "git archive 330a13b" of this repository, so that neither git nor the
+// history is needed to run this test.
+const firstVersion = "testdata/first-version.tar.gz"
 
-// The program of the first version, built from this repository's history,
-// makes the databases that are upgraded here.
+// The program of the first version, built from the sources of that time, makes
+// the databases that are upgraded here.
 func TestUpgradeFromTheFirstVersion(t *testing.T) {
 	program := buildFirstVersion(t)
 	t.Run("data", func(t *testing.T) { upgradeKeepsData(t, program) })
@@ -50,19 +54,38 @@ func TestUpgradeFromTheFirstVersion(t *testing.T) {
 func buildFirstVersion(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	sources, program := filepath.Join(dir, "src"), filepath.Join(dir, "howdah")
-	require.NoError(t, os.Mkdir(sources, 0o755))
-	archive := exec.CommandContext(ctx(t), "git", "archive", "--format=tar", "--output="+filepath.Join(dir, "src.tar"), firstVersion)
-	archive.Dir = ".."
-	out, err := archive.CombinedOutput()
-	require.NoError(t, err, "this test builds the program of the first version from the history of the repository: clone all of it (git fetch --unshallow): %s", out)
-	out, err = exec.CommandContext(ctx(t), "tar", "-xf", filepath.Join(dir, "src.tar"), "-C", sources).CombinedOutput()
-	require.NoError(t, err, string(out))
+	program := filepath.Join(dir, "howdah")
+	file, err := os.Open(firstVersion)
+	require.NoError(t, err)
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	unpack(t, tar.NewReader(unzipped), dir)
 	build := exec.Command("go", "build", "-o", program, "./cmd/howdah")
-	build.Dir = sources
-	out, err = build.CombinedOutput()
+	build.Dir = dir
+	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	return program
+}
+
+// unpack writes the files of an archive below a folder.
+func unpack(t *testing.T, archive *tar.Reader, dir string) {
+	t.Helper()
+	for {
+		entry, err := archive.Next()
+		if err == io.EOF {
+			return
+		}
+		require.NoError(t, err)
+		if entry.Typeflag != tar.TypeReg {
+			continue
+		}
+		name := filepath.Join(dir, filepath.FromSlash(entry.Name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		text, err := io.ReadAll(archive)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(name, text, 0o644))
+	}
 }
 
 // oldSchema makes a database with schema 5.

@@ -26,7 +26,16 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 			return err
 		}
 	}
-	requests := e.planIn(calls)
+	table := e.Table()
+	if !table.Known() {
+		err := statement.Missing(e.name)
+		for _, c := range calls {
+			c.Err = err
+			e.counters.record(c)
+		}
+		return err
+	}
+	requests := e.planIn(table, calls)
 	if len(requests) == 0 {
 		return nil
 	}
@@ -42,8 +51,7 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 }
 
 // planIn makes a request of each call, but for those that a full cache refuses.
-func (e *Engine) planIn(calls []*verb.Call) []*statement.Request {
-	table := e.Table()
+func (e *Engine) planIn(table *statement.Table, calls []*verb.Call) []*statement.Request {
 	requests := make([]*statement.Request, 0, len(calls))
 	for _, c := range calls {
 		if table.Full && c.Verb.Room {
