@@ -27,7 +27,7 @@ test-peers: ## compare with the originals; needs redis-server, memcached, pgboun
 test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
 	@for v in $(VERSIONS); do \
 		echo "PostgreSQL $$v"; \
-		HOWDAH_TEST_PG_VERSION=$$v $(GO) test -count=1 $(TESTFLAGS) . ./schema ./migrate ./session/... || exit 1; \
+		HOWDAH_TEST_PG_VERSION=$$v $(GO) test -count=1 $(TESTFLAGS) . ./schema ./migrate ./internal/core ./internal/statement ./internal/upkeep ./session/... || exit 1; \
 	done
 
 test-clients: ## unmodified clients in other languages; needs python3 with venv, node and npm
