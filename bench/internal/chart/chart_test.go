@@ -94,7 +94,7 @@ func TestOverTime(t *testing.T) {
 
 // One contestant, one colour; and no colour is that of two contestants.
 func TestColours(t *testing.T) {
-	if _, err := ColourOf("somebody new"); err == nil {
+	if _, err := ColourOf("a new rival"); err == nil {
 		t.Error("a contestant without a colour has one")
 	}
 	seen := map[Colour]string{}
