@@ -56,14 +56,19 @@ func (u *Upkeep) Run(ctx context.Context) error {
 		if u.set.Closed() {
 			return fault.ErrClosed
 		}
-		answered, err := r.step(ctx, time.Now())
+		r.tick(ctx, time.Now())
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil || answered {
-			r.report(err)
-		}
 		timer.Reset(r.schedule.wait(time.Now()))
+	}
+}
+
+// tick does what is due and logs how it went.
+func (r *run) tick(ctx context.Context, now time.Time) {
+	answered, err := r.step(ctx, now)
+	if ctx.Err() == nil && (err != nil || answered) {
+		r.report(err)
 	}
 }
 
