@@ -47,15 +47,17 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
 			var writers sync.WaitGroup
 			var written atomic.Int64
 			for g := range 32 * len(dbs) {
 				cache := dbs[g%len(dbs)].Cache("c")
 				writers.Go(func() {
-					value := make([]byte, 400)
+					value, random := make([]byte, 400), rand.New(rand.NewPCG(seed, uint64(g)))
 					for i := 0; ctx.Err() == nil; i++ {
 						time.Sleep(test.pause)
-						if err := cache.Set(context.Background(), fmt.Sprintf("%d:%d", g, i), value[:100+rand.IntN(300)], 0); err != nil {
+						if err := cache.Set(context.Background(), fmt.Sprintf("%d:%d", g, i), value[:100+random.IntN(300)], 0); err != nil {
 							t.Error(err)
 							return
 						}
