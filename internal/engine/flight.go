@@ -133,8 +133,11 @@ func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
 	for _, r := range requests {
 		r.Encode()
 	}
-	slices.SortStableFunc(requests, func(a, b *statement.Request) int {
-		return cmp.Or(cmp.Compare(a.Table.Durability, b.Table.Durability), cmp.Compare(a.Table.ID, b.Table.ID))
+	slices.SortStableFunc(requests, func(a, b *statement.Request) int { // see Ends
+		return cmp.Or(
+			cmp.Compare(a.Table.Durability, b.Table.Durability),
+			cmp.Compare(a.Calls[0].Verb.Index, b.Calls[0].Verb.Index),
+			cmp.Compare(a.Table.ID, b.Table.ID))
 	})
 	return requests
 }
@@ -265,14 +268,15 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 }
 
 // Ends implements pgwire.Sender. Reads share a transaction. So do writes of one
-// class of durability, whose commit they share; requests are in one order of
-// tables, in which all processes lock.
+// class of durability, whose commit they share, as long as each is for a table
+// with a greater id: all processes lock in one order, of tables and of hashes in
+// them, and do not wait for each other in a circle.
 func (fl *flight) Ends(request int) bool {
-	if fl.each {
-		return true
+	if fl.each || fl.Kind() == coalesce.Read {
+		return fl.each
 	}
-	next := fl.asked[request+1].Table
-	return fl.Kind() != coalesce.Read && next.Durability != fl.asked[request].Table.Durability
+	t, next := fl.asked[request].Table, fl.asked[request+1].Table
+	return next.Durability != t.Durability || next.ID <= t.ID
 }
 
 // Local implements pgwire.Sender.
