@@ -37,7 +37,7 @@ func parseRun(args []string) (runFlags, error) {
 	set.BoolVar(&o.Quick, "quick", false, "short runs, which show that everything works")
 	set.BoolVar(&o.Force, "force", false, "run although the machine is not quiet")
 	set.StringVar(&f.out, "out", "results", "folder for the results")
-	set.StringVar(&o.DatabaseURL, "database-url", "", "PostgreSQL to use instead of starting one: an empty database, as its owner; the schemas howdah, howdah_bench and bench_scs come and go")
+	set.StringVar(&o.DatabaseURL, "database-url", "", "PostgreSQL to use instead of starting one: an empty database, as its owner; the schemas howdah, howdah_internal, howdah_bench and bench_scs come and go")
 	set.StringVar(&o.RedisURL, "redis-url", "", "Redis to use instead of starting one; its keys key:* are overwritten and deleted")
 	set.StringVar(&o.Howdah, "howdah", "", "path of the program howdah (default: it is built from the source)")
 	set.IntVar(&o.Rounds, "rounds", 0, "rounds of each measurement (default 3, quick 2)")

@@ -70,7 +70,7 @@ func TestUsePostgres(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run(t, empty, `SELECT 1 / count(*) FROM types`, `CREATE SCHEMA howdah`, `CREATE SCHEMA howdah_bench`)
+	run(t, empty, `SELECT 1 / count(*) FROM types`, `CREATE SCHEMA howdah`, `CREATE SCHEMA howdah_internal`, `CREATE SCHEMA howdah_bench`)
 }
 
 func run(t *testing.T, url string, statements ...string) {

@@ -147,7 +147,7 @@ func (s *PostgresServer) uninstall() error {
 	}
 	defer conn.Close(ctx)
 	_, err = conn.Exec(ctx, `SET client_min_messages = warning; SET lock_timeout = '10s';
-		DROP SCHEMA IF EXISTS howdah, bench_scs, `+benchSchema+` CASCADE`)
+		DROP SCHEMA IF EXISTS howdah, howdah_internal, bench_scs, `+benchSchema+` CASCADE`)
 	return err
 }
 
