@@ -36,7 +36,7 @@ const (
 func (c *connections) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	if c.limit.Load() == 0 {
 		conn, err := c.pool.Acquire(ctx)
-		if err == nil || fault.State(err) != tooManyConnections {
+		if fault.State(err) != tooManyConnections {
 			return conn, err
 		}
 	}

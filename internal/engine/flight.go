@@ -197,19 +197,21 @@ func (fl *flight) fly(requests []*statement.Request, step int) {
 		}
 	}
 	var unprepared, skipped []*verb.Call
+	var refused []*statement.Request
 	for _, r := range answered {
 		switch {
+		case r.Err == nil:
 		case r.Err == pgwire.ErrSkipped:
 			skipped = append(skipped, r.Calls...)
 		case fault.State(r.Err) == "26000" && !fl.reprepared: // invalid_sql_statement_name
 			unprepared = append(unprepared, r.Calls...)
+		default:
+			refused = append(refused, r)
 		}
 	}
 	fl.apart = fl.apart || len(skipped) > 0
-	for _, r := range answered {
-		if r.Err != nil && r.Err != pgwire.ErrSkipped && (fault.State(r.Err) != "26000" || fl.reprepared) {
-			fl.refused(r, r.Err, step)
-		}
+	for _, r := range refused {
+		fl.refused(r, r.Err, step)
 	}
 	if len(unprepared) > 0 {
 		// A request before them should have prepared the statement, and was

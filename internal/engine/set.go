@@ -121,13 +121,9 @@ func (s *Set) Engine(ctx context.Context, cache string, q statement.Querier) (*E
 	}
 	ctx, cancel := Bounded(ctx, ConnectTimeout)
 	defer cancel()
-	tables, err := statement.Load(ctx, q, cache)
+	t, err := statement.LoadOne(ctx, q, cache)
 	if err != nil {
 		return nil, fault.From(err, false, false)
-	}
-	t := tables[cache]
-	if t == nil {
-		return nil, statement.Missing(cache)
 	}
 	e, err := s.engineOf(t)
 	if err == nil && !e.Table().Known() {

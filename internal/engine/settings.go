@@ -36,13 +36,9 @@ func (e *Engine) stale(now time.Time) bool {
 func (e *Engine) Reload(ctx context.Context, q statement.Querier) error {
 	ctx, cancel := Bounded(ctx, ConnectTimeout)
 	defer cancel()
-	tables, err := statement.Load(ctx, q, e.name)
+	t, err := statement.LoadOne(ctx, q, e.name)
 	if err != nil {
 		return fault.From(err, false, false)
-	}
-	t := tables[e.name]
-	if t == nil {
-		return statement.Missing(e.name)
 	}
 	e.table.Store(t.Reuse(e.Table()))
 	return nil

@@ -12,6 +12,9 @@ import (
 
 // State returns the SQLSTATE of an error that PostgreSQL reported, or "".
 func State(err error) string {
+	if err == nil { // the usual case, which errors.As would allocate for
+		return ""
+	}
 	if pgErr := (*pgconn.PgError)(nil); errors.As(err, &pgErr) {
 		return pgErr.Code
 	}

@@ -97,6 +97,15 @@ func Load(ctx context.Context, q Querier, caches ...string) (map[string]*Table, 
 	return tables, err
 }
 
+// LoadOne is Load for one cache. Error: ErrCacheNotFound too.
+func LoadOne(ctx context.Context, q Querier, cache string) (*Table, error) {
+	tables, err := Load(ctx, q, cache)
+	if err == nil && tables[cache] == nil {
+		err = Missing(cache)
+	}
+	return tables[cache], err
+}
+
 // Missing is the error of a cache that does not exist.
 func Missing(cache string) error {
 	return fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", fault.ErrCacheNotFound, cache, cache)
