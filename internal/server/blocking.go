@@ -16,8 +16,9 @@ type blockingConn struct {
 	nc     net.Conn
 	driver *driver
 
-	mu     sync.Mutex // guards client
-	client client     // attached after the handshake
+	mu       sync.Mutex // guards what follows
+	client   client     // attached after the handshake
+	answered bool       // the writer has written its last reply: nothing more may be fed
 
 	conn atomic.Pointer[Protocol] // that of client, for wake
 
@@ -54,6 +55,8 @@ func (d *driver) serveBlocking(nc net.Conn) {
 	writer.Go(c.write)
 	c.read()
 	writer.Wait()
+	linger(nc)
+	c.close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d.detach(&c.client)
@@ -99,6 +102,10 @@ func (c *blockingConn) read() {
 	for c.mayRead() {
 		n, err := c.nc.Read(buf)
 		c.mu.Lock()
+		if c.answered { // by a drain, while the input was on its way here
+			c.mu.Unlock()
+			return
+		}
 		c.client.active = time.Now()
 		c.client.receive(buf[:n]) // the writer, which feeds too, may be held up
 		if err != nil {
@@ -131,9 +138,9 @@ func (c *blockingConn) mayRead() bool {
 	}
 }
 
-// write sends replies as they become ready, and feeds the backlog.
+// write sends replies as they become ready, and feeds the backlog. It returns
+// after the last reply, or with the connection closed.
 func (c *blockingConn) write() {
-	defer c.close()
 	for {
 		c.mu.Lock()
 		fed := c.client.feed()
@@ -141,8 +148,15 @@ func (c *blockingConn) write() {
 		unread := c.client.out.Len() > 0
 		done := !unread && !fed && c.client.done()
 		c.client.wrote(0, time.Time{})
+		c.answered = done
 		c.mu.Unlock()
-		if done || unread && !c.send() {
+		if done {
+			_ = c.nc.SetReadDeadline(time.Now()) // ends the reader, wherever it waits
+			signal(c.room)
+			return
+		}
+		if unread && !c.send() {
+			c.close()
 			return
 		}
 		signal(c.room)
@@ -201,8 +215,8 @@ func (c *blockingConn) sweep(now time.Time) {
 	}
 }
 
-// drain stops reading, and with it a handshake; the writer closes when the last
-// reply is out.
+// drain stops reading, and with it a handshake; the connection ends when the
+// last reply is out.
 func (c *blockingConn) drain() {
 	c.mu.Lock()
 	c.client.eof = true

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net"
+	"os"
 	"sync/atomic"
 	"syscall"
 
@@ -225,16 +226,42 @@ func (l *loop) close(c *loopConn) {
 	}
 	c.closed = true
 	delete(l.conns, int32(c.fd))
-	// Closing with input unread would send a reset, which can overtake the
-	// last replies on their way to the client.
+	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+	if !l.linger(c) {
+		_ = unix.Close(c.fd)
+	}
+	l.size.Add(-1)
+	l.driver.detach(&c.client)
+}
+
+// linger ends the connection of a client that may still send. It reports
+// whether it has taken the descriptor. Clients rarely send after they were told
+// that the connection ends, except in a shutdown.
+func (l *loop) linger(c *loopConn) bool {
+	if !c.done() {
+		return false
+	}
 	_ = unix.Shutdown(c.fd, unix.SHUT_WR)
 	for range 16 {
-		if n, err := unix.Read(c.fd, l.input); n <= 0 || err != nil {
+		n, err := unix.Read(c.fd, l.input)
+		if n == 0 && err == nil {
+			return false // the client has closed too
+		}
+		if err != nil {
 			break
 		}
 	}
-	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
-	_ = unix.Close(c.fd)
-	l.size.Add(-1)
-	l.driver.detach(&c.client)
+	if !l.draining {
+		return false
+	}
+	file := os.NewFile(uintptr(c.fd), "client")
+	nc, err := net.FileConn(file)
+	_ = file.Close()
+	if err == nil {
+		l.driver.work.Go(func() {
+			linger(nc)
+			_ = nc.Close()
+		})
+	}
+	return true
 }
