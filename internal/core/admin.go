@@ -117,11 +117,17 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 	}
 	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
 	if err == nil {
-		if e := db.engines.Known(config.Name); e != nil {
-			e.Forget()
-		}
+		db.changed(config.Name)
 	}
 	return fault.FromFunction(err)
+}
+
+// changed has the settings of a cache read again, and its entries.
+func (db *DB) changed(cache string) {
+	if e := db.engines.Known(cache); e != nil {
+		e.Forget()
+		e.DropMemory()
+	}
 }
 
 // setting is one field of a CacheConfig; unset: it is to be the default.
@@ -154,6 +160,9 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 		return err
 	}
 	err := db.exec(ctx, schema.Query("drop_cache"), name)
+	if err == nil {
+		db.changed(name)
+	}
 	return fault.FromFunction(err)
 }
 

@@ -28,6 +28,7 @@ type Options struct {
 	MaxQueueBytes     int
 	Pooler            string
 	MaxReplicationLag int64
+	Near              NearOptions
 	Logger            *slog.Logger
 }
 

@@ -36,6 +36,7 @@ type Form struct {
 	File   string // without its ending
 	Alone  bool   // it serves exactly one call
 	Single *Form  // does the same for a request of one row; nil: none does
+	Near   bool   // its answer has all that memory must know of an entry
 	Unused bool   // being found by it does not count as a use of the entry
 
 	// Params writes the parameters of a request whose rows are sorted.

@@ -37,6 +37,7 @@ type Table struct {
 	DefaultTTL int64 // microseconds, 0: none
 	MaxTTL     int64 // microseconds, 0: none
 	Jitter     int   // per cent
+	Near       bool  // its changes are logged, and its entries may be kept in memory
 	Full       bool  // over its budget, and may evict nothing
 	Loaded     time.Time
 
@@ -68,6 +69,9 @@ func (t *Table) Sync() bool { return t.Durability == "sync" }
 
 // Name is the quoted name of the table in PostgreSQL.
 func (t *Table) Name() string { return schema.TableName(t.ID) }
+
+// Shape is what the table's statements are made from.
+func (t *Table) Shape() schema.Table { return t.texts.shape }
 
 // Querier is a connection, a pool or a transaction.
 type Querier interface {

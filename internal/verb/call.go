@@ -6,6 +6,7 @@ import (
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/near"
 )
 
 // Limits that hold for every cache.
@@ -67,6 +68,7 @@ type Call struct {
 	IfVersion int64
 	ExpireIf  ExpireIf
 	WantOld   bool // a set: answer the old value
+	Fresh     bool // a get: PostgreSQL answers, not memory
 	// WantVersion asks a plain set for Result.Version. It then does not share
 	// its row with other sets of the same key.
 	WantVersion bool
@@ -88,10 +90,13 @@ type Call struct {
 
 	// The rest belongs to the engine.
 
-	Op     coalesce.Op
-	Began  int64 // coalesce.Now when the call was made
-	Limit  int64 // Options.MaxValueBytes
-	Repeat bool  // it lost a race without effect: it is to be run once more
+	Op          coalesce.Op
+	Began       int64        // coalesce.Now when the call was made
+	Limit       int64        // Options.MaxValueBytes
+	Repeat      bool         // it lost a race without effect: it is to be run once more
+	Memory      *near.Cache  // where the answer may be kept; nil: nowhere
+	ServerStart int64        // of the server that answered, if there is Memory: microseconds since 1970
+	Tokens      []near.Token // one for each key, if there is Memory
 
 	keep []byte // the memory of Key, for reuse
 }
