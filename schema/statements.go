@@ -71,6 +71,9 @@ type Table struct {
 	// RefuseCollision says that a write may not evict another live key that
 	// has the same hash (durability class sync).
 	RefuseCollision bool
+	// Log is the id of the cache if its writes are noted in the change log. 0:
+	// they are not, and the statements hold no trace of it.
+	Log int32
 }
 
 // A long double of x86 has 64 significant bits. {long_double x} rounds x to them,
@@ -149,10 +152,16 @@ func TableName(id int32) string { return fmt.Sprintf("howdah_internal.cache_%d",
 // that it does not know: its statements would pass over what the feature needs.
 func Unknown(features []string) string {
 	for _, feature := range features {
-		return feature // there is none yet
+		if feature != Near {
+			return feature
+		}
 	}
 	return ""
 }
+
+// Near is the feature of a cache whose writes are noted in the change log, so that
+// programs may keep its entries in their memory.
+const Near = "near"
 
 func text(file string) string {
 	sql, err := statements.ReadFile(file + ".sql")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"regexp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,7 @@ type Table struct {
 	Jitter     int   // per cent
 	Near       bool  // its changes are logged, and its entries may be kept in memory
 	Full       bool  // over its budget, and may evict nothing
+	Near       bool  // its writes are noted in the change log
 	Loaded     time.Time
 
 	texts *texts
@@ -93,7 +95,11 @@ func Load(ctx context.Context, q Querier, caches ...string) (map[string]*Table, 
 			return fmt.Errorf("%w: cache %q uses %q, which this program does not know: upgrade the program", fault.ErrSchemaTooNew, t.Cache, feature)
 		}
 		loaded.Loaded = time.Now()
+		loaded.Near = slices.Contains(t.Features, schema.Near)
 		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync()}
+		if loaded.Near {
+			shape.Log = loaded.ID
+		}
 		loaded.texts = &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
 		tables[t.Cache] = &loaded
 		return nil
