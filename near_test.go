@@ -188,15 +188,13 @@ func TestMemorySeesOtherProcesses(t *testing.T) {
 			require.NoError(t, there.Set(ctx, "k", []byte("new"), 0))
 		},
 		"without log": func() {
-			require.NoError(t, other.AlterCache(ctx, howdah.CacheConfig{Name: "near"}, howdah.AlterOptions{Only: []string{"near"}}))
+			execute(t, other, "SELECT howdah.alter_cache('near', near => false)")
 			require.NoError(t, there.Set(ctx, "k", []byte("new"), 0))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "without log" {
-				t.Cleanup(func() {
-					require.NoError(t, other.AlterCache(context.Background(), howdah.CacheConfig{Name: "near", Near: true}, howdah.AlterOptions{Only: []string{"near"}}))
-				})
+				defer execute(t, other, "SELECT howdah.alter_cache('near', near => true)")
 			}
 			eventually(t, "the old value is in memory", func() bool {
 				require.NoError(t, c.Set(ctx, "k", []byte("old"), 0))

@@ -74,6 +74,7 @@ func readPoll(rows pgx.Rows) (near.Answer, error) {
 	var tick, floor *int64
 	var cache *int32
 	var hashes []int64
+	total := 0
 	_, err := pgx.ForEachRow(rows, []any{
 		&answer.Snapshot, &answer.Start, &incarnation, &tick, &floor, &answer.Stranded, &cache, &hashes,
 	}, func() error {
@@ -81,18 +82,23 @@ func readPoll(rows pgx.Rows) (near.Answer, error) {
 			answer.Incarnation, answer.Tick, answer.Floor = *incarnation, *tick, *floor
 		}
 		if cache != nil {
+			total += len(hashes)
 			answer.Changes = append(answer.Changes, near.Change{Cache: *cache, Hashes: hashes})
 			hashes = nil
 		}
 		return nil
 	})
-	answer.Overflow = len(answer.Changes) > maxChanges
+	answer.Overflow = len(answer.Changes) > maxChanges || total > maxHashes
 	return answer, err
 }
 
 // maxChanges is how many rows of the log the query "poll" returns at most, of
 // each of its two parts; with one more, memory drops everything.
 const maxChanges = 5000
+
+// maxHashes is how many hashes a poll may bring before memory drops everything,
+// which is quicker.
+const maxHashes = 1_000_000
 
 // Near returns the entries in memory, nil if Options.Near is off.
 func (db *DB) Near() *near.Memory { return db.engines.Memory }

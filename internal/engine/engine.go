@@ -45,7 +45,7 @@ func (e *Engine) prepare(c *verb.Call, began, timeout int64) error {
 	if err := statement.Prepare(c, e.set.MaxValueBytes); err != nil {
 		return err
 	}
-	c.Memory, c.Tokens = nil, nil
+	c.Near, c.Memory, c.Tokens = false, nil, nil
 	op := &c.Op
 	op.Table = e.keys
 	if c.Keys == nil {

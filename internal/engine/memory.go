@@ -89,7 +89,7 @@ func (e *Engine) foresee(c *verb.Call) {
 	if c.Keys == nil && e.near(c.Key) == nil {
 		return
 	}
-	c.Memory, c.Tokens = m, make([]near.Token, len(c.Op.Keys))
+	c.Near, c.Memory, c.Tokens = true, m, make([]near.Token, len(c.Op.Keys))
 	for i, hash := range c.Op.Keys {
 		c.Tokens[i] = m.Begin(int64(hash))
 	}

@@ -38,7 +38,6 @@ type Table struct {
 	DefaultTTL int64 // microseconds, 0: none
 	MaxTTL     int64 // microseconds, 0: none
 	Jitter     int   // per cent
-	Near       bool  // its changes are logged, and its entries may be kept in memory
 	Full       bool  // over its budget, and may evict nothing
 	Near       bool  // its writes are noted in the change log
 	Loaded     time.Time

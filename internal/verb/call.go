@@ -96,13 +96,12 @@ type Call struct {
 
 	// The rest belongs to the engine.
 
-	Op          coalesce.Op
-	Began       int64        // coalesce.Now when the call was made
-	Limit       int64        // Options.MaxValueBytes
-	Repeat      bool         // it lost a race without effect: it is to be run once more
-	Memory      *near.Cache  // where the answer may be kept; nil: nowhere
-	ServerStart int64        // of the server that answered, if there is Memory: microseconds since 1970
-	Tokens      []near.Token // one for each key, if there is Memory
+	Op     coalesce.Op
+	Began  int64        // coalesce.Now when the call was made
+	Limit  int64        // Options.MaxValueBytes
+	Repeat bool         // it lost a race without effect: it is to be run once more
+	Memory *near.Cache  // where the answer may be kept; nil: nowhere
+	Tokens []near.Token // one for each key, if there is Memory
 
 	keep []byte // the memory of Key, for reuse
 }
