@@ -182,8 +182,12 @@ type Cache struct {
 	m       *Memory
 	id      int32
 	durable atomic.Bool
-	gen     atomic.Uint32 // of the entries of this cache
+	gen     atomic.Uint32 // of the entries of this cache; odd: see ParkAll
+	parked  int           // writes by ParkAll; guarded by m.mu
 }
+
+// ID returns the number of the cache, as Memory.Cache was given it.
+func (c *Cache) ID() int32 { return c.id }
 
 // Bump invalidates what memory holds under a hash. It is called for each write
 // of this process when it has its place in the order of writes and reads (at the
@@ -192,10 +196,13 @@ type Cache struct {
 // calls it too, before the answer.
 func (c *Cache) Bump(hash int64) { c.m.slots.bump(slotOf(c.id, hash)) }
 
+// nextGeneration keeps the generation of a cache odd or even.
+const nextGeneration = 2
+
 // DropAll invalidates all of the cache. It is called for a flush by this
 // process as Bump is for a write.
 func (c *Cache) DropAll() {
-	c.gen.Add(1)
+	c.gen.Add(nextGeneration)
 	c.m.counts.drops[dropFlush].Add(1)
 	c.m.sweepSoon()
 }
