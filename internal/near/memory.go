@@ -196,6 +196,17 @@ func (c *Cache) ID() int32 { return c.id }
 // calls it too, before the answer.
 func (c *Cache) Bump(hash int64) { c.m.slots.bump(slotOf(c.id, hash)) }
 
+// Saw is called instead of Bump for a read that says which version of a key there
+// is, or that there is none. What memory holds stays if it is the same.
+func (c *Cache) Saw(hash int64, key []byte, version int64, absent bool) {
+	v := c.m.view.Load()
+	it, ok := c.m.entries.GetIfPresent(keyOf(c.id, key))
+	if ok && it.valid(c, v) && it.entry.Absent == absent && (absent || it.entry.Version == version) {
+		return
+	}
+	c.Bump(hash)
+}
+
 // nextGeneration keeps the generation of a cache odd or even.
 const nextGeneration = 2
 
