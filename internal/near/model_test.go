@@ -13,7 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var seedFlag = flag.Uint64("seed", 0, "first seed of TestModel; 0 chooses one")
+var (
+	seedFlag   = flag.Uint64("seed", 0, "first seed of TestModel; 0 chooses one")
+	worldsFlag = flag.Uint64("worlds", 200, "worlds of TestModel, each with a seed of its own")
+)
 
 func noPoll(context.Context, Cursor) (Answer, error) { panic("the test polls itself") }
 
@@ -396,7 +399,7 @@ func TestModel(t *testing.T) {
 		seed = rand.Uint64() >> 16
 	}
 	t.Logf("first seed %d", seed)
-	worlds := uint64(200)
+	worlds := *worldsFlag
 	if testing.Short() {
 		worlds = 40
 	}
