@@ -46,7 +46,7 @@ func (s *stage) poll(snapshot string, changes ...Change) {
 	s.t.Helper()
 	a := s.answer
 	a.Snapshot, a.Changes = snapshot, changes
-	require.NoError(s.t, s.m.apply(s.now, a))
+	require.NoError(s.t, s.m.apply(s.m.send(), a))
 }
 
 func (s *stage) pass(mono, wall time.Duration) {
@@ -288,6 +288,21 @@ func TestParkingRolledBack(t *testing.T) {
 	s.misses("entries from before are not valid any more")
 	s.fill(s.read(), "old", 1)
 	s.serves("old")
+	require.Zero(t, s.m.Stats().Parked)
+}
+
+// A poll that was sent before the xid was known may have asked a server that was
+// replaced since, and that had given the same xid.
+func TestParkingAndLatePoll(t *testing.T) {
+	s := newStage(t)
+	sent := s.m.send()
+	p := s.c.Park(hash)
+	p.Until(20)
+	late := s.answer
+	late.Snapshot = "30:30:"
+	require.NoError(t, s.m.apply(sent, late))
+	require.Equal(t, 1, s.m.Stats().Parked)
+	s.poll("30:30:")
 	require.Zero(t, s.m.Stats().Parked)
 }
 

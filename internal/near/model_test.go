@@ -183,7 +183,7 @@ func (w *world) answerRead(r *reading) {
 func (w *world) advancePoll() {
 	switch p := w.poll; {
 	case p == nil:
-		w.poll = &polling{sent: w.m.clock(), since: w.m.follow.cursor}
+		w.poll = &polling{sent: w.m.send(), since: w.m.follow.cursor}
 	case !p.executed:
 		p.executed = true
 		since := p.since
