@@ -88,12 +88,11 @@ func TestProgramsFollowTheChangeLog(t *testing.T) {
 		t.Helper()
 		return number(t, db, "SELECT count(*) FROM howdah_internal.change WHERE cache = (SELECT id FROM howdah_internal.cache WHERE name = 'n')")
 	}
-	on, off := true, false
 	set(db, "k")
 	set(other, "k")
 	require.Zero(t, noted())
 	for range 3 {
-		require.NoError(t, db.AlterCache(ctx, CacheConfig{Name: "n"}, AlterOptions{Near: &on}))
+		require.NoError(t, db.AlterCache(ctx, CacheConfig{Name: "n", Near: true}, AlterOptions{Only: []string{"near"}}))
 		set(other, "k")
 		require.EqualValues(t, 1, noted())
 		set(db, "k")
@@ -110,11 +109,12 @@ func TestProgramsFollowTheChangeLog(t *testing.T) {
 		configs, err := db.Caches(ctx)
 		require.NoError(t, err)
 		require.True(t, configs[1].Near)
-		require.NoError(t, db.AlterCache(ctx, configs[1], AlterOptions{}), "what is not said stays")
+		require.NoError(t, db.AlterCache(ctx, configs[1], AlterOptions{}), "what is the same stays")
 		set(other, "k")
 		require.EqualValues(t, 7, noted())
 
-		require.NoError(t, db.AlterCache(ctx, configs[1], AlterOptions{Near: &off}))
+		configs[1].Near = false
+		require.NoError(t, db.AlterCache(ctx, configs[1], AlterOptions{}))
 		set(other, "k")
 		set(db, "k")
 		require.Zero(t, noted())
