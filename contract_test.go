@@ -60,6 +60,9 @@ func doors() []door {
 			return db.Cache("logged")
 		}},
 		{"memory", func(t *testing.T) *howdah.Cache { return openNear(t, pgtest.New(t)).Cache("near") }},
+		{"memory, unnamed statements", func(t *testing.T) *howdah.Cache {
+			return openNear(t, pgtest.New(t)+"&pooler=transaction").Cache("near")
+		}},
 		{"memory, transaction", func(t *testing.T) *howdah.Cache {
 			db := openNear(t, pgtest.New(t))
 			tx, err := db.Pool().Begin(t.Context())
