@@ -22,6 +22,13 @@ BEGIN
         RETURN;
     END IF;
 
+    -- After a restart everybody starts anew. In a dump that was restored elsewhere
+    -- these snapshots even speak of another server's transactions.
+    IF state.start <> pg_postmaster_start_time() THEN
+        DELETE FROM howdah_internal.change_tick;
+        state.trimmed := '0';
+    END IF;
+
     -- What this tick shows is known to every program that has seen the tick. So
     -- what the snapshot of the floor shows can go: a program that has not seen
     -- that tick finds the floor above its own and starts anew.
@@ -45,7 +52,8 @@ BEGIN
         DELETE FROM howdah_internal.change_tick AS t WHERE t.tick < state.floor;
     END IF;
     UPDATE howdah_internal.change_state AS s
-    SET tick = state.tick, floor = coalesce(state.floor, s.floor), trimmed = state.trimmed, ticked_at = clock_timestamp();
+    SET tick = state.tick, floor = coalesce(state.floor, s.floor), trimmed = state.trimmed,
+        start = pg_postmaster_start_time(), ticked_at = clock_timestamp();
 END
 $$;
 
