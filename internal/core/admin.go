@@ -112,12 +112,15 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 		}
 		args = append(args, value)
 	}
+	near := opts.Near
 	for _, name := range opts.Only {
-		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
+		if name == "near" {
+			near = &config.Near
+		} else if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
 			return fmt.Errorf("%w: there is no setting %q", fault.ErrInvalidSetting, name)
 		}
 	}
-	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty, opts.Near)...)
+	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty, near)...)
 	if err == nil {
 		db.changed(config.Name)
 	}
