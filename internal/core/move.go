@@ -83,9 +83,8 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 		return nil
 	}
 	err := goal.WriteIn(ctx, tx, func() error {
-		shape := goal.Table().Shape()
-		shape.Source = source.Table().Name()
-		tag, err := tx.Exec(ctx, schema.Statement("transfer", shape), fromHash, []byte(from), toHash, []byte(to), goal.Table().Sync())
+		transfer := schema.Table{Name: goal.Table().Name(), Source: source.Table().Name(), Log: goal.Table().Log()}
+		tag, err := tx.Exec(ctx, schema.Statement("transfer", transfer), fromHash, []byte(from), toHash, []byte(to), goal.Table().Sync())
 		if err == nil && tag.RowsAffected() == 0 {
 			return fault.ErrCollision
 		}
@@ -95,7 +94,7 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 		return err
 	}
 	return source.WriteIn(ctx, tx, func() error {
-		_, err := tx.Exec(ctx, schema.Statement("remove", source.Table().Shape()), fromHash, []byte(from))
+		_, err := tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: source.Table().Name(), Log: source.Table().Log()}), fromHash, []byte(from))
 		return txFailure(err)
 	}, fromHash)
 }

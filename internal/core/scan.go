@@ -213,7 +213,7 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, e
 		page, start, end = "delete_page_by_key", notNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
 	}
 	err = c.writeAll(ctx, e, func() error {
-		total, err = c.deletePages(ctx, schema.Statement(page, e.Table().Shape()), start, end, prefix)
+		total, err = c.deletePages(ctx, schema.Statement(page, schema.Table{Name: e.Table().Name(), Log: e.Table().Log()}), start, end, prefix)
 		return err
 	})
 	return total, err

@@ -136,25 +136,32 @@ func bump(m *near.Cache, keys []uint64) {
 	}
 }
 
-// remember keeps the answers of a request in memory. The request may be for
-// another table than the one that the tokens were taken for: the changes of that
-// one are logged under another number.
+// remember keeps the answers of a request in memory, or sees to it that no later
+// hit is older than they are. The request may be for another table than the one
+// that the tokens were taken for: the changes of that one are logged under another
+// number.
 func (e *Engine) remember(r *statement.Request) {
-	if !r.Form.Near {
+	m := e.memory.Load()
+	if m == nil || r.Writes() {
 		return
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		c := row.Call
-		if c.Memory == nil || c.Memory.ID() != r.Table.ID || e.near(row.Key) == nil {
-			continue
-		}
 		found := &c.Result
-		if c.Keys != nil {
+		if c.Entries != nil {
 			found = &c.Entries[row.Index]
 		}
-		c.Shared = true
-		c.Memory.Fill(c.Tokens[row.Index], row.Key, entryOf(found, c.Began), c.ServerStart)
+		switch {
+		case e.near(row.Key) == nil:
+		case c.Memory != nil && c.Memory.ID() == r.Table.ID:
+			c.Shared = true
+			c.Memory.Fill(c.Tokens[row.Index], row.Key, entryOf(found, c.Began), c.ServerStart)
+		case c.Verb == statement.Stat || c.Verb == statement.StatMany:
+			m.Saw(row.Hash, row.Key, found.Version, !found.Found)
+		default:
+			m.Bump(row.Hash)
+		}
 	}
 }
 

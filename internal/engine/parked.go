@@ -80,6 +80,20 @@ func (p *parked) settle(err error) {
 	}
 }
 
+// overtake sees to it that no later hit is older than what was read in a
+// transaction.
+func (e *Engine) overtake(calls []*verb.Call) {
+	m := e.memory.Load()
+	if m == nil {
+		return
+	}
+	for _, c := range calls {
+		if !c.Verb.Writes {
+			bump(m, c.Op.Keys)
+		}
+	}
+}
+
 var transactionID = pgwire.Statement{Name: "howdah_transaction_id", SQL: schema.Query("transaction_id")}
 
 // Statement implements pgwire.Request.

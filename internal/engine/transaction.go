@@ -43,6 +43,7 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 	x, err := exchangeIn(ctx, tx.Conn(), requests, p)
 	first := e.finishIn(requests, x, err)
 	p.settle(first)
+	e.overtake(calls)
 	if errors.Is(first, fault.ErrCacheNotFound) {
 		e.Forget()
 	}

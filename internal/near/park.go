@@ -7,6 +7,7 @@ import "time"
 // application commits, and from then on its own reads must see the write.
 type Parking struct {
 	m    *Memory
+	all  *Cache // see ParkAll; nil: only the slot is parked
 	slot uint32
 	xid  uint64  // 0: not known yet
 	lost Instant // the server was replaced since; see patience
@@ -26,6 +27,21 @@ func (c *Cache) Park(hash int64) *Parking {
 	m.parked[p] = struct{}{}
 	m.parking[p.slot]++
 	m.slots.park(p.slot)
+	m.mu.Unlock()
+	m.ask() // polls end it
+	return p
+}
+
+// ParkAll is Park for a write of keys that are not known. The generation of the
+// cache is odd meanwhile, which no entry has.
+func (c *Cache) ParkAll() *Parking {
+	p := &Parking{m: c.m, all: c}
+	m := c.m
+	m.mu.Lock()
+	m.parked[p] = struct{}{}
+	if c.parked++; c.parked == 1 {
+		c.gen.Add(1)
+	}
 	m.mu.Unlock()
 	m.ask() // polls end it
 	return p
@@ -54,6 +70,12 @@ func (m *Memory) release(p *Parking) {
 		return
 	}
 	delete(m.parked, p)
+	if p.all != nil {
+		if p.all.parked--; p.all.parked == 0 {
+			p.all.gen.Add(1)
+		}
+		return
+	}
 	m.slots.bump(p.slot) // before it is served again
 	if m.parking[p.slot]--; m.parking[p.slot] == 0 {
 		delete(m.parking, p.slot)

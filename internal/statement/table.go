@@ -71,8 +71,13 @@ func (t *Table) Sync() bool { return t.Durability == "sync" }
 // Name is the quoted name of the table in PostgreSQL.
 func (t *Table) Name() string { return schema.TableName(t.ID) }
 
-// Shape is what the table's statements are made from.
-func (t *Table) Shape() schema.Table { return t.texts.shape }
+// Log is the cache's id in the change log, 0 if it has none.
+func (t *Table) Log() int32 {
+	if t.Near {
+		return t.ID
+	}
+	return 0
+}
 
 // Querier is a connection, a pool or a transaction.
 type Querier interface {
@@ -95,10 +100,7 @@ func Load(ctx context.Context, q Querier, caches ...string) (map[string]*Table, 
 		}
 		loaded.Loaded = time.Now()
 		loaded.Near = slices.Contains(t.Features, schema.Near)
-		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync()}
-		if loaded.Near {
-			shape.Log = loaded.ID
-		}
+		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync(), Log: loaded.Log()}
 		loaded.texts = &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
 		tables[t.Cache] = &loaded
 		return nil

@@ -7,7 +7,7 @@ BEGIN
         VALUES (settings.id, CASE WHEN cardinality(_log.hashes) <= 1000 THEN _log.hashes END);
         -- So that the log stays short where nobody calls howdah.maintain. In a
         -- transaction of several statements the others would wait for its end.
-        IF random() < 0.02 AND transaction_timestamp() = statement_timestamp() THEN
+        IF random() < 0.02 AND transaction_timestamp() >= statement_timestamp() THEN
             PERFORM howdah_internal._trim_log(clock_timestamp() + interval '10 milliseconds');
         END IF;
     END IF;
