@@ -98,12 +98,21 @@ func TestNear(t *testing.T) {
 	reader, writer := here.dial(), there.dial()
 	turn := 0
 	for door, read := range map[string]func() string{
-		"HOWDAH.FRESH":   func() string { return reader.ask("HOWDAH.FRESH", "GET", "k") },
-		"WATCH":          func() string { reader.ask("WATCH", "another"); defer reader.ask("UNWATCH"); return reader.ask("GET", "k") },
-		"MGET":           func() string { reader.send("MGET", "k"); return string(reader.reply().Elems[0].Str) },
-		"GETRANGE":       func() string { return reader.ask("GETRANGE", "k", "0", "-1") },
-		"GETEX":          func() string { return reader.ask("GETEX", "k") },
-		"EXEC":           func() string { reader.ask("MULTI"); reader.ask("GET", "k"); reader.send("EXEC"); return string(reader.reply().Elems[0].Str) },
+		"HOWDAH.FRESH": func() string { return reader.ask("HOWDAH.FRESH", "GET", "k") },
+		"WATCH": func() string {
+			reader.ask("WATCH", "another")
+			defer reader.ask("UNWATCH")
+			return reader.ask("GET", "k")
+		},
+		"MGET":     func() string { reader.send("MGET", "k"); return string(reader.reply().Elems[0].Str) },
+		"GETRANGE": func() string { return reader.ask("GETRANGE", "k", "0", "-1") },
+		"GETEX":    func() string { return reader.ask("GETEX", "k") },
+		"EXEC": func() string {
+			reader.ask("MULTI")
+			reader.ask("GET", "k")
+			reader.send("EXEC")
+			return string(reader.reply().Elems[0].Str)
+		},
 		"no-cache":       func() string { value, _ := here.fetch("k", "Cache-Control: no-cache"); return value },
 		"max-age=0":      func() string { value, _ := here.fetch("k", "Cache-Control: No-Transform, max-age=0"); return value },
 		"another server": func() string { return writer.ask("GET", "k") },
