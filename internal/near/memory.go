@@ -108,6 +108,7 @@ type Memory struct {
 	caches  map[int32]*Cache
 	parked  map[*Parking]struct{}
 	parking map[uint32]int // parked writes of each slot
+	sent    uint64         // polls
 }
 
 // view is what the last poll found. It is replaced as a whole, so that a

@@ -10,7 +10,8 @@ type Parking struct {
 	all  *Cache // see ParkAll; nil: only the slot is parked
 	slot uint32
 	xid  uint64  // 0: not known yet
-	lost Instant // the server was replaced since; see patience
+	poll uint64  // the last one that was sent before the xid was known
+	lost Instant // when the server was replaced since; see patience
 }
 
 // patience is how long a Parking outlives the server that gave its xid. The xid
@@ -52,7 +53,7 @@ func (c *Cache) ParkAll() *Parking {
 func (p *Parking) Until(xid uint64) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
-	p.xid = xid
+	p.xid, p.poll = xid, p.m.sent
 }
 
 // Release says that the write was not made, or that the outcome of its
@@ -88,8 +89,8 @@ func (m *Memory) releaseFinished(s snapshot, replaced bool, now Instant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for p := range m.parked {
-		if p.xid == 0 {
-			continue
+		if p.xid == 0 || p.poll == m.sent {
+			continue // this poll may have asked the server before the one that gave the xid
 		}
 		if replaced && p.lost == (Instant{}) {
 			p.lost = now

@@ -70,7 +70,7 @@ func (l *loop) await(ctx context.Context) bool {
 // step polls once, and waits until the next poll is due.
 func (l *loop) step(ctx context.Context) {
 	m := l.m
-	sent, end := m.clock(), m.view.Load().end
+	sent, end := m.send(), m.view.Load().end
 	err := m.poll(ctx, sent)
 	if ctx.Err() != nil {
 		return
@@ -91,6 +91,14 @@ func (l *loop) step(ctx context.Context) {
 	case <-time.After(pause):
 	case <-ctx.Done():
 	}
+}
+
+// send begins a poll.
+func (m *Memory) send() Instant {
+	m.mu.Lock()
+	m.sent++
+	m.mu.Unlock()
+	return m.clock()
 }
 
 // poll asks PostgreSQL once. A database that does not answer ends it, so that

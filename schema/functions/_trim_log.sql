@@ -4,7 +4,7 @@ AS $$
 DECLARE
     -- A program that asks once in so many ticks (seconds) misses nothing. When
     -- the log is longer than this, a program that paused starts anew sooner.
-    keep     CONSTANT bigint  := CASE WHEN pg_relation_size('howdah_internal.change') <= 67108864 THEN 30 ELSE 12 END;
+    keep     CONSTANT bigint  := CASE WHEN pg_relation_size('howdah_internal.change'::regclass) <= 67108864 THEN 30 ELSE 12 END;
     batch    CONSTANT integer := 10000;
     state    howdah_internal.change_state;
     horizon  pg_snapshot;
