@@ -40,10 +40,10 @@ func (e *Engine) near(key []byte) *near.Cache {
 	return m
 }
 
-// recall answers a get from memory, if it can. Only plain gets are answered so:
-// what asks for more than the value asks PostgreSQL.
+// recall answers a get from memory, if it can. What asks for more than the value
+// asks PostgreSQL, unless it says that memory will do.
 func (e *Engine) recall(c *verb.Call) bool {
-	if e.memory.Load() == nil || c.Verb != statement.Get || c.Fresh {
+	if e.memory.Load() == nil || c.Fresh || c.Verb != statement.Get && !(c.Recall && c.Verb == statement.GetEntry) {
 		return false
 	}
 	m := e.near(c.Key)
@@ -56,17 +56,31 @@ func (e *Engine) recall(c *verb.Call) bool {
 	}
 	c.Err = nil
 	c.Reset()
+	c.Recalled = true
 	if entry.Absent {
 		c.Status = verb.Miss
 	} else {
 		c.Result.Found, c.Result.Value, c.Result.Length = true, entry.Value, len(entry.Value)
 		c.Shared = true
+		if c.Recall {
+			recallRest(&c.Result, entry)
+		}
 		if reads := e.reads.Load(); reads != nil {
 			reads.noteHit(e.set, c.Key)
 		}
 	}
 	e.counters.recalled(c.Verb, !entry.Absent)
 	return true
+}
+
+// recallRest is what a get does not ask for. What remains of the entry's life is by
+// the clock of this process; it has not ended, or memory would not have answered.
+func recallRest(found *verb.Entry, entry near.Entry) {
+	found.Version, found.Kind, found.TTL = entry.Version, entry.Kind, verb.NoExpiry
+	if !entry.Expires.IsZero() {
+		found.TTL = max(time.Until(entry.Expires), time.Microsecond)
+		found.ExpiresAt = entry.Expires
+	}
 }
 
 // foresee prepares memory for a call that goes to PostgreSQL. A read takes the

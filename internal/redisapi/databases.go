@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
@@ -44,6 +45,13 @@ func (t *task) database(arg []byte) (int, error) {
 	ctx, cancel := t.bounded()
 	defer cancel()
 	return number, e.ensure(ctx, number)
+}
+
+// IsDatabase reports whether a cache of that name is a numbered database.
+func IsDatabase(cache string) bool {
+	rest, ok := strings.CutPrefix(cache, "db")
+	number, err := strconv.Atoi(rest)
+	return ok && err == nil && 0 <= number && number < Databases && rest == strconv.Itoa(number)
 }
 
 // ensure creates the cache of a database unless it exists.
