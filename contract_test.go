@@ -72,7 +72,7 @@ func doors() []door {
 		}},
 		{"decoys in the search_path", func(t *testing.T) *howdah.Cache {
 			url := pgtest.New(t)
-			pgtest.Decoys(t, url, "*.go", "schema/statements/*.sql", "schema/functions/*.sql")
+			pgtest.Decoys(t, url, "schema/statements/*.sql", "schema/queries/*.sql", "schema/functions/*.sql")
 			return open(t, url, nil).Cache("db0")
 		}},
 	}
