@@ -76,7 +76,7 @@ func TestAbsentKeysWithinTheirPart(t *testing.T) {
 	}
 	values, absent, bytes := 0, 0, int64(0)
 	for key, it := range c.m.entries.All() {
-		if it.entry.Absent {
+		if it.absent {
 			absent++
 			bytes += it.weight(key)
 		} else {
