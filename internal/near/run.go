@@ -10,10 +10,10 @@ import (
 // Memory runs already. It starts one more goroutine, which has ended when Run
 // returns. Nothing is served afterwards.
 func (m *Memory) Run(ctx context.Context) error {
-	if !m.running.CompareAndSwap(false, true) {
+	if !m.enter() {
 		return errors.New("near: Run is called already; one call serves a Memory")
 	}
-	defer m.running.Store(false)
+	defer m.leave()
 	swept := make(chan struct{})
 	go func() {
 		defer close(swept)
@@ -25,9 +25,29 @@ func (m *Memory) Run(ctx context.Context) error {
 			l.step(ctx)
 		}
 	}
-	m.endLease()
 	<-swept
 	return nil
+}
+
+// enter tells whether nothing polls yet.
+func (m *Memory) enter() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running {
+		return false
+	}
+	m.running, m.ran = true, m.clock()
+	return true
+}
+
+// leave ends the lease. Entries stay, and may be served again under another Run.
+func (m *Memory) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running = false
+	v := *m.view.Load()
+	v.end = Instant{}
+	m.view.Store(&v)
 }
 
 // unread is how long polls go on after the last read.
@@ -130,11 +150,4 @@ func (l *loop) note(err error, now Instant) {
 		l.outage = now
 		log.Warn("Changes cannot be polled. The near cache is not served; reads ask PostgreSQL.", "err", err)
 	}
-}
-
-// endLease stops hits. Entries stay, and may be served again after the next poll.
-func (m *Memory) endLease() {
-	v := *m.view.Load()
-	v.end = Instant{}
-	m.view.Store(&v)
 }
