@@ -10,10 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// leased makes a Memory of a size with a lease, on the real clock.
+// leased makes a Memory of a size with a lease, and with time that stands still.
 func leased(t testing.TB, bytes int64) *Cache {
 	m, err := New(Options{Bound: MaxBound, Bytes: bytes, Poll: noPoll})
 	require.NoError(t, err)
+	now := m.clock()
+	m.clock = func() Instant { return now }
 	require.NoError(t, m.apply(m.send(), Answer{Snapshot: "3:3:", Lit: true}))
 	return m.Cache(1, false)
 }

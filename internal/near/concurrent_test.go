@@ -19,7 +19,6 @@ type crowd struct {
 	t     *testing.T
 	mu    sync.Mutex
 	began time.Time
-	seed  uint64
 	hits  atomic.Int64
 }
 
