@@ -223,6 +223,23 @@ func TestFrozenDatabase(t *testing.T) {
 	})
 }
 
+func TestLatePolls(t *testing.T) {
+	underRun(t, func(t *testing.T, s *served) {
+		s.reads(45 * time.Millisecond)
+		s.takes = 100 * time.Millisecond
+		s.reads(150 * time.Millisecond)
+		require.Zero(t, s.reads(time.Second))
+		require.Contains(t, s.log.String(), "longer than the bound")
+		require.Equal(t, 1, strings.Count(s.log.String(), "\n"), s.log.String())
+		require.Equal(t, 100*time.Millisecond, s.gaps(1)[0], "no backoff")
+		require.Greater(t, s.m.Stats().Lapses, uint64(5))
+		s.takes = 0
+		s.reads(200 * time.Millisecond)
+		require.Equal(t, 100, s.reads(100*time.Millisecond))
+		require.Equal(t, 2, strings.Count(s.log.String(), "\n"), s.log.String())
+	})
+}
+
 func TestNoChangeLog(t *testing.T) {
 	underRun(t, func(t *testing.T, s *served) {
 		s.unlit = true
