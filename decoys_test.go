@@ -16,8 +16,9 @@ import (
 // of a cache with every setting, nor in its administration and upkeep. (The
 // contract has a door with decoys too.)
 func TestDecoys(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
-	pgtest.Decoys(t, url, "*.go", "schema/statements/*.sql", "schema/functions/*.sql")
+	pgtest.Decoys(t, url, "schema/statements/*.sql", "schema/queries/*.sql", "schema/functions/*.sql")
 	db := open(t, url, nil)
 	ctx := t.Context()
 	config := howdah.CacheConfig{

@@ -87,19 +87,11 @@ func (w *world) pass() {
 
 // hit asks memory, and judges what it serves.
 func (w *world) hit(k *key) {
-	e, ok := k.cache.Get(k.name)
-	if !ok {
+	if _, ok := k.cache.Get(k.name); !ok {
 		return
 	}
 	w.hits++
-	index := int(e.Version)
-	if e.Absent { // any time at which it was absent will do
-		for i, v := range k.history {
-			if v.absent {
-				index = i
-			}
-		}
-	}
+	index := w.origin[w.item(k)]
 	due := 0
 	for i, v := range k.history {
 		if v.acked >= 0 && v.acked <= w.time-int64(worldBound) {
@@ -119,6 +111,12 @@ func (w *world) hit(k *key) {
 		w.violation("overtook: %s served value %d ahead of an own write", k.name, index)
 	}
 	k.seen = max(k.seen, index)
+}
+
+// item is what memory holds of a key, valid or not.
+func (w *world) item(k *key) *item {
+	it, _ := w.m.entries.GetIfPresent(entryKey{k.cache.id, string(k.name)})
+	return it
 }
 
 // A read is begun, executed and answered; others do the same meanwhile.
@@ -170,12 +168,30 @@ func (w *world) answerRead(r *reading) {
 	}
 	switch {
 	case !r.fresh:
+		before := w.item(k)
 		k.cache.Fill(r.token, k.name, e, r.start)
+		w.note(before, w.item(k), r.index, stale)
 	case !w.faults.noFreshBump:
 		k.cache.Bump(k.hash)
 	}
 	if !stale {
 		k.seen = max(k.seen, r.index)
+	}
+}
+
+// note records which value an item is after an answer: the newest of those that
+// are the same to a caller, such as "absent" before and after a value.
+func (w *world) note(before, now *item, index int, stale bool) {
+	switch {
+	case now == nil:
+	case now == before:
+		if !stale {
+			w.origin[now] = max(w.origin[now], index)
+		}
+	case now.run.to-now.run.from > 1: // before had the same answer
+		w.origin[now] = max(w.origin[before], index)
+	default:
+		w.origin[now] = index
 	}
 }
 

@@ -108,7 +108,6 @@ func (m *Memory) poll(ctx context.Context, sent Instant) error {
 	defer cancel()
 	answer, err := m.options.Poll(ctx, m.follow.cursor)
 	if err != nil {
-		m.counts.failed.Add(1)
 		return err
 	}
 	m.counts.polled(m.clock().since(sent))
@@ -126,6 +125,7 @@ func (l *loop) note(err error, now Instant) {
 		return
 	}
 	l.failed++
+	l.m.counts.failed.Add(1)
 	if l.outage == (Instant{}) && !now.before(l.m.view.Load().end) {
 		l.outage = now
 		log.Warn("Changes cannot be polled. The near cache is not served; reads ask PostgreSQL.", "err", err)

@@ -48,24 +48,25 @@ type world struct {
 	m      *Memory
 	caches [2]*Cache // the second one is durable
 	keys   []*key
+	origin map[*item]int // which value of its key an item is
 
 	// Time is true; a process reads mono and wall.
 	time, mono, wall int64
 	wallSteps        bool // the wall clock is set back; otherwise the machine sleeps
 
-	start          int64
-	incarnation    byte
-	lit            bool
-	tick, floor    int64
-	ticks          map[int64]snapshot
-	log            []logged
-	nextXid        uint64
-	completed      uint64 // highest xid that is finished
-	running        []*transaction
-	reads          []*reading
-	poll           *polling
-	violations     []string
-	hits, refusals int
+	start       int64
+	incarnation byte
+	lit         bool
+	tick, floor int64
+	ticks       map[int64]snapshot
+	log         []logged
+	nextXid     uint64
+	completed   uint64 // highest xid that is finished
+	running     []*transaction
+	reads       []*reading
+	poll        *polling
+	violations  []string
+	hits        int
 }
 
 // key is a key with all values it ever had.
@@ -129,7 +130,7 @@ func newWorld(t testing.TB, seed uint64, f faults) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 1)), faults: f, calm: 1 + int(seed/2%8),
 		time: int64(time.Hour), mono: int64(time.Hour), wall: int64(time.Hour), wallSteps: seed%2 == 0,
-		start: 1, nextXid: 10, completed: 9, ticks: map[int64]snapshot{},
+		start: 1, nextXid: 10, completed: 9, ticks: map[int64]snapshot{}, origin: map[*item]int{},
 	}
 	m, err := New(Options{Bound: worldBound, Bytes: MinBytes, Poll: noPoll})
 	require.NoError(t, err)
