@@ -170,13 +170,12 @@ func TestTurnTheChangeLogUnderLoad(t *testing.T) {
 	await := func(n int) {
 		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(written) >= n }, time.Minute, time.Millisecond)
 	}
-	on, off := true, false
 	for round := range 5 {
-		require.NoError(t, db.AlterCache(ctx, CacheConfig{Name: "n"}, AlterOptions{Near: &on}))
+		require.NoError(t, db.AlterCache(ctx, CacheConfig{Name: "n", Near: true}, AlterOptions{Only: []string{"near"}}))
 		ids[turn.Add(1)] = int32(number(t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'"))
 		await(50 * (round + 1))
 		turn.Add(1)
-		require.NoError(t, db.AlterCache(ctx, CacheConfig{Name: "n"}, AlterOptions{Near: &off}))
+		require.NoError(t, db.AlterCache(ctx, CacheConfig{Name: "n"}, AlterOptions{Only: []string{"near"}}))
 	}
 	close(stop)
 	writers.Wait()
