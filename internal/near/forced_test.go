@@ -213,7 +213,17 @@ func TestHotKeyIsKept(t *testing.T) {
 	s.fill(token, "new", 2)
 	s.serves("new")
 
-	// A run of equal answers says nothing about an answer before it.
+	// Another key of the slot does not stand in the way.
+	s = newStage(t)
+	before = s.read()
+	s.c.Bump(hash)
+	token = s.read()
+	s.fill(before, "v", 1)
+	s.c.Fill(s.read(), []byte("other"), Entry{}, stageStart)
+	s.fill(token, "v", 1)
+	s.serves("v")
+
+	// Equal answers say nothing about another answer before them.
 	s = newStage(t)
 	first := s.read()
 	s.c.Bump(hash)
@@ -269,6 +279,7 @@ func TestParking(t *testing.T) {
 	s.misses("begun before the parking")
 	s.fill(late, "old", 1)
 	s.misses("begun during the parking")
+	require.EqualValues(t, 2, s.m.Stats().Refused.Overtaken)
 	s.fill(s.read(), "new", 2)
 	s.serves("new")
 	p.Release()
@@ -506,6 +517,7 @@ func TestDropAll(t *testing.T) {
 		s.fill(token, "v", 1)
 		s.misses("begun before the flush")
 	}
+	require.EqualValues(t, 2, s.m.Stats().Refused.Overtaken)
 	s.poll("12:12:", Change{Cache: 3})
 	_, ok := other.Get(name)
 	require.True(t, ok)
@@ -522,6 +534,8 @@ func TestSameHandle(t *testing.T) {
 	s.answer.Stranded = true
 	s.poll("11:11:")
 	s.serves("v") // it is not durable any more
+	s.m.Cache(1, true)
+	s.misses("durable, and stranded")
 }
 
 func TestExpiry(t *testing.T) {
