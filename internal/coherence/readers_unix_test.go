@@ -1,0 +1,72 @@
+//go:build unix
+
+package coherence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/howdah/howdah"
+)
+
+// memo is an answer that a mutant keeps.
+type memo struct {
+	value int64
+	until int64
+}
+
+// reads reads keys one after another, as fast as Pace allows. Most come in
+// bursts, as a page that is rendered reads.
+func (a *actor) reads(ctx context.Context) {
+	var reads []Read
+	kept := map[int]memo{}
+	for a.pause(ctx, a.Pace) {
+		for range 16 {
+			if r, ok := a.read(ctx, a.key(), kept); ok {
+				reads = append(reads, r)
+			}
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.report.Reads = append(a.report.Reads, reads...)
+}
+
+// read asks for one key. A read that failed says nothing.
+func (a *actor) read(ctx context.Context, key int, kept map[int]memo) (r Read, ok bool) {
+	ctx, cancel := within(ctx, callTimeout)
+	defer cancel()
+	cache := a.cache(key)
+	r = Read{Process: a.Process, Key: key}
+	before := statsOf(a.db)
+	r.Begin = now()
+	if m, found := kept[key]; found && r.Begin < m.until {
+		r.Value, r.End, r.Source = m.value, now(), Memory
+		return r, true
+	}
+	value, err := cache.Get(ctx, KeyName(key))
+	r.End = now()
+	r.Source = source(before, statsOf(a.db))
+	if r.Value, err = answer(value, err); err != nil {
+		return r, false
+	}
+	if a.Memo > 0 {
+		kept[key] = memo{r.Value, r.Begin + int64(a.Memo)}
+	}
+	return r, true
+}
+
+// answer makes a value of what Get returned.
+func answer(value []byte, err error) (int64, error) {
+	if errors.Is(err, howdah.ErrMiss) {
+		return Absent, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return ParseValue(value)
+}
+
+// short is a pause between writes.
+const short = 10 * time.Millisecond
