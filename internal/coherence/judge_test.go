@@ -47,7 +47,7 @@ func (s *story) read(value, begin, end int64) *story {
 
 func (s *story) judge(t *testing.T) *Verdict {
 	t.Helper()
-	h, err := Order(s.changes, s.writes, nil, nil)
+	h, err := Order(s.changes, s.writes, nil)
 	require.NoError(t, err)
 	return h.Judge(s.reads, 100*time.Millisecond)
 }
@@ -124,7 +124,7 @@ func TestWorstIsMeasured(t *testing.T) {
 func TestLedgerWithAGapIsRefused(t *testing.T) {
 	s := new(story).write(10, 2, 0, 5).write(11, 2, 10, 20)
 	s.changes[1].Old = 12
-	_, err := Order(s.changes, s.writes, nil, nil)
+	_, err := Order(s.changes, s.writes, nil)
 	require.EqualError(t, err, "entry 2 of the ledger replaces 12 in key-0000, which held 10")
 }
 
@@ -133,14 +133,28 @@ func TestCrashesEmptyUnloggedCaches(t *testing.T) {
 	s := new(story).write(10, 2, 0, 5)
 	s.held = Absent
 	s.write(11, 2, 500, 505).read(10, 20, 21).read(Absent, 400, 401).read(11, 506, 507)
-	_, err := Order(s.changes, s.writes, nil, []int64{300_000})
+	crash := Crash{From: 200_000, To: 300_000}
+	_, err := Order(s.changes, s.writes, []Crash{crash})
 	require.Error(t, err)
-	h, err := Order(s.changes, s.writes, Crashable{0: true}, []int64{300_000})
+	crash.Caches = []int{0}
+	h, err := Order(s.changes, s.writes, []Crash{crash})
 	require.NoError(t, err)
 	require.Empty(t, h.Judge(s.reads, 100*time.Millisecond).First)
 	s.read(10, 700, 701)
 	v := h.Judge(s.reads, 100*time.Millisecond)
 	require.Equal(t, map[Rule]int{Stale: 1, Backwards: 1}, v.Broken)
+}
+
+// After a crash a key is absent, although its cache is flushed much later.
+func TestFlushAfterACrash(t *testing.T) {
+	s := new(story).write(10, 2, 0, 5)
+	s.writes = append(s.writes, Write{Key: All, Sent: 900 * ms, SentReal: 900_000, Acked: 910 * ms, AckedReal: 910_000})
+	s.changes = append(s.changes, Change{Number: 2, Key: All, At: 905_000})
+	s.read(Absent, 400, 401)
+	require.Equal(t, map[Rule]int{Stale: 1}, s.judge(t).Broken, "there was no crash")
+	h, err := Order(s.changes, s.writes, []Crash{{From: 200_000, To: 300_000, Caches: []int{0}}})
+	require.NoError(t, err)
+	require.Empty(t, h.Judge(s.reads, 100*time.Millisecond).Broken)
 }
 
 // A flush ends the states of all keys of its cache.
@@ -158,7 +172,7 @@ func TestDeletionsThatCannotBeToldApart(t *testing.T) {
 	s := new(story).write(10, 2, 0, 5).write(Absent, 2, 100, 200)
 	s.writes = append(s.writes, Write{Process: 2, Sent: 100 * ms, SentReal: 100_000, Acked: 110 * ms, AckedReal: 110_000})
 	s.read(10, 500, 501)
-	h, err := Order(s.changes, s.writes, nil, nil)
+	h, err := Order(s.changes, s.writes, nil)
 	require.NoError(t, err)
 	require.Equal(t, 1, h.Unmatched)
 	require.Empty(t, h.Judge(s.reads, 100*time.Millisecond).Broken)

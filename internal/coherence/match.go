@@ -36,7 +36,7 @@ const slack = 20_000
 // state is what an entry of the ledger left behind. A deletion that may be that
 // of several calls counts as not acknowledged.
 func (m *matcher) state(c Change) state {
-	s := state{value: c.New, acked: never, from: (c.At-slack)*1000 + m.ahead}
+	s := state{value: c.New, acked: never, from: m.monotonic(c.At), at: c.At}
 	w, found := m.values[c.New], c.New != Absent
 	if c.New == Absent {
 		w, found = m.delete(c)
@@ -46,6 +46,9 @@ func (m *matcher) state(c Change) state {
 	}
 	return s
 }
+
+// monotonic is a time of the calendar by the other clock, or a little earlier.
+func (m *matcher) monotonic(at int64) int64 { return (at-slack)*1000 + m.ahead }
 
 func (m *matcher) delete(c Change) (found Write, only bool) {
 	if c.Tag != 0 {

@@ -16,10 +16,13 @@ type state struct {
 	acked   int64 // the write that made it was acknowledged by then, or never
 	process int   // whose write it was
 	from    int64 // it cannot have been read before
+	at      int64 // when the ledger noted it, by the calendar
 }
 
 // track is the states of one key in their order.
 type track struct {
+	cache   int
+	version int64 // the highest
 	states  []state
 	place   map[int64]int // value -> index in states
 	absent  []int         // indexes of absent states
@@ -36,7 +39,9 @@ type ack struct {
 
 // History is the states of all keys in their order.
 type History struct {
-	tracks map[int]*track
+	tracks  map[int]*track
+	matcher *matcher
+	crashes []Crash
 
 	Changes   int // entries of the ledger
 	Unmatched int // deletions of which it is not known who made them
@@ -44,98 +49,89 @@ type History struct {
 	Resets    int // times that a key vanished in a crash
 }
 
-// Crashable says, by number, which caches are emptied by a crash.
-type Crashable map[int]bool
+// Crash is a time in which PostgreSQL crashed and recovered, in microseconds of
+// the calendar.
+type Crash struct {
+	From, To int64
+	Caches   []int // the UNLOGGED ones, which are empty afterwards
+}
 
-// Order puts the ledger and the writes together. crashes are the times of the
-// crashes of PostgreSQL, in microseconds of the calendar. It returns an error
-// if the ledger does not fit together: then it proves nothing.
-func Order(changes []Change, writes []Write, caches Crashable, crashes []int64) (*History, error) {
-	h := &History{tracks: map[int]*track{}, Changes: len(changes)}
-	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Number, b.Number) })
+// Order puts the ledger and the writes together. It returns an error if the
+// ledger does not fit together: then it proves nothing.
+func Order(changes []Change, writes []Write, crashes []Crash) (*History, error) {
 	m := newMatcher(writes)
-	cacheOf := map[int]int{}
+	h := &History{tracks: map[int]*track{}, matcher: m, Changes: len(changes), crashes: crashes}
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Number, b.Number) })
 	for _, w := range writes {
 		if w.Key != All {
-			cacheOf[w.Key] = w.Cache
-			h.track(w.Key)
+			h.track(w.Key, w.Cache)
 		}
 	}
 	for _, c := range changes {
 		if c.Key != All {
-			cacheOf[c.Key] = c.Cache
-			h.track(c.Key)
+			h.track(c.Key, c.Cache)
 		}
 	}
-	versions := map[int]int64{}
 	for _, c := range changes {
 		s := m.state(c)
 		if c.New == Absent && s.acked == never {
 			h.Unmatched++
 		}
-		if c.Key == All {
-			for key, t := range h.tracks {
-				if cacheOf[key] == c.Cache {
-					t.add(s)
-				}
+		for key, t := range h.tracks {
+			if c.Key != key && (c.Key != All || c.Cache != t.cache) {
+				continue
 			}
-			continue
-		}
-		t := h.tracks[c.Key]
-		if err := h.step(t, c, caches[c.Cache] && len(crashes) > 0); err != nil {
-			return nil, err
-		}
-		if c.Version != 0 {
-			if c.Version <= versions[c.Key] {
-				h.Falling++
+			if err := h.step(t, c, s); err != nil {
+				return nil, err
 			}
-			versions[c.Key] = max(versions[c.Key], c.Version)
 		}
-		t.add(s)
 	}
-	for key, t := range h.tracks {
-		if caches[cacheOf[key]] && len(crashes) > 0 {
-			h.reset(t)
-		}
+	for _, t := range h.tracks {
+		h.crashed(t, math.MaxInt64)
 		t.index()
 	}
 	return h, nil
 }
 
-func (h *History) track(key int) *track {
-	t := h.tracks[key]
-	if t == nil {
-		t = &track{states: []state{{value: Absent, acked: never, from: math.MinInt64}}}
-		h.tracks[key] = t
+func (h *History) track(key, cache int) {
+	if h.tracks[key] == nil {
+		h.tracks[key] = &track{cache: cache, states: []state{{value: Absent, acked: never, from: math.MinInt64, at: math.MinInt64}}}
 	}
-	return t
 }
 
-// step checks that a change begins where the one before it ended. After a
-// crash a key of an UNLOGGED cache is absent without an entry in the ledger.
-func (h *History) step(t *track, c Change, crashed bool) error {
-	last := t.states[len(t.states)-1].value
-	switch {
-	case c.Old == last:
-	case c.Old == Absent && crashed:
-		h.reset(t)
-	default:
-		return fmt.Errorf("entry %d of the ledger replaces %d in %s, which held %d", c.Number, c.Old, KeyName(c.Key), last)
+// step adds a state, and checks that it begins where the one before it ended.
+func (h *History) step(t *track, c Change, s state) error {
+	if c.Key == All || c.Old != t.last().value {
+		h.crashed(t, c.At)
 	}
+	if c.Key != All && c.Old != t.last().value {
+		return fmt.Errorf("entry %d of the ledger replaces %d in %s, which held %d", c.Number, c.Old, KeyName(c.Key), t.last().value)
+	}
+	if c.Version != 0 {
+		if c.Version <= t.version {
+			h.Falling++
+		}
+		t.version = max(t.version, c.Version)
+	}
+	t.states = append(t.states, s)
 	return nil
 }
 
-// reset notes that the key may have vanished in a crash. Nobody acknowledged
-// it, so it makes no read wrong.
-func (h *History) reset(t *track) {
-	last := t.states[len(t.states)-1]
-	if last.value != Absent {
-		h.Resets++
-		t.add(state{value: Absent, acked: never, from: last.from})
+// crashed adds the state in which a crash has left the key, if there was one
+// since its last state: absent, without an entry in the ledger. Nobody
+// acknowledged it, so it makes no read wrong.
+func (h *History) crashed(t *track, before int64) {
+	last := t.last()
+	for _, crash := range h.crashes {
+		if last.value != Absent && slices.Contains(crash.Caches, t.cache) && last.at <= crash.To && crash.From <= before {
+			h.Resets++
+			t.states = append(t.states, state{value: Absent, acked: never, from: max(last.from, h.matcher.monotonic(crash.From)), at: last.at})
+			return
+		}
 	}
 }
 
-func (t *track) add(s state) { t.states = append(t.states, s) }
+func (t *track) last() state { return t.states[len(t.states)-1] }
 
 // index prepares a track for questions.
 func (t *track) index() {

@@ -29,7 +29,7 @@ type experiment struct {
 	pace    time.Duration // of the readers, between bursts; default 2 ms
 
 	processes []*process
-	crashes   []int64
+	crashes   []Crash
 	stops     atomic.Int64
 }
 
@@ -138,7 +138,7 @@ func (e *experiment) judge() *Verdict {
 	e.endPrepared(ctx, conn)
 	changes, err := ReadLedger(ctx, conn)
 	require.NoError(e.t, err)
-	h, err := Order(changes, writes, Crashable{0: true}, e.crashes)
+	h, err := Order(changes, writes, e.crashes)
 	require.NoError(e.t, err)
 	v := h.Judge(reads, e.bound)
 	acked := 0
@@ -164,16 +164,28 @@ func twoPhase(t *testing.T) *pgtest.Server {
 
 // crash kills a backend, so that all others are ended and PostgreSQL recovers.
 func (e *experiment) crash(s *pgtest.Server) {
+	from := calendar()
 	s.KillBackend()
-	e.crashes = append(e.crashes, calendar())
+	e.emptied(from)
 }
 
 // failOver ends the primary and makes one of its standby, which had all that
 // was acknowledged, but for the UNLOGGED caches.
 func (e *experiment) failOver(primary, standby *pgtest.Server) {
+	from := calendar()
 	primary.Kill()
 	standby.Promote()
-	e.crashes = append(e.crashes, calendar())
+	e.emptied(from)
+}
+
+func (e *experiment) emptied(from int64) {
+	crash := Crash{From: from, To: calendar()}
+	for number, name := range cachesOfRun {
+		if durability(name) == "unlogged" {
+			crash.Caches = append(crash.Caches, number)
+		}
+	}
+	e.crashes = append(e.crashes, crash)
 }
 
 // endPrepared ends transactions that were prepared and then left.
