@@ -63,13 +63,17 @@ type CacheConfig struct {
 	Fillfactor int
 	// PrefixIndex adds a second index, for caches that often use DeletePrefix.
 	PrefixIndex bool
+	// Near notes every write in the change log, so that programs may keep entries
+	// in their own memory and learn what has changed. A write costs a little more.
+	// AlterCache leaves it as it is: AlterOptions.Near changes it.
+	Near bool
 }
 
 func (config CacheConfig) core() core.CacheConfig {
 	return core.CacheConfig{
 		Name: config.Name, Durability: string(config.Durability), DefaultTTL: config.DefaultTTL, MaxTTL: config.MaxTTL,
 		TTLJitter: config.TTLJitter, MaxBytes: config.MaxBytes, MaxEntries: config.MaxEntries,
-		Eviction: string(config.Eviction), Fillfactor: config.Fillfactor, PrefixIndex: config.PrefixIndex,
+		Eviction: string(config.Eviction), Fillfactor: config.Fillfactor, PrefixIndex: config.PrefixIndex, Near: config.Near,
 	}
 }
 
@@ -96,6 +100,9 @@ type AlterOptions struct {
 	// Empty removes all entries. A change of durability then has nothing to
 	// rewrite, and its lock is short however large the cache was.
 	Empty bool
+	// Near turns the change log of the cache on or off. It takes the same lock as a
+	// change of Durability, for a moment. Default: it stays as it is.
+	Near *bool
 }
 
 // AlterCache gives a cache the settings of config: all of them, or those that
@@ -130,7 +137,7 @@ func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
 		configs = append(configs, CacheConfig{
 			Name: c.Name, Durability: Durability(c.Durability), DefaultTTL: c.DefaultTTL, MaxTTL: c.MaxTTL,
 			TTLJitter: c.TTLJitter, MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries,
-			Eviction: Eviction(c.Eviction), Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex,
+			Eviction: Eviction(c.Eviction), Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex, Near: c.Near,
 		})
 	}
 	return configs, err

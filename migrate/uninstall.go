@@ -19,7 +19,7 @@ type Object struct {
 }
 
 // makesRelation finds what the migrations and functions make.
-var makesRelation = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(?:UNLOGGED )?(?:TABLE|VIEW) (howdah\.\w+)`)
+var makesRelation = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(?:UNLOGGED )?(?:TABLE|VIEW) (howdah(?:_internal)?\.\w+)`)
 
 func (o Object) String() string { return o.Kind + " " + o.Name }
 

@@ -31,7 +31,7 @@ var sections = []struct {
 		"get_and_delete", "get_and_delete_text", "flush",
 	}},
 	{"Walking and counting", []string{"scan", "scan_text", "count"}},
-	{"Caches", []string{"create_cache", "alter_cache", "drop_cache", "caches", "create_database", "grant_runtime", "revoke_runtime"}},
+	{"Caches", []string{"create_cache", "alter_cache", "drop_cache", "invalidate_all", "caches", "create_database", "grant_runtime", "revoke_runtime"}},
 	{"Upkeep", []string{"maintain"}},
 	{"Sessions", []string{
 		"session_create", "session_get", "session_save", "session_merge", "session_touch", "session_rotate",

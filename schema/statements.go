@@ -71,6 +71,9 @@ type Table struct {
 	// RefuseCollision says that a write may not evict another live key that
 	// has the same hash (durability class sync).
 	RefuseCollision bool
+	// Log is the id of the cache if its writes are noted in the change log. 0:
+	// they are not, and the statements hold no trace of it.
+	Log int32
 }
 
 // A long double of x86 has 64 significant bits. {long_double x} rounds x to them,
@@ -127,11 +130,41 @@ func (t Table) expiry(spread bool) string {
 	return e
 }
 
+// logLine is a line that a statement has only for a cache with a change log.
+var logLine = regexp.MustCompile(`(?m)^\{log\}(.*\n)`)
+
+// noted are the pieces of such lines: what writes down the hashes that a statement
+// changes. {note $1} is an array of hashes, {note_one $1} a hash, and
+// {note_rows put.hash} the hashes that a part of the statement answers: those of
+// verbs that often change nothing, which then write nothing down. More than 1,000
+// hashes are NULL, all of the cache.
+var noted = regexp.MustCompile(`\{(note|note_one|note_rows) ([$\w]+)(\.\w+)?\}`)
+
+// log makes of the lines about the change log what the cache calls for.
+func (t Table) log(sql string) string {
+	if t.Log == 0 {
+		return logLine.ReplaceAllString(sql, "")
+	}
+	sql = logLine.ReplaceAllString(sql, "$1")
+	return noted.ReplaceAllStringFunc(sql, func(piece string) string {
+		match := noted.FindStringSubmatch(piece)
+		source, column := match[2], match[3]
+		hashes := fmt.Sprintf("CASE WHEN pg_catalog.cardinality(%[1]s::bigint[]) <= 1000 THEN %[1]s::bigint[] END", source)
+		switch match[1] {
+		case "note_one":
+			hashes = fmt.Sprintf("ARRAY[%s::bigint]", source)
+		case "note_rows":
+			hashes = fmt.Sprintf("CASE WHEN count(*) <= 1000 THEN pg_catalog.array_agg(%[1]s%[2]s) END FROM %[1]s HAVING count(*) > 0", source, column)
+		}
+		return fmt.Sprintf("INSERT INTO howdah_internal.change (cache, hashes) SELECT %d, %s", t.Log, hashes)
+	})
+}
+
 // Statement returns the text of statements/<name>.sql for one cache's table.
 // It panics if there is no such file.
 func Statement(name string, t Table) string {
 	sql := strings.NewReplacer("{table}", t.Name, "{source}", t.Source,
-		"{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(text("statements/" + name))
+		"{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(t.log(text("statements/" + name)))
 	return pieces[t.RefuseCollision].Replace(numbers.ReplaceAllStringFunc(sql, number))
 }
 
@@ -149,10 +182,16 @@ func TableName(id int32) string { return fmt.Sprintf("howdah_internal.cache_%d",
 // that it does not know: its statements would pass over what the feature needs.
 func Unknown(features []string) string {
 	for _, feature := range features {
-		return feature // there is none yet
+		if feature != Near {
+			return feature
+		}
 	}
 	return ""
 }
+
+// Near is the feature of a cache whose writes are noted in the change log, so that
+// programs may keep its entries in their memory.
+const Near = "near"
 
 func text(file string) string {
 	sql, err := statements.ReadFile(file + ".sql")

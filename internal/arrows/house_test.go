@@ -51,6 +51,7 @@ var house = map[string]room{
 	"internal/coalesce": {leaf: true},
 	"internal/resp":     {leaf: true, stdlib: true},
 	"internal/pipeline": {leaf: true, stdlib: true},
+	"internal/near":     {leaf: true},
 	"internal/embedded": {leaf: true},
 	"internal/pgurl":    {leaf: true},
 	"internal/arrows":   {leaf: true},

@@ -28,6 +28,7 @@ type CacheConfig struct {
 	Eviction    string
 	Fillfactor  int
 	PrefixIndex bool
+	Near        bool
 }
 
 // CreateCache makes a cache. Only the owner of the schema may. Errors:
@@ -38,7 +39,7 @@ func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 	}
 	err := db.exec(ctx, schema.Query("create_cache"),
 		config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL), config.MaxBytes, config.MaxEntries,
-		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor))
+		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor), config.Near)
 	return fault.FromFunction(err)
 }
 
@@ -90,6 +91,7 @@ func integer(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt3
 type AlterOptions struct {
 	Only  []string
 	Empty bool
+	Near  *bool
 }
 
 // AlterCache gives a cache the settings of config. See howdah.DB.AlterCache.
@@ -115,7 +117,7 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 			return fmt.Errorf("%w: there is no setting %q", fault.ErrInvalidSetting, name)
 		}
 	}
-	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
+	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty, opts.Near)...)
 	if err == nil {
 		if e := db.engines.Known(config.Name); e != nil {
 			e.Forget()
@@ -131,7 +133,7 @@ type setting struct {
 	unset bool
 }
 
-// settings are the fields but the name, in the order of AlterCache's statement.
+// settings are the fields but the name and Near, in the order of AlterCache's statement.
 func (config CacheConfig) settings() []setting {
 	return []setting{
 		{"durability", config.Durability, config.Durability == ""},
@@ -168,7 +170,7 @@ func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
 	configs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c CacheConfig, err error) {
 		var defaultTTL, maxTTL int64
 		err = row.Scan(&c.Name, &c.Durability, &defaultTTL, &maxTTL, &c.MaxBytes, &c.MaxEntries,
-			&c.Eviction, &c.Fillfactor, &c.PrefixIndex, &c.TTLJitter)
+			&c.Eviction, &c.Fillfactor, &c.PrefixIndex, &c.TTLJitter, &c.Near)
 		c.DefaultTTL = time.Duration(defaultTTL) * time.Microsecond
 		c.MaxTTL = time.Duration(maxTTL) * time.Microsecond
 		return c, err

@@ -82,7 +82,7 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 	if source == goal && from == to {
 		return nil
 	}
-	tag, err := tx.Exec(ctx, schema.Statement("transfer", schema.Table{Name: goal.Table().Name(), Source: source.Table().Name()}),
+	tag, err := tx.Exec(ctx, schema.Statement("transfer", schema.Table{Name: goal.Table().Name(), Source: source.Table().Name(), Log: goal.Table().Log()}),
 		fromHash, []byte(from), toHash, []byte(to), goal.Table().Sync())
 	if err != nil {
 		return txFailure(err)
@@ -91,7 +91,7 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 		return fault.ErrCollision
 	}
 	if remove {
-		_, err = tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: source.Table().Name()}), fromHash, []byte(from))
+		_, err = tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: source.Table().Name(), Log: source.Table().Log()}), fromHash, []byte(from))
 	}
 	return txFailure(err)
 }

@@ -212,7 +212,7 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, e
 	if indexed {
 		page, start, end = "delete_page_by_key", notNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
 	}
-	for sql := schema.Statement(page, schema.Table{Name: e.Table().Name()}); start != nil; {
+	for sql := schema.Statement(page, schema.Table{Name: e.Table().Name(), Log: e.Table().Log()}); start != nil; {
 		var next any
 		var deleted int64
 		rows, err := c.querier().Query(ctx, sql, start, end, notNil(prefix))

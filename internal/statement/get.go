@@ -11,7 +11,8 @@ import (
 // The verbs that read.
 var (
 	// Get reads the value. Results: Status, Result.Value.
-	Get = define(Spec{Verb: verb.Verb{Name: "get"}, Form: get})
+	// With Near, also Result.Version, Kind, ExpiresAt and TTL, and ServerStart.
+	Get = define(Spec{Verb: verb.Verb{Name: "get"}, Pick: pickGet})
 	// GetEntry reads value, version and expiry. Results: Status, Result.
 	GetEntry = define(Spec{Verb: verb.Verb{Name: "get_entry"}, Form: getEntry})
 	// Stat is GetEntry without the value.
@@ -38,6 +39,32 @@ var (
 		readStat(e, v)
 	})})
 )
+
+func pickGet(c *verb.Call, _ *Table) *Form {
+	if c.Near {
+		return getNear
+	}
+	return get
+}
+
+// getNear begins with a row without a hash, which says when the server was started.
+var getNear = form(Form{File: "get_near", Params: hashesOnly, Start: startRead, Row: func(r *Request, v [][]byte) {
+	if v[0] != nil {
+		readNear(r, v)
+		return
+	}
+	start := pgwire.ReadInt8(v[6]) + pgwire.Epoch
+	for _, c := range r.Calls {
+		c.ServerStart = start
+	}
+}})
+
+var readNear = readRow(func(e *verb.Entry, v [][]byte, value []byte) {
+	e.Value, e.Length = value, len(value)
+	e.Version = pgwire.ReadInt8(v[3])
+	e.Kind = int16(pgwire.ReadInt4(v[4]))
+	SetExpiry(e, pgwire.ReadInt8(v[5]), pgwire.ReadInt8(v[6]))
+})
 
 func hashesOnly(r *Request) [][]byte { return [][]byte{r.hashes()} }
 func hashOnly(r *Request) [][]byte   { return [][]byte{int8Value(r.Rows[0].Hash)} }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"regexp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,7 @@ type Table struct {
 	MaxTTL     int64 // microseconds, 0: none
 	Jitter     int   // per cent
 	Full       bool  // over its budget, and may evict nothing
+	Near       bool  // its writes are noted in the change log
 	Loaded     time.Time
 
 	texts *texts
@@ -69,6 +71,14 @@ func (t *Table) Sync() bool { return t.Durability == "sync" }
 // Name is the quoted name of the table in PostgreSQL.
 func (t *Table) Name() string { return schema.TableName(t.ID) }
 
+// Log is the cache's id in the change log, 0 if it has none.
+func (t *Table) Log() int32 {
+	if t.Near {
+		return t.ID
+	}
+	return 0
+}
+
 // Querier is a connection, a pool or a transaction.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -89,7 +99,8 @@ func Load(ctx context.Context, q Querier, caches ...string) (map[string]*Table, 
 			return fmt.Errorf("%w: cache %q uses %q, which this program does not know: upgrade the program", fault.ErrSchemaTooNew, t.Cache, feature)
 		}
 		loaded.Loaded = time.Now()
-		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync()}
+		loaded.Near = slices.Contains(t.Features, schema.Near)
+		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync(), Log: loaded.Log()}
 		loaded.texts = &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
 		tables[t.Cache] = &loaded
 		return nil

@@ -46,6 +46,7 @@ type Entry struct {
 	Value     []byte
 	Length    int           // bytes of the value, also where it was not asked for
 	Version   int64         // increases with every write of the key
+	Kind      int16         // what the row holds, 0: a string; only where Call.Near asked
 	ExpiresAt time.Time     // zero: does not expire
 	TTL       time.Duration // what remained by the database's clock; NoExpiry if none
 }
@@ -73,6 +74,8 @@ type Call struct {
 	Delta       int64
 	DeltaFloat  string // decimal text, as it came
 	Offset      int
+	// Near says that the answer of a get will be kept in memory. Set by the engine.
+	Near bool
 
 	// Err is set if the call failed; the results are then void.
 	Err error
@@ -82,6 +85,9 @@ type Call struct {
 	Entries []Entry // reads of many keys
 	Int     int64   // increments; lengths after an append or a set-range
 	Count   int64   // keys that a delete of many removed
+	// ServerStart is when the server that answered a get with Near was started, in
+	// microseconds since 1970.
+	ServerStart int64
 	// Shared says that the values are those of other calls too, which asked for
 	// the same at the same time: they must not be modified.
 	Shared bool
@@ -98,7 +104,7 @@ type Call struct {
 
 // Reset makes the results those of a call that has not begun.
 func (c *Call) Reset() {
-	c.Result, c.Entries, c.Int, c.Count, c.Shared = Entry{}, nil, 0, 0, false
+	c.Result, c.Entries, c.Int, c.Count, c.ServerStart, c.Shared = Entry{}, nil, 0, 0, 0, false
 	c.Status = OK
 }
 

@@ -4,6 +4,9 @@ AS $$
 DECLARE
     result bigint := (SELECT b.epoch FROM howdah.beacon AS b);
 BEGIN
+    IF NOT EXISTS (SELECT FROM howdah_internal.change_state) THEN
+        INSERT INTO howdah_internal.change_state DEFAULT VALUES ON CONFLICT DO NOTHING;
+    END IF;
     IF result = (SELECT e.epoch FROM howdah.epoch AS e) THEN
         RETURN result;
     END IF;
@@ -23,6 +26,7 @@ $$;
 
 COMMENT ON FUNCTION howdah_internal._detect_reset() IS
 'Internal. Returns the epoch of the UNLOGGED caches; a new one if a crash, a
-failover or a restore has emptied them since it was last asked.';
+failover or a restore has emptied them since it was last asked. It also begins a new
+life of the change log, which was emptied with them.';
 
 REVOKE ALL ON FUNCTION howdah_internal._detect_reset() FROM PUBLIC;

@@ -17,6 +17,10 @@ BEGIN
     -- For howdah.maintain.
     EXECUTE format('GRANT SELECT, INSERT, UPDATE ON howdah.upkeep, howdah.beacon TO %I', role);
     EXECUTE format('GRANT SELECT, UPDATE ON howdah.leader, howdah.epoch TO %I', role);
+    -- For the change log: whoever writes notes it down, and trims.
+    EXECUTE format('GRANT SELECT, INSERT, DELETE ON howdah_internal.change, howdah_internal.change_tick TO %I', role);
+    EXECUTE format('GRANT SELECT, INSERT (singleton), UPDATE (tick, floor, trimmed, ticked_at)'
+                   ' ON howdah_internal.change_state TO %I', role);
     EXECUTE format('GRANT UPDATE (full_since) ON howdah_internal.cache TO %I', role);
     FOR verb IN
         SELECT p.oid
@@ -26,7 +30,7 @@ BEGIN
           AND NOT p.prosecdef
           AND p.proname <> ALL (ARRAY[
               'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime',
-              '_create_table', '_create_view', '_create_prefix_index', '_own_table', '_refuse_write',
+              '_create_table', '_create_view', '_create_prefix_index', '_turn_log', '_own_table', '_refuse_write',
               '_check_admin', '_check_settings', '_grant_cache', '_grant_runtime'])
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', verb, role);

@@ -3,9 +3,11 @@ RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
+    hash   bigint;
     result bigint;
 BEGIN
     PERFORM howdah_internal._room(settings);
+    hash := howdah.key_hash(howdah_internal._check_key(key));
     EXECUTE format($sql$
         INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, key, value)
         VALUES ($1, howdah_internal._clock(), $2, $3, $4)
@@ -23,8 +25,11 @@ BEGIN
         RETURNING c.version
         $sql$, 'cache_' || settings.id)
     INTO result
-    USING howdah.key_hash(howdah_internal._check_key(key)), howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
+    USING hash, howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, howdah_internal._check_value(value), settings.durability;
+    IF result IS NOT NULL THEN
+        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+    END IF;
     RETURN result;
 END
 $$;

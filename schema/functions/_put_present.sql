@@ -3,9 +3,11 @@ RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
+    hash   bigint;
     result bigint;
 BEGIN
     PERFORM howdah_internal._room(settings);
+    hash := howdah.key_hash(howdah_internal._check_key(key));
     EXECUTE format($sql$
         UPDATE howdah_internal.%I AS c
         SET version       = greatest(c.version + 1, howdah_internal._clock()),
@@ -19,8 +21,11 @@ BEGIN
         RETURNING c.version
         $sql$, 'cache_' || settings.id)
     INTO result
-    USING howdah.key_hash(howdah_internal._check_key(key)), key,
+    USING hash, key,
           howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)), howdah_internal._check_value(value), expected;
+    IF result IS NOT NULL THEN
+        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+    END IF;
     RETURN result;
 END
 $$;

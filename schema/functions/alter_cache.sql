@@ -10,7 +10,8 @@ CREATE OR REPLACE FUNCTION howdah.alter_cache(
     prefix_index boolean  DEFAULT NULL,
     reset        text[]   DEFAULT '{}',
     empty        boolean  DEFAULT false,
-    ttl_jitter   integer  DEFAULT NULL
+    ttl_jitter   integer  DEFAULT NULL,
+    near         boolean  DEFAULT NULL
 ) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -24,15 +25,17 @@ DECLARE
     initial CONSTANT jsonb := '{
         "durability": "unlogged", "default_ttl": null, "max_ttl": null,
         "max_bytes": null, "max_entries": null, "eviction": "allkeys-lru",
-        "fillfactor": 85, "prefix_index": false, "ttl_jitter": 0}';
+        "fillfactor": 85, "prefix_index": false, "ttl_jitter": 0, "near": false}';
     given   CONSTANT jsonb := jsonb_strip_nulls(jsonb_build_object(
         'durability', durability, 'default_ttl', default_ttl, 'max_ttl', max_ttl,
         'max_bytes', max_bytes, 'max_entries', max_entries, 'eviction', eviction,
-        'fillfactor', fillfactor, 'prefix_index', prefix_index, 'ttl_jitter', ttl_jitter));
+        'fillfactor', fillfactor, 'prefix_index', prefix_index, 'ttl_jitter', ttl_jitter, 'near', near));
     setting text;
     before  howdah_internal.cache;
     after   howdah_internal.cache;
     rewrite boolean;  -- the class changes between a table that is logged and one that is not
+    logged  boolean;  -- writes are noted in the change log
+    turn    boolean;  -- that is to change
 BEGIN
     PERFORM howdah_internal._check_name(name);
     PERFORM howdah_internal._check_admin();
@@ -56,11 +59,13 @@ BEGIN
                   FROM jsonb_each(initial) AS d WHERE d.key = ANY (reset)));
     PERFORM howdah_internal._check_settings(after);
     rewrite := (after.durability = 'unlogged') <> (before.durability = 'unlogged');
+    logged := 'near' = ANY (before.features);
+    turn := logged <> coalesce(near, logged AND 'near' <> ALL (coalesce(reset, '{}')));
 
     -- Once, and the strongest that is needed.
     BEGIN
         EXECUTE format('LOCK TABLE %s IN %s MODE', tbl, CASE
-            WHEN empty OR rewrite OR before.prefix_index AND NOT after.prefix_index THEN 'ACCESS EXCLUSIVE'
+            WHEN empty OR rewrite OR turn OR before.prefix_index AND NOT after.prefix_index THEN 'ACCESS EXCLUSIVE'
             WHEN after.prefix_index AND NOT before.prefix_index THEN 'SHARE'
             WHEN after.fillfactor <> before.fillfactor THEN 'SHARE UPDATE EXCLUSIVE'
             ELSE 'ACCESS SHARE' END);
@@ -94,10 +99,17 @@ BEGIN
     ELSIF before.prefix_index AND NOT after.prefix_index THEN
         EXECUTE format('DROP INDEX howdah_internal.%I', 'cache_' || before.id || '_prefix');
     END IF;
+    IF empty OR turn THEN
+        -- Under the former id: who keeps entries of it in memory drops them.
+        PERFORM howdah_internal._log(before, NULL);
+    END IF;
+    IF turn THEN
+        PERFORM howdah_internal._turn_log(after);
+    END IF;
 END
 $$;
 
-COMMENT ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer) IS
+COMMENT ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer, boolean) IS
 'Changes settings of a cache. Only the owner of the schema may. New TTL settings
 hold for later writes; entries keep their expiry.
 
@@ -106,11 +118,13 @@ prefix index reads it all: the cache is locked as long as that takes, about a
 second for each hundred megabytes. The wait for that lock, in which other
 users of the cache wait too, ends after 2 s with 55P03 and no change. With
 empty => true there is nothing to rewrite and the lock is short. No write that was
-acknowledged before or meanwhile is lost, but by empty.
+acknowledged before or meanwhile is lost, but by empty. To turn near on or off
+takes the same lock for a moment, and gives the table another name: no program goes
+on with statements that were made for the other state.
 
 name: the cache.
 durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor,
-prefix_index, ttl_jitter: as in howdah.create_cache; NULL: unchanged.
+prefix_index, ttl_jitter, near: as in howdah.create_cache; NULL: unchanged.
 reset: names of settings that go back to the default of howdah.create_cache, as
 in ''{max_ttl,max_bytes}''.
 empty: true empties the cache at the same time.
@@ -118,5 +132,5 @@ empty: true empties the cache at the same time.
 Errors: HW001 not found, HW002 invalid name, HW004 invalid setting, 42501 no
 privilege, 55P03 in use.';
 
-REVOKE ALL ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer)
+REVOKE ALL ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer, boolean)
     FROM PUBLIC;

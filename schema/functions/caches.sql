@@ -13,7 +13,8 @@ CREATE OR REPLACE FUNCTION howdah.caches() RETURNS TABLE (
     estimated_entries bigint,
     table_bytes       bigint,
     index_bytes       bigint,
-    toast_bytes       bigint
+    toast_bytes       bigint,
+    near              boolean
 )
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -23,7 +24,8 @@ AS $$
            greatest(t.reltuples, 0)::bigint,
            pg_relation_size(t.oid),
            pg_indexes_size(t.oid),
-           coalesce(pg_total_relation_size(nullif(t.reltoastrelid, 0)), 0)
+           coalesce(pg_total_relation_size(nullif(t.reltoastrelid, 0)), 0),
+           'near' = ANY (c.features)
     FROM howdah_internal.cache AS c
     LEFT JOIN pg_class AS t
            ON t.relname = 'cache_' || c.id
@@ -37,6 +39,7 @@ COMMENT ON FUNCTION howdah.caches() IS
 estimated_entries: rows by the statistics of PostgreSQL, expired ones included; 0
 before the first analyze. howdah.count counts exactly.
 table_bytes, index_bytes, toast_bytes: what they occupy on disk; toast holds the
-values that do not fit into a page.';
+values that do not fit into a page.
+near: whether writes are noted in the change log.';
 
 REVOKE ALL ON FUNCTION howdah.caches() FROM PUBLIC;

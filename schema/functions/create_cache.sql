@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION howdah.create_cache(
     fillfactor    integer  DEFAULT 85,
     prefix_index  boolean  DEFAULT false,
     ttl_jitter    integer  DEFAULT 0,
-    if_not_exists boolean  DEFAULT false
+    if_not_exists boolean  DEFAULT false,
+    near          boolean  DEFAULT false
 ) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -29,13 +30,14 @@ BEGIN
     settings.fillfactor := fillfactor;
     settings.prefix_index := prefix_index;
     settings.ttl_jitter := ttl_jitter;
+    settings.features := CASE WHEN near THEN '{near}' ELSE '{}' END;
     PERFORM howdah_internal._check_settings(settings);
 
     -- The row first: of two that make the same cache, one waits and then fails.
     INSERT INTO howdah_internal.cache AS c
-           (name, durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor, prefix_index, ttl_jitter)
+           (name, durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor, prefix_index, ttl_jitter, features)
     SELECT settings.name, settings.durability, settings.default_ttl, settings.max_ttl, settings.max_bytes,
-           settings.max_entries, settings.eviction, settings.fillfactor, settings.prefix_index, settings.ttl_jitter
+           settings.max_entries, settings.eviction, settings.fillfactor, settings.prefix_index, settings.ttl_jitter, settings.features
     ON CONFLICT ON CONSTRAINT cache_pkey DO NOTHING
     RETURNING c.* INTO settings;
     IF NOT FOUND THEN
@@ -51,7 +53,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean) IS
+COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean) IS
 'Makes a cache. Only the owner of the schema may. The view howdah.cache_<name> shows
 its entries; the table behind it has a number for a name, a new one for each cache
 that is made.
@@ -77,9 +79,11 @@ shortened at random, so that what is stored together does not expire together. I
 holds for every TTL that comes with a value, the default and the maximum included;
 not for howdah.expire and howdah.touch, and not for a time of day asked for.
 if_not_exists: true: a cache that exists is no error, and keeps its settings.
+near: true notes every write in the change log, so that programs may keep entries in
+their own memory and learn what has changed. A write costs a little more.
 
 Returns true if it made the cache.
 Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege.';
 
-REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean)
+REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean)
     FROM PUBLIC;

@@ -19,7 +19,8 @@ BEGIN
     RETURN howdah.create_cache(
         'db' || number, template.durability, template.default_ttl, template.max_ttl,
         template.max_bytes, template.max_entries, template.eviction,
-        template.fillfactor, template.prefix_index, template.ttl_jitter, if_not_exists => true);
+        template.fillfactor, template.prefix_index, template.ttl_jitter, if_not_exists => true,
+        near => 'near' = ANY (template.features));
 END
 $$;
 

@@ -4,7 +4,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
-    live     boolean;
+    hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
+    live     boolean;  -- NULL: there was no row
 BEGIN
     EXECUTE format($sql$
         DELETE FROM howdah_internal.%I AS c
@@ -12,7 +13,10 @@ BEGIN
         RETURNING c.expires_at > statement_timestamp()
         $sql$, 'cache_' || settings.id)
     INTO live
-    USING howdah.key_hash(howdah_internal._check_key(key)), key;
+    USING hash, key;
+    IF live IS NOT NULL THEN
+        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+    END IF;
     RETURN coalesce(live, false);
 END
 $$;

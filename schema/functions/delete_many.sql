@@ -4,6 +4,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
+    hashes   bigint[];
     deleted  bigint;
 BEGIN
     -- Locks first, by hash: the order of every statement on many rows.
@@ -16,12 +17,13 @@ BEGIN
             FOR UPDATE
         ), gone AS (
             DELETE FROM howdah_internal.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
-            RETURNING c.expires_at > statement_timestamp() AS live
+            RETURNING c.hash, c.expires_at > statement_timestamp() AS live
         )
-        SELECT count(*) FILTER (WHERE g.live) FROM gone AS g
+        SELECT array_agg(g.hash), count(*) FILTER (WHERE g.live) FROM gone AS g
         $sql$, 'cache_' || settings.id)
-    INTO deleted
+    INTO hashes, deleted
     USING howdah_internal._key_hashes(keys), keys;
+    PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'));
     RETURN deleted;
 END
 $$;

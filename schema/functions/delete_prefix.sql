@@ -7,6 +7,7 @@ DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
     indexed  bytea        := substring(howdah_internal._check_key(prefix) FROM 1 FOR 1024);
     matches  text         := 'substring(c.key FROM 1 FOR octet_length($1)) = $1';
+    hashes   bigint[];
     deleted  bigint;
 BEGIN
     IF max_rows < 1 THEN
@@ -36,12 +37,13 @@ BEGIN
             FOR UPDATE
         ), gone AS (
             DELETE FROM howdah_internal.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
-            RETURNING c.expires_at > statement_timestamp() AS live
+            RETURNING c.hash, c.expires_at > statement_timestamp() AS live
         )
-        SELECT count(*) FILTER (WHERE g.live) FROM gone AS g
+        SELECT array_agg(g.hash), count(*) FILTER (WHERE g.live) FROM gone AS g
         $sql$, 'cache_' || settings.id, matches)
-    INTO deleted
+    INTO hashes, deleted
     USING prefix, indexed, howdah_internal._prefix_end(indexed), max_rows;
+    PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'));
     RETURN deleted;
 END
 $$;

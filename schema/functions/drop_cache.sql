@@ -6,11 +6,11 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '2s'
 AS $$
 DECLARE
-    dropped integer;
+    dropped howdah_internal.cache;
 BEGIN
     PERFORM howdah_internal._check_name(name);
     PERFORM howdah_internal._check_admin();
-    DELETE FROM howdah_internal.cache AS c WHERE c.name = drop_cache.name RETURNING c.id INTO dropped;
+    DELETE FROM howdah_internal.cache AS c WHERE c.name = drop_cache.name RETURNING c.* INTO dropped;
     IF NOT FOUND THEN
         IF if_exists THEN
             RETURN false;
@@ -20,13 +20,14 @@ BEGIN
     END IF;
     BEGIN
         EXECUTE format('DROP VIEW IF EXISTS howdah.%I', 'cache_' || name);
-        EXECUTE format('DROP TABLE IF EXISTS howdah_internal.%I', 'cache_' || dropped);
+        EXECUTE format('DROP TABLE IF EXISTS howdah_internal.%I', 'cache_' || dropped.id);
     EXCEPTION
         WHEN lock_not_available THEN
             RAISE EXCEPTION 'Cache % is in use, and was not dropped.', quote_literal(name)
                 USING ERRCODE = 'lock_not_available',
                       HINT = 'A transaction has held its table for 2 s: try again, or find it in pg_locks and end it.';
     END;
+    PERFORM howdah_internal._log(dropped, NULL);
     -- After the table, as a round of upkeep locks them.
     DELETE FROM howdah.upkeep AS u WHERE u.cache = drop_cache.name;
     RETURN true;

@@ -4,6 +4,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
+    hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     changed  bigint;
 BEGIN
     EXECUTE format($sql$
@@ -12,8 +13,11 @@ BEGIN
             expires_at = $3
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
         $sql$, 'cache_' || settings.id)
-    USING howdah.key_hash(howdah_internal._check_key(key)), key, howdah_internal._expiry(settings, ttl);
+    USING hash, key, howdah_internal._expiry(settings, ttl);
     GET DIAGNOSTICS changed = ROW_COUNT;
+    IF changed > 0 THEN
+        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+    END IF;
     RETURN changed > 0;
 END
 $$;

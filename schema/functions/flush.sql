@@ -13,6 +13,7 @@ BEGIN
         PERFORM set_config('lock_timeout', '100ms', true);
         EXECUTE 'TRUNCATE ' || tbl;
         PERFORM set_config('lock_timeout', waits, true);
+        PERFORM howdah_internal._log(settings, NULL);
         RETURN 'truncate';
     EXCEPTION
         -- disk_full: TRUNCATE makes new files, and DELETE needs none.
@@ -27,6 +28,7 @@ BEGIN
         )
         DELETE FROM %1$s AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
         $sql$, tbl);
+    PERFORM howdah_internal._log(settings, NULL);
     RETURN 'delete';
 END
 $$;

@@ -4,7 +4,9 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
+    hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     result   bytea;
+    deleted  bigint;
 BEGIN
     EXECUTE format($sql$
         DELETE FROM howdah_internal.%I AS c
@@ -12,7 +14,11 @@ BEGIN
         RETURNING CASE WHEN c.expires_at > statement_timestamp() THEN c.value END
         $sql$, 'cache_' || settings.id)
     INTO result
-    USING howdah.key_hash(howdah_internal._check_key(key)), key;
+    USING hash, key;
+    GET DIAGNOSTICS deleted = ROW_COUNT;
+    IF deleted > 0 THEN
+        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+    END IF;
     RETURN result;
 END
 $$;

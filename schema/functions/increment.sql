@@ -5,6 +5,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
+    hash     bigint;
     result   bytea;
 BEGIN
     PERFORM howdah_internal._room(settings);
@@ -13,6 +14,7 @@ BEGIN
             USING ERRCODE = 'HW012', HINT = 'Give an integer; it may be negative.';
     END IF;
 
+    hash := howdah.key_hash(howdah_internal._check_key(key));
     -- The sum is made from the row as it is when it is locked. An expired row
     -- and another key's row count as absent.
     EXECUTE format($sql$
@@ -33,8 +35,9 @@ BEGIN
         RETURNING c.value
         $sql$, 'cache_' || settings.id)
     INTO result
-    USING howdah.key_hash(howdah_internal._check_key(key)), howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
+    USING hash, howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, delta, settings.durability;
+    PERFORM howdah_internal._log(settings, ARRAY[hash]);
     RETURN howdah_internal._integer(result);
 END
 $$;

@@ -48,6 +48,8 @@ BEGIN
         RETURN;
     END IF;
 
+    PERFORM howdah_internal._trim_log(started + max_time / 2);
+
     -- Whoever waited longest comes first: a big cache starves no other.
     FOR next IN
         SELECT t.c AS settings, u.last_round
@@ -101,7 +103,8 @@ $$;
 
 COMMENT ON FUNCTION howdah.maintain(text, integer, integer, interval, bigint) IS
 'Does one bounded round of upkeep: removes expired rows, of caches and of sessions,
-and evicts where a cache is beyond 97 % of its budget, down to 95 %. Each round
+and evicts where a cache is beyond 97 % of its budget, down to 95 %; once a second it
+trims the change log. Each round
 goes on where the last one stopped. It waits for nobody, leaves locked rows for
 the next round, and does nothing while another session is in a round. In a longer
 transaction, what it removes stays locked until the end: call it in one of its own.

@@ -5,9 +5,11 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
+    hash     bigint;
     result   bigint;
 BEGIN
     PERFORM howdah_internal._room(settings);
+    hash := howdah.key_hash(howdah_internal._check_key(key));
     EXECUTE format($sql$
         INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, key, value)
         VALUES ($1, howdah_internal._clock(), $2, $3, $4)
@@ -24,8 +26,9 @@ BEGIN
         RETURNING c.version
         $sql$, 'cache_' || settings.id)
     INTO result
-    USING howdah.key_hash(howdah_internal._check_key(key)), howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
+    USING hash, howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, howdah_internal._check_value(value), settings.durability;
+    PERFORM howdah_internal._log(settings, ARRAY[hash]);
     RETURN result;
 END
 $$;

@@ -35,6 +35,8 @@ BEGIN
     USING hashes, howdah_internal._expiry(settings, ttl), keys, "values", settings.durability, settings;
     GET DIAGNOSTICS stored = ROW_COUNT;
 
+    PERFORM howdah_internal._log(settings, hashes);
+
     -- Two keys of the call itself with one hash.
     IF settings.durability = 'sync' AND stored < (SELECT count(DISTINCT k) FROM unnest(keys) AS k) THEN
         PERFORM howdah_internal._evict(settings.durability);

@@ -11,4 +11,5 @@ SELECT howdah.alter_cache(
     ttl_jitter   => $9::integer,
     fillfactor   => $10::integer,
     reset        => $11::text[],
-    empty        => $12::boolean)
+    empty        => $12::boolean,
+    near         => $13::boolean)

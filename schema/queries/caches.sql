@@ -10,6 +10,7 @@ SELECT name,
        eviction,
        fillfactor,
        prefix_index,
-       ttl_jitter
+       ttl_jitter,
+       'near' = ANY (features)
 FROM howdah_internal.cache
 ORDER BY name

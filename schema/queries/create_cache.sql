@@ -9,4 +9,5 @@ SELECT howdah.create_cache(
     eviction     => coalesce(nullif($7::text, ''), 'allkeys-lru'),
     prefix_index => $8::boolean,
     ttl_jitter   => $9::integer,
-    fillfactor   => coalesce(nullif($10::integer, 0), 85))
+    fillfactor   => coalesce(nullif($10::integer, 0), 85),
+    near         => $11::boolean)

@@ -2,6 +2,7 @@
 -- and with it a transaction id, when the key is there; the one after ON
 -- CONFLICT is the one that decides.
 --   $1 hashes, $2 keys, $3 values, $4 expiries
+{log}WITH put AS (
 INSERT INTO {table} AS t (hash, key, value, version, expires_at)
 SELECT u.h, u.k, u.v, {clock}, {expiry}
 FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) AS u (h, k, v, e)
@@ -16,3 +17,5 @@ SET key        = excluded.key,
     {fresh}
 WHERE {dead}
 RETURNING hash, version
+{log}), near AS ({note_rows put.hash})
+{log}SELECT hash, version FROM put

@@ -22,5 +22,6 @@ WITH u AS MATERIALIZED (
     WHERE {dead}
     RETURNING hash
 )
+{log}, near AS ({note_rows put.hash})
 SELECT count(*) / (CASE WHEN count(*) IN (0, (SELECT count(*) FROM u)) THEN 1 ELSE 0 END)
 FROM put

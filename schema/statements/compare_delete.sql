@@ -14,6 +14,7 @@ WITH locked AS MATERIALIZED (
           AND (u.value IS NULL OR t.value = u.value)
         FOR UPDATE) AS t
 )
+{log}, near AS ({note_rows locked.h})
 DELETE FROM {table} AS t
 WHERE t.hash = ANY (ARRAY(SELECT l.h FROM locked AS l))
 RETURNING t.hash

@@ -7,6 +7,7 @@ WITH locked AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT FROM {table} AS t WHERE t.hash = u.h AND t.key = u.k FOR UPDATE) AS t
 )
+{log}, near AS ({note_rows locked.h})
 DELETE FROM {table} AS t
 WHERE t.hash = ANY (ARRAY(SELECT l.h FROM locked AS l))
 RETURNING t.hash, t.expires_at > statement_timestamp()

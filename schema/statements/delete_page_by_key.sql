@@ -25,4 +25,5 @@ WITH page AS MATERIALIZED (
     WHERE t.hash = ANY (ARRAY(SELECT hash FROM locked))
     RETURNING t.expires_at > statement_timestamp() AS live
 )
+{log}, near AS ({note_rows locked.hash})
 SELECT (SELECT last || '\x00'::bytea FROM page WHERE last < $2), count(*) FILTER (WHERE live) FROM gone

@@ -35,7 +35,9 @@ WITH old AS MATERIALIZED (
         {fresh}
     WHERE t.version = (SELECT u.version FROM u) {and_writable}
     RETURNING version
+{log}            , hash
 )
+{log}, near AS ({note_rows put.hash})
 SELECT u.live,
        (SELECT value FROM old WHERE live),
        (SELECT version FROM put),

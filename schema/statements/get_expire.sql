@@ -5,6 +5,7 @@
 --   that a reader of the value sees)
 WITH locked AS MATERIALIZED (
     SELECT u.h, u.k,
+{log}           u.c,
            CASE WHEN u.c & 16 = 0 THEN greatest(t.version + 1, {clock})
                 ELSE t.version END AS version,
            CASE WHEN u.c & 16 = 0 THEN {exact_expiry}
@@ -22,6 +23,8 @@ WITH locked AS MATERIALIZED (
           AND (u.c & 8 = 0 OR {exact_expiry} < t.expires_at)
         FOR UPDATE) AS t
 )
+{log}, changed AS (SELECT l.h FROM locked AS l WHERE l.c & 16 = 0)
+{log}, near AS ({note_rows changed.h})
 INSERT INTO {table} AS t (hash, key, value, version, expires_at)
 SELECT l.h, l.k, '', l.version, l.expires_at
 FROM locked AS l

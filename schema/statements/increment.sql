@@ -29,6 +29,7 @@ WITH u AS MATERIALIZED (
                ELSE {writable} END
     RETURNING hash, value, version
 )
+{log}, near AS ({note $1})
 SELECT u.h, put.value, put.version,
        CASE WHEN put.hash IS NULL
             THEN (SELECT substring(p.value FROM 1 FOR 24) FROM {table} AS p

@@ -26,5 +26,6 @@ WITH u AS MATERIALIZED (
                ELSE {writable} END
     RETURNING hash, value, version
 )
+{log}, near AS ({note $1})
 SELECT u.h, put.value, put.version, NULL::bytea
 FROM u LEFT JOIN put ON put.hash = u.h

@@ -17,6 +17,7 @@ WITH locked AS MATERIALIZED (
           AND (u.version IS NULL OR t.version = u.version)
         FOR UPDATE) AS t
 )
+{log}, near AS ({note_rows locked.h})
 INSERT INTO {table} AS t (hash, key, value, version, expires_at)
 SELECT l.h, l.k, l.v, l.version, l.expires_at
 FROM locked AS l

@@ -1,5 +1,6 @@
 -- Overwrites one value from an offset, padding with zero bytes.
 --   $1 hash, $2 key, $3 value, $4 expiry of a new entry, $5 offset from 0
+{log}WITH near AS ({note_one $1})
 INSERT INTO {table} AS t (hash, key, value, version, expires_at)
 SELECT $1::bigint, $2::bytea, decode(repeat('00', $5::integer), 'hex') || $3::bytea, {clock}, {expiry}
 FROM (SELECT $4::bigint AS e) AS u

@@ -1,0 +1,132 @@
+package near
+
+import (
+	"bytes"
+
+	"github.com/maypok86/otter/v2"
+)
+
+// Token is the state of memory before a read.
+type Token struct {
+	slot  uint32
+	state state
+	gen   uint32
+	own   uint32
+}
+
+// Begin is called before a read is sent. Several callers may share the read, if
+// each of them called Begin before it was sent.
+func (c *Cache) Begin(hash int64) Token {
+	slot := slotOf(c.id, hash)
+	return Token{slot: slot, state: c.m.slots.load(slot), gen: c.m.view.Load().gen, own: c.gen.Load()}
+}
+
+// run says which answers of a slot were equal, and for the same key: all after
+// the first `from`, up to number `to`.
+type run struct{ from, to uint32 }
+
+// covers tells whether all answers after number begin belong to the run, which
+// must end with the last answer. Numbers may wrap.
+func (r run) covers(begin uint32) bool { return r.to-r.from >= r.to-begin }
+
+// Fill is called with the answer of a read, before its caller is answered.
+// Start is that of the server that answered. Value must not change any more. A
+// read that failed needs no Fill; one whose answer shall not be kept needs Bump.
+func (c *Cache) Fill(t Token, key []byte, e Entry, start int64) {
+	if !c.m.view.Load().lit {
+		// Nothing can be valid, and a read that begins after the first poll
+		// will see what this one saw.
+		c.m.counts.refused[refusedUnlit].Add(1)
+		return
+	}
+	f := filling{c: c, t: t, key: entryKey{c.id, string(key)}, start: start}
+	f.item = &item{entry: e, slot: t.slot, token: t.state.token(), gen: t.gen, own: t.own}
+	if !e.Expires.IsZero() {
+		f.item.expires = c.m.instant(e.Expires)
+	}
+	c.m.entries.Compute(f.key, f.decide)
+	f.count()
+}
+
+// filling is an answer on its way into memory.
+type filling struct {
+	c     *Cache
+	t     Token
+	key   entryKey
+	start int64
+	item  *item
+	why   refusal
+	put   bool // item is in memory now
+}
+
+// decide takes the step from one state of the slot to the next, under the lock
+// of the key. Every answer counts in the slot, kept or not: a read that began
+// before it may be kept only if it has the same answer.
+func (f *filling) decide(old *item, found bool) (*item, otter.ComputeOp) {
+	slots, now := f.c.m.slots, f.c.m.clock()
+	for {
+		s := slots.load(f.t.slot)
+		v := f.c.m.view.Load()
+		same := found && sameAnswer(&old.entry, &f.item.entry)
+		again := same && old.valid(f.c, v) && !old.expired(now)
+		f.why = f.refusal(v, s, now)
+		f.item.run = run{from: s.answers(), to: s.answers() + 1}
+		if same && old.run.to == s.answers() {
+			f.item.run.from = old.run.from
+		}
+		if f.why == 0 && !f.item.run.covers(f.t.state.answers()) {
+			f.why = refusedOvertaken
+		}
+		if !slots.swap(f.t.slot, s, s.answered()) {
+			continue
+		}
+		switch {
+		case again:
+			f.why = refusedSame
+			return nil, otter.CancelOp
+		case f.why == 0 || f.why == refusedOvertaken:
+			f.item.kept = f.why == 0
+			f.put = true
+			return f.item, otter.WriteOp
+		}
+		return nil, otter.InvalidateOp
+	}
+}
+
+// refusal says why the answer may not be kept in a state of the slot, apart
+// from the answers of other reads.
+func (f *filling) refusal(v *view, s state, now Instant) refusal {
+	switch {
+	case f.t.gen != v.gen:
+		return refusedReset
+	case f.start != v.start:
+		return refusedServer
+	case v.stranded && f.c.durable.Load():
+		return refusedStranded
+	case s.parked() || f.t.state.parked():
+		return refusedParked
+	case f.item.expired(now):
+		return refusedExpired
+	case f.item.weight(f.key) > f.c.m.options.Bytes/8:
+		return refusedLarge
+	case f.t.own != f.c.gen.Load() || f.t.state.token() != s.token():
+		return refusedOvertaken
+	}
+	return 0
+}
+
+func sameAnswer(a, b *Entry) bool {
+	return a.Absent == b.Absent && a.Version == b.Version && a.Kind == b.Kind && bytes.Equal(a.Value, b.Value)
+}
+
+func (f *filling) count() {
+	switch {
+	case f.why == 0:
+		f.c.m.counts.fills.Add(1)
+	default:
+		f.c.m.counts.refused[f.why].Add(1)
+	}
+	if f.put && f.item.entry.Absent {
+		f.c.m.limitAbsents(f.key, f.item)
+	}
+}

@@ -1,0 +1,201 @@
+package near
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+)
+
+// The limits of Options.
+const (
+	MinBound = 10 * time.Millisecond
+	MaxBound = 10 * time.Second
+	MinBytes = 1 << 20
+)
+
+// Options of a Memory.
+type Options struct {
+	// Bound is the greatest staleness of a hit, from 10 ms to 10 s.
+	Bound time.Duration
+
+	// Bytes is the budget of keys and values, with an overhead per entry; at
+	// least 1 MiB. Absent keys take an eighth of it at most. The slots take
+	// 8 MiB more.
+	Bytes int64
+
+	// Poll asks PostgreSQL for the changes since a cursor. It must return soon
+	// after its context ends. Calls do not overlap.
+	Poll func(ctx context.Context, since Cursor) (Answer, error)
+
+	// Logger gets one line when a lease has ended because polls fail, and one
+	// when they succeed again. Default: nothing is logged.
+	Logger *slog.Logger
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Bound < MinBound || o.Bound > MaxBound:
+		return fmt.Errorf("near: a bound of %v is not possible; choose one from %v to %v", o.Bound, MinBound, MaxBound)
+	case o.Bytes < MinBytes:
+		return fmt.Errorf("near: a budget of %d bytes is too small; give at least %d", o.Bytes, MinBytes)
+	case o.Poll == nil:
+		return errors.New("near: Options.Poll is missing; it asks PostgreSQL for changes")
+	}
+	return nil
+}
+
+// Cursor is what Poll needs of the snapshot of the poll before: changes of
+// transactions from Xmax on, and of those in Xip, were not visible to it. The
+// zero Cursor stands for no poll before.
+type Cursor struct {
+	Xmax uint64
+	Xip  []uint64
+}
+
+// Answer is what a poll saw, all of it in one snapshot.
+type Answer struct {
+	Snapshot    string   // pg_current_snapshot() as text
+	Start       int64    // pg_postmaster_start_time() in microseconds
+	Lit         bool     // the change log has its state row
+	Incarnation [16]byte // of the change log
+	Tick, Floor int64    // of its trims; see the package comment
+
+	// Stranded says that a prepared transaction is older than the change log,
+	// so that its changes will never appear there. Durable caches are neither
+	// filled nor served meanwhile.
+	Stranded bool
+
+	Changes  []Change
+	Overflow bool // there are more changes than Changes holds
+}
+
+// Change is a row of the change log.
+type Change struct {
+	Cache  int32
+	Hashes []int64 // nil: all of the cache
+}
+
+// Memory holds entries of the caches of one database. It is safe for
+// concurrent use.
+type Memory struct {
+	options Options
+	base    time.Time // of monotonic readings
+	clock   func() Instant
+
+	view    atomic.Pointer[view]
+	asked   atomic.Bool // somebody read since the follower last looked
+	idle    atomic.Bool // the follower waits for wake
+	entries *otter.Cache[entryKey, *item]
+	slots   *slots
+	absents absents
+	counts  counts
+	wake    chan struct{}
+	sweep   chan struct{}
+	running atomic.Bool
+	follow  follower // used by Run alone
+
+	mu      sync.Mutex // guards what is below
+	caches  map[int32]*Cache
+	parked  map[*Parking]struct{}
+	parking map[uint32]int // parked writes of each slot
+}
+
+// view is what the last poll found. It is replaced as a whole, so that a
+// reader sees a lease together with what the lease is about.
+type view struct {
+	asked    Instant // just before the poll was sent
+	end      Instant // of the lease; zero: none
+	gen      uint32  // of all entries; it changes where everything is dropped
+	lit      bool    // there is a change log, and a cursor in it
+	stranded bool    // see Answer.Stranded
+	start    int64   // of the server
+}
+
+// New makes an empty Memory, which serves nothing before Run is called. An
+// error is a sentence that says which option is wrong. A Memory without Run has
+// no goroutine and needs no closing.
+func New(o Options) (*Memory, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	now := o.Now
+	if now == nil {
+		now = time.Now
+	}
+	m := &Memory{
+		options: o,
+		base:    now(),
+		slots:   new(slots),
+		wake:    make(chan struct{}, 1),
+		sweep:   make(chan struct{}, 1),
+		caches:  map[int32]*Cache{},
+		parked:  map[*Parking]struct{}{},
+		parking: map[uint32]int{},
+	}
+	m.clock = func() Instant { return m.instant(now()) }
+	m.absents.budget = o.Bytes / 8
+	m.counts.bound = o.Bound
+	m.view.Store(&view{})
+	entries, err := otter.New(&otter.Options[entryKey, *item]{
+		MaximumWeight: uint64(o.Bytes),
+		Weigher:       func(key entryKey, it *item) uint32 { return uint32(min(it.weight(key), math.MaxUint32)) },
+		// Maintenance on the caller's goroutine: none outlives its caller.
+		Executor: func(maintain func()) { maintain() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("near: %w", err)
+	}
+	m.entries = entries
+	return m, nil
+}
+
+// Cache returns the handle of a cache, the same one for the same id. Durable
+// says whether its entries survive a crash of the server; the last call for an
+// id decides.
+func (m *Memory) Cache(id int32, durable bool) *Cache {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.caches[id]
+	if c == nil {
+		c = &Cache{m: m, id: id}
+		m.caches[id] = c
+	}
+	c.durable.Store(durable)
+	return c
+}
+
+// Cache is the part of a Memory that belongs to one cache of the database.
+type Cache struct {
+	m       *Memory
+	id      int32
+	durable atomic.Bool
+	gen     atomic.Uint32 // of the entries of this cache
+}
+
+// Bump invalidates what memory holds under a hash. It is called for each write
+// of this process when it has its place in the order of writes and reads (at the
+// latest when the call that submits it returns) and again before its caller is
+// answered, whatever the outcome. A read that answers a caller without Fill
+// calls it too, before the answer.
+func (c *Cache) Bump(hash int64) { c.m.slots.bump(slotOf(c.id, hash)) }
+
+// DropAll invalidates all of the cache. It is called for a flush by this
+// process as Bump is for a write.
+func (c *Cache) DropAll() {
+	c.gen.Add(1)
+	c.m.counts.drops[dropFlush].Add(1)
+	c.m.sweepSoon()
+}

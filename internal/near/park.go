@@ -1,0 +1,86 @@
+package near
+
+import "time"
+
+// Parking bypasses memory for the keys of a slot, because an open transaction
+// of this process has written one of them: nothing says when the
+// application commits, and from then on its own reads must see the write.
+type Parking struct {
+	m    *Memory
+	slot uint32
+	xid  uint64  // 0: not known yet
+	lost Instant // the server was replaced since; see patience
+}
+
+// patience is how long a Parking outlives the server that gave its xid. The xid
+// may come from the new server, before a poll has noticed it, so the Parking
+// cannot end at once; or it may never appear there.
+const patience = time.Minute
+
+// Park is called before such a write is sent. It must be followed by Until or
+// Release.
+func (c *Cache) Park(hash int64) *Parking {
+	p := &Parking{m: c.m, slot: slotOf(c.id, hash)}
+	m := c.m
+	m.mu.Lock()
+	m.parked[p] = struct{}{}
+	m.parking[p.slot]++
+	m.slots.park(p.slot)
+	m.mu.Unlock()
+	m.ask() // polls end it
+	return p
+}
+
+// Until says in which transaction the write was made. Reads bypass memory until
+// a poll finds it finished.
+func (p *Parking) Until(xid uint64) {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	p.xid = xid
+}
+
+// Release says that the write was not made, or that the outcome of its
+// transaction is known.
+func (p *Parking) Release() {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	p.m.release(p)
+}
+
+// release invalidates the slot, and serves it again after its last Parking. The
+// caller holds mu.
+func (m *Memory) release(p *Parking) {
+	if _, parked := m.parked[p]; !parked {
+		return
+	}
+	delete(m.parked, p)
+	m.slots.bump(p.slot) // before it is served again
+	if m.parking[p.slot]--; m.parking[p.slot] == 0 {
+		delete(m.parking, p.slot)
+		m.slots.unpark(p.slot)
+	}
+}
+
+// releaseFinished ends the Parkings whose transactions a poll found finished.
+func (m *Memory) releaseFinished(s snapshot, replaced bool, now Instant) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for p := range m.parked {
+		if p.xid == 0 {
+			continue
+		}
+		if replaced && p.lost == (Instant{}) {
+			p.lost = now
+		}
+		if s.finished(p.xid) || p.lost != (Instant{}) && now.since(p.lost) > patience {
+			m.release(p)
+		}
+	}
+}
+
+// parkedWrites returns how many writes are parked.
+func (m *Memory) parkedWrites() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.parked)
+}

@@ -1,0 +1,132 @@
+package near
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Run polls until ctx ends, and returns nil then. It gives an error at once if
+// Memory runs already. It starts one more goroutine, which has ended when Run
+// returns. Nothing is served afterwards.
+func (m *Memory) Run(ctx context.Context) error {
+	if !m.running.CompareAndSwap(false, true) {
+		return errors.New("near: Run is called already; one call serves a Memory")
+	}
+	defer m.running.Store(false)
+	swept := make(chan struct{})
+	go func() {
+		defer close(swept)
+		m.sweepUntil(ctx)
+	}()
+	l := loop{m: m, read: m.clock()}
+	for ctx.Err() == nil {
+		if l.wanted() || l.await(ctx) {
+			l.step(ctx)
+		}
+	}
+	m.endLease()
+	<-swept
+	return nil
+}
+
+// unread is how long polls go on after the last read.
+const unread = time.Second
+
+// loop is the state of Run between two polls.
+type loop struct {
+	m      *Memory
+	read   Instant // when a read was last noticed
+	paused bool    // no poll was wanted since the last one
+	failed int     // polls in a row
+	outage Instant // when the lease ended while polls failed; zero: it has not
+}
+
+// wanted tells whether a read or a parked write needs polls. Polls that are not
+// wanted cost nothing but the lease: the next one resumes from the cursor.
+func (l *loop) wanted() bool {
+	now := l.m.clock()
+	if l.m.asked.Swap(false) {
+		l.read = now
+	}
+	return now.since(l.read) < unread || l.m.parkedWrites() > 0
+}
+
+// await waits until a read wants polls, and tells whether one does.
+func (l *loop) await(ctx context.Context) bool {
+	l.m.idle.Store(true)
+	defer l.m.idle.Store(false)
+	l.paused = true
+	for !l.m.asked.Load() {
+		select {
+		case <-l.m.wake:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// step polls once, and waits until the next poll is due.
+func (l *loop) step(ctx context.Context) {
+	m := l.m
+	sent, end := m.clock(), m.view.Load().end
+	err := m.poll(ctx, sent)
+	if ctx.Err() != nil {
+		return
+	}
+	done := m.clock()
+	if err == nil && !l.paused && end != (Instant{}) && !done.before(end) {
+		m.counts.lapses.Add(1)
+	}
+	l.paused = false
+	l.note(err, done)
+	pause := m.options.Bound/3 - done.since(sent)
+	if err != nil {
+		// At first soon, so that one broken connection does not cost the
+		// lease.
+		pause = max(m.options.Bound>>max(0, 5-l.failed), time.Millisecond)
+	}
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+	}
+}
+
+// poll asks PostgreSQL once. A database that does not answer ends it, so that
+// the next poll finds another connection.
+func (m *Memory) poll(ctx context.Context, sent Instant) error {
+	ctx, cancel := context.WithTimeout(ctx, max(m.options.Bound, time.Second))
+	defer cancel()
+	answer, err := m.options.Poll(ctx, m.follow.cursor)
+	if err != nil {
+		m.counts.failed.Add(1)
+		return err
+	}
+	m.counts.polled(m.clock().since(sent))
+	return m.apply(sent, answer)
+}
+
+// note logs the begin and the end of an outage.
+func (l *loop) note(err error, now Instant) {
+	log := l.m.options.Logger
+	if err == nil {
+		if l.outage != (Instant{}) {
+			log.Info("The near cache is served again.", "after", now.since(l.outage))
+		}
+		l.failed, l.outage = 0, Instant{}
+		return
+	}
+	l.failed++
+	if l.outage == (Instant{}) && !now.before(l.m.view.Load().end) {
+		l.outage = now
+		log.Warn("Changes cannot be polled. The near cache is not served; reads ask PostgreSQL.", "err", err)
+	}
+}
+
+// endLease stops hits. Entries stay, and may be served again after the next poll.
+func (m *Memory) endLease() {
+	v := *m.view.Load()
+	v.end = Instant{}
+	m.view.Store(&v)
+}

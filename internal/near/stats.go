@@ -1,0 +1,177 @@
+package near
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// AgeBuckets is the number of buckets of Stats.Ages.
+	AgeBuckets = 8
+	// PollBuckets is the number of buckets of Stats.PollLatency.
+	PollBuckets = 16
+)
+
+// PollBucket returns the longest poll that bucket i of Stats.PollLatency
+// counts: 125 us for the first, then twice the one before. The last bucket
+// counts all that took longer, too.
+func PollBucket(i int) time.Duration { return 125 * time.Microsecond << i }
+
+// Stats are counts since New, except Bytes, Entries and Parked.
+type Stats struct {
+	Hits       uint64 // reads answered from memory
+	AbsentHits uint64 // hits that said that there is no entry
+	Misses     uint64 // reads that had to ask PostgreSQL
+	Lapsed     uint64 // misses with a valid entry in memory, but no lease
+
+	// Ages is the histogram of hits by the age of the lease when they were
+	// served: bucket i counts those from i to i+1 eighths of the bound.
+	Ages   [AgeBuckets]uint64
+	MaxAge time.Duration // age of the oldest hit
+
+	Fills   uint64 // answers kept
+	Refused Refusals
+	Drops   Drops
+
+	Polls       uint64              // polls that were answered
+	FailedPolls uint64              // polls that gave an error
+	PollLatency [PollBuckets]uint64 // of polls that were answered; see PollBucket
+	Lapses      uint64              // leases that ended while polls were wanted
+
+	Bytes   int64 // used of the budget
+	Entries int   // in memory, invalid ones included
+	Parked  int   // writes in open transactions of this process
+}
+
+// Refusals are answers that were not kept, by reason.
+type Refusals struct {
+	Same      uint64 // memory held this answer already
+	Overtaken uint64 // a write, or another read with another answer, came between
+	Parked    uint64 // an open transaction of this process has written the key
+	Unlit     uint64 // no poll has succeeded yet, or there is no change log
+	Server    uint64 // the answer came from another server than the last poll's
+	Reset     uint64 // everything was dropped while the answer was on its way
+	Stranded  uint64 // see Answer.Stranded
+	Large     uint64 // an entry of more than an eighth of the budget
+	Expired   uint64 // the entry had expired when its answer came
+}
+
+// Drops count how often all entries of memory, or of one cache, were dropped,
+// by reason.
+type Drops struct {
+	First       uint64 // a cursor was begun; memory was empty
+	Server      uint64 // another start of the server
+	Incarnation uint64 // another change log
+	Unlit       uint64 // the change log was not there any more
+	Floor       uint64 // changes that this process has not seen were trimmed
+	Overflow    uint64 // a poll met more changes than it reports
+	Stranded    uint64 // durable caches alone; see Answer.Stranded
+	Flush       uint64 // one cache was flushed, here or elsewhere
+}
+
+// refusal is the reason for which an answer was not kept.
+type refusal int
+
+const (
+	refusedNot refusal = iota // it was kept
+	refusedSame
+	refusedOvertaken
+	refusedParked
+	refusedUnlit
+	refusedServer
+	refusedReset
+	refusedStranded
+	refusedLarge
+	refusedExpired
+	refusals
+)
+
+// drop is the reason for which entries were dropped.
+type drop int
+
+const (
+	dropNothing drop = iota
+	dropFirst
+	dropServer
+	dropIncarnation
+	dropUnlit
+	dropFloor
+	dropOverflow
+	dropStranded
+	dropFlush
+	drops
+)
+
+// counts are spread where many readers count at once.
+type counts struct {
+	bound  time.Duration
+	maxAge atomic.Int64
+	hits   [64]struct {
+		ages   [AgeBuckets]atomic.Uint64
+		absent atomic.Uint64
+		_      [56]byte // shares no cache line with the next
+	}
+	misses, lapsed        atomic.Uint64
+	fills                 atomic.Uint64
+	refused               [refusals]atomic.Uint64
+	drops                 [drops]atomic.Uint64
+	polls, failed, lapses atomic.Uint64
+	latency               [PollBuckets]atomic.Uint64
+}
+
+// hit counts a hit that was served at an age of the lease.
+func (n *counts) hit(it *item, age time.Duration) {
+	shard := &n.hits[it.slot%uint32(len(n.hits))]
+	shard.ages[min(uint64(max(age, 0))*AgeBuckets/uint64(n.bound), AgeBuckets-1)].Add(1)
+	if it.entry.Absent {
+		shard.absent.Add(1)
+	}
+	for old := n.maxAge.Load(); int64(age) > old; old = n.maxAge.Load() {
+		n.maxAge.CompareAndSwap(old, int64(age))
+	}
+}
+
+// polled counts a poll that was answered.
+func (n *counts) polled(took time.Duration) {
+	n.polls.Add(1)
+	i := 0
+	for i < PollBuckets-1 && took > PollBucket(i) {
+		i++
+	}
+	n.latency[i].Add(1)
+}
+
+// Stats returns a copy of the counters.
+func (m *Memory) Stats() Stats {
+	n := &m.counts
+	s := Stats{
+		Misses: n.misses.Load(), Lapsed: n.lapsed.Load(), Fills: n.fills.Load(),
+		MaxAge: time.Duration(n.maxAge.Load()),
+		Polls:  n.polls.Load(), FailedPolls: n.failed.Load(), Lapses: n.lapses.Load(),
+		Bytes: int64(m.entries.WeightedSize()), Entries: m.entries.EstimatedSize(), Parked: m.parkedWrites(),
+	}
+	for i := range n.hits {
+		for age := range s.Ages {
+			count := n.hits[i].ages[age].Load()
+			s.Ages[age] += count
+			s.Hits += count
+		}
+		s.AbsentHits += n.hits[i].absent.Load()
+	}
+	for i := range s.PollLatency {
+		s.PollLatency[i] = n.latency[i].Load()
+	}
+	refused := func(why refusal) uint64 { return n.refused[why].Load() }
+	s.Refused = Refusals{
+		Same: refused(refusedSame), Overtaken: refused(refusedOvertaken), Parked: refused(refusedParked),
+		Unlit: refused(refusedUnlit), Server: refused(refusedServer), Reset: refused(refusedReset),
+		Stranded: refused(refusedStranded), Large: refused(refusedLarge), Expired: refused(refusedExpired),
+	}
+	dropped := func(why drop) uint64 { return n.drops[why].Load() }
+	s.Drops = Drops{
+		First: dropped(dropFirst), Server: dropped(dropServer), Incarnation: dropped(dropIncarnation),
+		Unlit: dropped(dropUnlit), Floor: dropped(dropFloor), Overflow: dropped(dropOverflow),
+		Stranded: dropped(dropStranded), Flush: dropped(dropFlush),
+	}
+	return s
+}

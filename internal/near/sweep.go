@@ -1,0 +1,62 @@
+package near
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+)
+
+// sweepEvery is how long an entry that is not valid any more may stay. It
+// could only be read as a miss, but takes room.
+const sweepEvery = 10 * time.Second
+
+// sweepUntil removes entries that are not valid any more until ctx ends.
+func (m *Memory) sweepUntil(ctx context.Context) {
+	ticks := time.NewTicker(sweepEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.sweep:
+		case <-ticks.C:
+		}
+		m.sweepOnce(ctx)
+	}
+}
+
+// sweepSoon has much to remove.
+func (m *Memory) sweepSoon() {
+	select {
+	case m.sweep <- struct{}{}:
+	default:
+	}
+}
+
+func (m *Memory) sweepOnce(ctx context.Context) {
+	now, v := m.clock(), m.view.Load()
+	m.mu.Lock()
+	caches := maps.Clone(m.caches)
+	m.mu.Unlock()
+	for key, it := range m.entries.All() {
+		if ctx.Err() != nil {
+			return
+		}
+		c := caches[key.cache] // nil: made since
+		if c != nil && (!it.valid(c, v) || it.expired(now)) {
+			m.remove(key, it)
+		}
+	}
+}
+
+// remove removes an item, unless another one has taken its place.
+func (m *Memory) remove(key entryKey, it *item) {
+	m.entries.Compute(key, func(now *item, found bool) (*item, otter.ComputeOp) {
+		if found && now == it {
+			return nil, otter.InvalidateOp
+		}
+		return nil, otter.CancelOp
+	})
+}

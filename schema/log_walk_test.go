@@ -1,0 +1,289 @@
+package schema_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/schema"
+)
+
+// effect is what a statement or function does to the entries that readers see,
+// and so to the change log.
+type effect int
+
+const (
+	logs     effect = iota // changes entries, and notes each of them
+	idle                   // changes nothing: notes nothing and takes no transaction id
+	hidden                 // changes nothing that a reader of values sees: notes nothing
+	unlogged               // changes what readers see, and notes nothing on purpose
+)
+
+// step is one run of a statement or function on the cache "n", whose entries are
+// k = 1, l = 2 and the expired x. H(k) stands for the hash of a key.
+type step struct {
+	effect effect
+	call   string // of a statement: its arguments
+	first  string // runs before it in the same transaction
+}
+
+const (
+	array = "ARRAY[H(k)], ARRAY['k'::bytea], "
+	gone  = "ARRAY[H(none)], ARRAY['none'::bytea], "
+	fresh = "ARRAY[H(new)], ARRAY['new'::bytea], "
+)
+
+// Every file of schema/statements. A statement that is not here fails the test.
+var statementEffects = map[string][]step{
+	"add":                 {{logs, fresh + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(x)], ARRAY['x'::bytea], '{2}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}'", ""}},
+	"add_all":             {{logs, fresh + "'{2}', '{NULL}'", ""}, {idle, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
+	"append":              {{logs, array + "'{2}', '{NULL}', 100", ""}, {logs, fresh + "'{2}', '{NULL}', 100", ""}},
+	"claim":               {{hidden, fresh[:len(fresh)-2], ""}, {hidden, array[:len(array)-2], ""}},
+	"compare_delete":      {{logs, array + "'{NULL}', '{1}'", ""}, {idle, array + "'{NULL}', '{7}'", ""}, {idle, array + "'{7}', '{NULL}'", ""}, {idle, gone + "'{NULL}', '{1}'", ""}},
+	"count":               {{idle, "", ""}},
+	"count_ttls":          {{idle, "", ""}},
+	"delete":              {{logs, array[:len(array)-2], ""}, {idle, gone[:len(gone)-2], ""}},
+	"delete_page_by_hash": {{logs, "0, 9223372036854775807, 'k'", ""}, {logs, "0, 9223372036854775807, ''", ""}, {idle, "0, 9223372036854775807, 'none'", ""}},
+	"delete_page_by_key":  {{logs, "'', '\\xff', 'k'", ""}, {idle, "'', '\\xff', 'none'", ""}},
+	"exchange": {{logs, "H(k), 'k', '2', NULL, false, 0, NULL", ""}, {logs, "H(new), 'new', '2', NULL, false, 1, NULL", ""},
+		{hidden, "H(k), 'k', '2', NULL, false, 1, NULL", ""}, {idle, "H(none), 'none', '2', NULL, false, 2, NULL", ""}},
+	"expire": {{logs, array + "'{1000000}', '{0}'", ""}, {logs, array + "'{-1}', '{0}'", ""}, {idle, array + "'{1000000}', '{1}'", ""}, {idle, gone + "'{1000000}', '{0}'", ""},
+		{unlogged, array + "'{7200000000}', '{16}'", ""}},
+	"get":             {{idle, "ARRAY[H(k)]", ""}},
+	"get_delete":      {{logs, array[:len(array)-2], ""}, {idle, gone[:len(gone)-2], ""}},
+	"get_entry":       {{idle, "ARRAY[H(k)]", ""}},
+	"get_expire":      {{logs, array + "'{1000000}', '{0}'", ""}, {idle, gone + "'{1000000}', '{0}'", ""}, {unlogged, array + "'{7200000000}', '{16}'", ""}},
+	"get_near":        {{idle, "ARRAY[H(k)]", ""}},
+	"get_one":         {{idle, "H(k)", ""}},
+	"increment":       {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
+	"increment_float": {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
+	"keys":            {{idle, "'k', NULL", ""}},
+	"locked":          {{hidden, "ARRAY[H(k)]", ""}},
+	"note_frequency":  {{hidden, "ARRAY[H(k)], '{3}'", ""}},
+	"note_recency":    {{hidden, "ARRAY[H(k)], '{3}'", ""}},
+	"random_key":      {{idle, "0", ""}},
+	"remove":          {{logs, "H(k), 'k'", ""}},
+	"replace":         {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}'", ""}},
+	"scan_page":       {{idle, "0, 10, ''", ""}},
+	"set":             {{logs, array + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
+	"set_keep":        {{logs, array + "'{2}', '{NULL}'", ""}},
+	"set_one":         {{logs, "H(k), 'k', '2', NULL", ""}},
+	"set_range":       {{logs, "H(k), 'k', '2', NULL, 0", ""}},
+	"set_version":     {{logs, array + "'{2}', '{NULL}'", ""}},
+	"stat":            {{idle, "ARRAY[H(k)]", ""}},
+	"transfer":        {{logs, "H(k), 'k', H(l), 'l', false", ""}},
+	"vacuum":          nil, // changes nothing that anybody reads, and cannot run in a transaction
+	"watch":           {{hidden, "ARRAY[H(k)]", ""}},
+}
+
+// Every function that may write, but those of sessions, which nobody keeps in
+// memory. A function that is not here fails the test.
+var functionEffects = map[string][]step{
+	"add":                  {{logs, "howdah.add('n', 'new', '2')", ""}, {logs, "howdah.add('n', 'x', '2')", ""}, {hidden, "howdah.add('n', 'k', '2')", ""}},
+	"add_text":             {{logs, "howdah.add_text('n', 'new', '2')", ""}},
+	"alter_cache":          {{logs, "howdah.alter_cache('n', empty => true)", ""}, {logs, "howdah.alter_cache('n', empty => true, durability => 'sync', near => false)", ""}, {hidden, "howdah.alter_cache('n', durability => 'sync', max_ttl => '1 s')", ""}},
+	"compare_and_set":      {{logs, "howdah.compare_and_set('n', 'k', (SELECT version FROM howdah.get_entry('n', 'k')), '2')", ""}, {logs, "howdah.compare_and_set('n', 'new', 0, '2')", ""}, {idle, "howdah.compare_and_set('n', 'k', 7, '2')", ""}},
+	"compare_and_set_text": {{logs, "howdah.compare_and_set_text('n', 'new', 0, '2')", ""}},
+	"create_cache":         {{hidden, "howdah.create_cache('other', near => true)", ""}},
+	"create_database":      {{hidden, "howdah.create_database(7)", ""}},
+	"delete":               {{logs, "howdah.delete('n', 'k')", ""}, {idle, "howdah.delete('n', 'none')", ""}},
+	"delete_text":          {{logs, "howdah.delete_text('n', 'k')", ""}},
+	"delete_many":          {{logs, "howdah.delete_many('n', '{k,l,none}')", ""}, {idle, "howdah.delete_many('n', '{none}')", ""}},
+	"delete_many_text":     {{logs, "howdah.delete_many_text('n', '{k}')", ""}},
+	"delete_prefix":        {{logs, "howdah.delete_prefix('n', '')", ""}, {idle, "howdah.delete_prefix('n', 'none')", ""}},
+	"delete_prefix_text":   {{logs, "howdah.delete_prefix_text('n', 'k')", ""}},
+	"drop_cache":           {{logs, "howdah.drop_cache('n')", ""}},
+	"expire":               {{logs, "howdah.expire('n', 'k', '1 s')", ""}, {idle, "howdah.expire('n', 'none', '1 s')", ""}},
+	"expire_text":          {{logs, "howdah.expire_text('n', 'k', '1 s')", ""}},
+	"flush":                {{logs, "howdah.flush('n')", ""}},
+	"get_and_delete":       {{logs, "howdah.get_and_delete('n', 'k')", ""}, {idle, "howdah.get_and_delete('n', 'none')", ""}},
+	"get_and_delete_text":  {{logs, "howdah.get_and_delete_text('n', 'k')", ""}},
+	"grant_runtime":        {{hidden, "howdah.grant_runtime('pg_monitor')", ""}},
+	"increment":            {{logs, "howdah.increment('n', 'k')", ""}},
+	"increment_text":       {{logs, "howdah.increment_text('n', 'new')", ""}},
+	"invalidate_all":       {{logs, "howdah.invalidate_all('n')", "UPDATE T SET value = '3'"}},
+	// An evicted value is still the latest one.
+	"maintain":        {{unlogged, "howdah.maintain('n')", "SELECT howdah.alter_cache('n', max_entries => 1, eviction => 'allkeys-random')"}},
+	"persist":         {{logs, "howdah.persist('n', 'k')", ""}},
+	"persist_text":    {{logs, "howdah.persist_text('n', 'k')", ""}},
+	"replace":         {{logs, "howdah.replace('n', 'k', '2')", ""}, {idle, "howdah.replace('n', 'none', '2')", ""}},
+	"replace_text":    {{logs, "howdah.replace_text('n', 'k', '2')", ""}},
+	"revoke_runtime":  {{hidden, "howdah.revoke_runtime('pg_monitor')", "SELECT howdah.grant_runtime('pg_monitor')"}},
+	"set":             {{logs, "howdah.set('n', 'k', '2')", ""}, {logs, "howdah.set('n', 'new', '2')", ""}},
+	"set_json":        {{logs, "howdah.set_json('n', 'k', '2')", ""}},
+	"set_text":        {{logs, "howdah.set_text('n', 'k', '2')", ""}},
+	"set_many":        {{logs, "howdah.set_many('n', '{k,new,k}', '{2,2,3}')", ""}},
+	"set_many_text":   {{logs, "howdah.set_many_text('n', '{k}', '{2}')", ""}},
+	"touch":           {{unlogged, "howdah.touch('n', 'k', '2 h')", ""}}, // a copy expires early
+	"touch_text":      {{unlogged, "howdah.touch_text('n', 'k', '2 h')", ""}},
+	"_detect_reset":   {{hidden, "howdah_internal._detect_reset()", "DELETE FROM howdah_internal.change_state"}},
+	"_maintain":       {{unlogged, "howdah_internal._maintain(c, 100, 100, clock_timestamp() + interval '1 s', 100, false) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "SELECT howdah.alter_cache('n', max_entries => 1, eviction => 'allkeys-random')"}},
+	"_put_absent":     {{logs, "howdah_internal._put_absent(c, 'new', '2', NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_put_present":    {{logs, "howdah_internal._put_present(c, 'k', NULL, '2', NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_turn_log":       {{hidden, "howdah.alter_cache('n', near => false)", ""}},
+	"_trim_log":       {{hidden, "howdah_internal._trim_log('infinity')", "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'"}},
+	"_log":            {{logs, "howdah_internal._log(c, NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "DELETE FROM T"}},
+	"_mark_full":      {{hidden, "howdah_internal._mark_full(c, 9, 9, true) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "SELECT howdah.alter_cache('n', max_entries => 1)"}},
+	"_refuse_program": nil, // raise
+	"_refuse_write":   nil,
+	"_evict":          {{idle, "howdah_internal._evict('unlogged')", ""}},
+	// They touch no entry: catalogs, grants, arithmetic.
+	"_clock": nil, "_create_prefix_index": nil, "_create_table": nil, "_create_view": nil, "_grant_cache": nil,
+	"_grant_runtime": nil, "_jitter": nil, "_own_table": nil, "_replication_lag": nil, "_sample": nil,
+}
+
+// Whatever changes an entry of a cache with a change log notes it in the same
+// transaction, and a conditional write that finds its condition not met costs no
+// transaction id.
+func TestEveryWriteIsNoted(t *testing.T) {
+	db := open(t)
+	run(t, db, "SELECT howdah.create_cache('n', near => true)")
+	run(t, db, "SELECT howdah.set('n', 'k', '1', '1 h'), howdah.set('n', 'l', '2'), howdah.set('n', 'x', '3')")
+	expireNow(t, db, "n", "x")
+	w := &walker{t, db, table(t, db, "n"), one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")}
+
+	files, err := filepath.Glob("statements/*.sql")
+	require.NoError(t, err)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".sql")
+		steps, known := statementEffects[name]
+		require.True(t, known, "say in statementEffects what the statement %s does", name)
+		for _, s := range steps {
+			sql := "PREPARE p AS " + schema.Statement(name, schema.Table{Name: w.table, Source: w.table, Log: w.id})
+			end := "DEALLOCATE p"
+			execute := "EXECUTE p (" + s.call + ")"
+			if s.call == "" {
+				execute = "EXECUTE p"
+			}
+			w.run(s, name+" ("+s.call+")", sql, execute, end)
+		}
+	}
+
+	functions := all[string](t, db, `
+		SELECT proname::text FROM pg_proc
+		WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace)
+		  AND provolatile = 'v' AND proname !~ '^_?(maintain_)?session'`)
+	require.Greater(t, len(functions), 40)
+	for _, name := range functions {
+		steps, known := functionEffects[name]
+		require.True(t, known, "say in functionEffects what the function %s does", name)
+		for _, s := range steps {
+			w.run(s, s.call, "", "SELECT "+s.call, "")
+		}
+	}
+	require.Subset(t, functions, slices.DeleteFunc(keys(functionEffects), func(name string) bool {
+		return name == "_maintain_sessions"
+	}), "what is no function any more")
+}
+
+func keys[V any](m map[string]V) (names []string) {
+	for name := range m {
+		names = append(names, name)
+	}
+	return names
+}
+
+// walker runs steps on the cache "n", each in a transaction that is rolled back.
+type walker struct {
+	t  *testing.T
+	db interface {
+		Begin(context.Context) (pgx.Tx, error)
+	}
+	table string
+	id    int32
+}
+
+func (w *walker) run(s step, what, prepare, call, end string) {
+	w.t.Helper()
+	tx, err := w.db.Begin(ctx(w.t))
+	require.NoError(w.t, err)
+	defer tx.Rollback(ctx(w.t))
+	hashed := func(sql string) string {
+		sql = replaceAll(sql, "UPDATE T ", "UPDATE "+w.table+" ", "FROM T", "FROM "+w.table)
+		for _, key := range []string{"k", "l", "x", "new", "none"} {
+			sql = replaceAll(sql, "H("+key+")", "howdah.key_hash('"+key+"')")
+		}
+		return sql
+	}
+	for _, sql := range []string{prepare, hashed(s.first)} {
+		if sql != "" {
+			run(w.t, tx, sql)
+		}
+	}
+	before := w.entries(tx)
+	if strings.Contains(s.first, " T") { // the change is what came first
+		before = map[int64]string{0: "anything"}
+	}
+	run(w.t, tx, hashed(call))
+	assigned := one[bool](w.t, tx, "SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
+	var changed []int64
+	for hash, was := range before {
+		if w.entries(tx)[hash] != was {
+			changed = append(changed, hash)
+		}
+	}
+	for hash := range w.entries(tx) {
+		if _, was := before[hash]; !was {
+			changed = append(changed, hash)
+		}
+	}
+	rows, everything := w.logged(tx)
+	switch s.effect {
+	case logs:
+		require.NotEmpty(w.t, changed, "%s changes nothing: the step tests nothing", what)
+		if !everything {
+			require.Subset(w.t, rows, changed, "%s does not note what it changes", what)
+		}
+	case idle:
+		require.False(w.t, assigned, "%s takes a transaction id", what)
+		fallthrough
+	case hidden:
+		require.Empty(w.t, changed, what)
+		if strings.Contains(what, "near => false") {
+			break // noted under the former id
+		}
+		require.Empty(w.t, rows, what)
+		require.False(w.t, everything, what)
+	case unlogged:
+		require.NotEmpty(w.t, changed, what)
+		require.Empty(w.t, rows, what)
+		require.False(w.t, everything, what)
+	}
+	if end != "" {
+		run(w.t, tx, end)
+	}
+}
+
+// entries are what readers see, by hash.
+func (w *walker) entries(tx pgx.Tx) map[int64]string {
+	seen := map[int64]string{}
+	if one[bool](w.t, tx, "SELECT NOT EXISTS (SELECT FROM howdah_internal.cache WHERE name = 'n')") {
+		return seen // dropped
+	}
+	rows, err := tx.Query(ctx(w.t), "SELECT hash, concat_ws('|', key, value, version, expires_at, kind) FROM "+table(w.t, tx, "n")+" WHERE expires_at > statement_timestamp()")
+	require.NoError(w.t, err)
+	var hash int64
+	var entry string
+	_, err = pgx.ForEachRow(rows, []any{&hash, &entry}, func() error { seen[hash] = entry; return nil })
+	require.NoError(w.t, err)
+	return seen
+}
+
+// logged is what this transaction has noted of the cache.
+func (w *walker) logged(tx pgx.Tx) (hashes []int64, everything bool) {
+	rows, err := tx.Query(ctx(w.t), "SELECT hashes FROM howdah_internal.change WHERE cache = $1 AND xid = pg_current_xact_id_if_assigned()", w.id)
+	require.NoError(w.t, err)
+	var noted []int64
+	_, err = pgx.ForEachRow(rows, []any{&noted}, func() error {
+		hashes = append(hashes, noted...)
+		everything = everything || noted == nil
+		return nil
+	})
+	require.NoError(w.t, err)
+	return hashes, everything
+}
