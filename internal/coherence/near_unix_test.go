@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/server"
 )
@@ -35,15 +37,28 @@ func durability(name string) string {
 
 // createCache makes a cache whose changes are logged, if near says so.
 func createCache(ctx context.Context, q querier, name string, near bool) error {
-	_, err := q.Exec(ctx, "SELECT howdah.create_cache($1, durability => $2)", name, durability(name))
+	_, err := q.Exec(ctx, "SELECT howdah.create_cache($1, durability => $2, near => $3)", name, durability(name), near)
 	return err
 }
 
 // turnLog turns the change log of a cache off and on again.
-func (a *actor) turnLog(ctx context.Context, s *session, name string) {}
+func (a *actor) turnLog(ctx context.Context, s *session, name string) {
+	a.turn(ctx, s, name, false)
+	a.pause(ctx, 10*short)
+	for !a.turn(ctx, s, name, true) && ctx.Err() == nil {
+		a.pause(ctx, short)
+	}
+}
 
-// near gives a server a bound for hits from memory.
-func near(config *server.Config, bound time.Duration) {}
+func (a *actor) turn(ctx context.Context, s *session, name string, near bool) bool {
+	return s.do(ctx, 0, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "SELECT howdah.alter_cache($1, near => $2)", name, near)
+		return err
+	}) == nil
+}
+
+// bound gives a server a bound for hits from memory.
+func bound(config *server.Config, bound time.Duration) {}
 
 // source says where an answer came from, by the counters before and after it.
 func source(before, after nearStats) Source { return Database }

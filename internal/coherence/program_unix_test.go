@@ -31,6 +31,11 @@ type orders struct {
 	Servers []served // for the actor "redis"
 	Pace    time.Duration
 
+	// Direct is a program that does without the library: the actors "direct
+	// reader" and "direct writer".
+	Direct bool
+	Mutant mutant // of a direct program
+
 	// Memo makes the readers keep answers for so long by themselves, and never
 	// drop one: a mutant.
 	Memo time.Duration
@@ -60,7 +65,8 @@ type report struct {
 // program is one process: a DB and those who use it.
 type program struct {
 	orders
-	db *howdah.DB
+	db     *howdah.DB
+	direct *direct
 
 	values atomic.Int64
 
@@ -79,9 +85,12 @@ func runChild(in io.Reader, out io.Writer) int {
 			io.Copy(io.Discard, in)
 			cancel()
 		}()
-		if p.Serve {
+		switch {
+		case p.Serve:
 			err = p.serve(ctx, encoder)
-		} else {
+		case p.Direct:
+			err = p.runDirect(ctx, encoder)
+		default:
 			err = p.run(ctx, encoder)
 		}
 		cancel()
@@ -105,12 +114,7 @@ func (p *program) run(ctx context.Context, out *gob.Encoder) (err error) {
 	var work sync.WaitGroup
 	upkeep, stop := context.WithCancel(context.WithoutCancel(ctx))
 	work.Go(func() { p.db.Run(upkeep) })
-	var acting sync.WaitGroup
-	for i, name := range p.Actors {
-		a := &actor{program: p, name: name, rng: rand.New(rand.NewPCG(p.Seed, uint64(p.Process)<<16|uint64(i)))}
-		acting.Go(func() { actors[name](a, ctx) })
-	}
-	acting.Wait()
+	p.act(ctx)
 	p.report.Near = statsOf(p.db)
 	stop()
 	work.Wait()
@@ -118,6 +122,36 @@ func (p *program) run(ctx context.Context, out *gob.Encoder) (err error) {
 		return err
 	}
 	return out.Encode(p.report)
+}
+
+// runDirect is run for a direct program.
+func (p *program) runDirect(ctx context.Context, out *gob.Encoder) (err error) {
+	if p.direct, err = openDirect(ctx, p.URL, p.Bound, p.Mutant); err != nil {
+		return err
+	}
+	defer p.direct.pool.Close()
+	if err := out.Encode(hello{}); err != nil {
+		return err
+	}
+	var follower sync.WaitGroup
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	follower.Go(func() { p.direct.memory.Run(following) })
+	p.act(ctx)
+	s := p.direct.memory.Stats()
+	p.report.Near = nearStats{Hits: s.Hits, Misses: s.Misses}
+	stop()
+	follower.Wait()
+	return out.Encode(p.report)
+}
+
+// act lets all actors work until ctx ends.
+func (p *program) act(ctx context.Context) {
+	var acting sync.WaitGroup
+	for i, name := range p.Actors {
+		a := &actor{program: p, name: name, rng: rand.New(rand.NewPCG(p.Seed, uint64(p.Process)<<16|uint64(i)))}
+		acting.Go(func() { actors[name](a, ctx) })
+	}
+	acting.Wait()
 }
 
 // actor is one goroutine of a program that writes or reads at random.
@@ -141,6 +175,9 @@ var actors = map[string]func(*actor, context.Context){
 	"admin":       (*actor).administration,
 	"idle":        (*actor).idle,
 	"redis":       (*actor).redis,
+
+	"direct reader": (*actor).directReads,
+	"direct writer": (*actor).directWrites,
 }
 
 // pause waits for a random time, twice the mean at most, and reports whether

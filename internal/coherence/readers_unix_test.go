@@ -48,13 +48,23 @@ func (a *actor) read(ctx context.Context, key int, kept map[int]memo) (r Read, o
 	value, err := cache.Get(ctx, KeyName(key))
 	r.End = now()
 	r.Source = source(before, statsOf(a.db))
-	if r.Value, err = answer(value, err); err != nil {
+	if r.Value, err = answer(value, err); !a.answered(err) {
 		return r, false
 	}
 	if a.Memo > 0 {
 		kept[key] = memo{r.Value, r.Begin + int64(a.Memo)}
 	}
 	return r, true
+}
+
+// answered counts the reads that failed, and reports whether this one did not.
+func (a *actor) answered(err error) bool {
+	if err != nil {
+		a.mu.Lock()
+		a.report.Errors[a.name]++
+		a.mu.Unlock()
+	}
+	return err == nil
 }
 
 // answer makes a value of what Get returned.

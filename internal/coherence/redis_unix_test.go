@@ -15,7 +15,7 @@ import (
 // serve is a child process that serves Redis clients.
 func (p *program) serve(ctx context.Context, out *gob.Encoder) error {
 	config := server.Config{DatabaseURL: p.URL, RedisAddr: "127.0.0.1:0", Timeout: callTimeout}
-	near(&config, p.Bound)
+	bound(&config, p.Bound)
 	config.Ready = func(a server.Addresses) { out.Encode(hello{Addr: a.Redis.String()}) }
 	if err := server.Run(ctx, config); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (a *actor) redisRead(ctx context.Context, c *redis.Client, process, key int
 	if err == nil {
 		r.Value, err = ParseValue(value)
 	}
-	return r, err == nil
+	return r, a.answered(err)
 }
 
 func (a *actor) redisWrite(ctx context.Context, c *redis.Client, process, key int) {
