@@ -34,6 +34,10 @@ const (
 	withoutStrand mutant = "prepared transactions that are older than the log are not looked at"
 	withoutLog    mutant = "a write leaves no row in the change log"
 	formerID      mutant = "a write logs under the id that the cache had at first"
+
+	// Faults of the database.
+	withoutFunctionLog mutant = "SQL functions leave no row in the change log"
+	withoutCacheLog    mutant = "what changes all of a cache leaves no row in the change log"
 )
 
 // direct reads and writes with the statements of the library and its memory,
@@ -87,6 +91,7 @@ func (d *direct) atPoll() time.Time {
 // poll asks for the changes since a cursor.
 func (d *direct) poll(ctx context.Context, since near.Cursor) (near.Answer, error) {
 	sent := time.Now()
+	d.wait("poll")
 	xip := make([]string, len(since.Xip))
 	for i, xid := range since.Xip {
 		xip[i] = strconv.FormatUint(xid, 10)

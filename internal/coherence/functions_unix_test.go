@@ -5,7 +5,9 @@ package coherence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -154,4 +156,37 @@ func (a *actor) remake(ctx context.Context, conn *pgx.Conn, cache int) error {
 		}
 		return Attach(ctx, tx, cache, name)
 	})
+}
+
+// trim trims the change log as often as shortTicks allows.
+func (a *actor) trim(ctx context.Context) {
+	a.past = true
+	s := &session{a: a}
+	defer s.close()
+	for a.pause(ctx, 5*short) {
+		a.attempt(func() error {
+			return s.do(ctx, 0, func(ctx context.Context, conn *pgx.Conn) error {
+				_, err := conn.Exec(ctx, "SELECT howdah_internal._trim_log(clock_timestamp() + interval '10 milliseconds')")
+				return err
+			})
+		})
+	}
+}
+
+// shortTicks lets the ticks of the change log follow each other sooner, and
+// fewer of them be kept: a reader that is stopped for half a second finds that
+// rows it has not seen are gone.
+func shortTicks(ctx context.Context, q querier) error {
+	var text string
+	if err := q.QueryRow(ctx, "SELECT pg_get_functiondef('howdah_internal._trim_log'::regproc)").Scan(&text); err != nil {
+		return err
+	}
+	for old, new := range map[string]string{"THEN 30": "THEN 4", "interval '1 second'": "interval '100 milliseconds'"} {
+		if strings.Count(text, old) != 1 {
+			return fmt.Errorf("howdah_internal._trim_log has changed: %q is not in it once", old)
+		}
+		text = strings.Replace(text, old, new, 1)
+	}
+	_, err := q.Exec(ctx, text)
+	return err
 }

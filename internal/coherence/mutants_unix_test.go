@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startDirect runs two readers that do without the library, the first of them
-// with a fault, and writers of every kind.
+// startDirect runs two programs that do without the library, with a fault, and
+// writers of every kind.
 func (e *experiment) startDirect(m mutant) {
 	e.t.Helper()
 	e.start(orders{Direct: true, Mutant: m, Actors: []string{"direct reader", "direct reader", "direct writer"}})
 	e.start(orders{Direct: true, Mutant: m, Actors: []string{"direct reader", "direct writer"}})
-	e.start(orders{Actors: []string{"library", "transaction", "transaction", "prepared", "sql", "trigger", "admin", "idle"}})
+	e.start(orders{Actors: []string{"library", "transaction", "transaction", "prepared", "sql", "trigger", "admin", "trim", "idle"}})
 }
 
 func TestDirect(t *testing.T) {
@@ -23,5 +23,44 @@ func TestDirect(t *testing.T) {
 	e := newExperiment(t, s.NewURL())
 	e.startDirect(sound)
 	v := e.run(6*time.Second, func() { e.crash(s) })
+	require.Zero(t, v.Violations())
+	require.Greater(t, v.Close, 1000)
+}
+
+// A fault that needs no rare moment breaks a rule in a run like that of
+// TestDirect.
+func TestMutants(t *testing.T) {
+	if *duration == 0 {
+		t.Skip("needs -coherence.duration; TestForced has some of them")
+	}
+	for m, rule := range map[mutant]Rule{
+		withoutXip:   Stale,
+		lateToken:    OwnWrite,
+		withoutLease: Stale,
+		withoutBump:  OwnWrite,
+		withoutLog:   Stale,
+		formerID:     Stale,
+	} {
+		t.Run(string(m), func(t *testing.T) {
+			s := twoPhase(t)
+			e := newExperiment(t, s.NewURL())
+			e.longest = 2900 * time.Millisecond
+			e.startDirect(m)
+			v := e.run(8*time.Second, func() { e.crash(s) })
+			require.NotZero(t, v.Broken[rule])
+		})
+	}
+}
+
+// TestLongDirect is TestDirect for as long as asked, with all faults.
+func TestLongDirect(t *testing.T) {
+	if *duration == 0 {
+		t.Skip("needs -coherence.duration")
+	}
+	s := twoPhase(t)
+	e := newExperiment(t, s.NewURL())
+	e.longest, e.pace = 2900*time.Millisecond, 300*time.Microsecond
+	e.startDirect(sound)
+	v := e.run(*duration, e.crashesOf(s)...)
 	require.Zero(t, v.Violations())
 }

@@ -175,6 +175,7 @@ var actors = map[string]func(*actor, context.Context){
 	"admin":       (*actor).administration,
 	"idle":        (*actor).idle,
 	"redis":       (*actor).redis,
+	"trim":        (*actor).trim,
 
 	"direct reader": (*actor).directReads,
 	"direct writer": (*actor).directWrites,

@@ -51,6 +51,7 @@ func newExperiment(t *testing.T, url string) *experiment {
 	require.NoError(t, InstallLedger(t.Context(), conn))
 	_, err := conn.Exec(t.Context(), userTable)
 	require.NoError(t, err)
+	require.NoError(t, shortTicks(t.Context(), conn))
 	_, err = conn.Exec(t.Context(), "SELECT howdah.drop_cache('db0', if_exists => true)")
 	require.NoError(t, err)
 	for number, name := range cachesOfRun {
@@ -92,7 +93,7 @@ func (e *experiment) startAll() {
 		servers = append(servers, served{Process: len(e.processes), Addr: p.addr})
 	}
 	e.start(orders{Servers: servers, Actors: []string{
-		"library", "transaction", "prepared", "sql", "trigger", "admin", "idle", "redis", "redis"}})
+		"library", "transaction", "prepared", "sql", "trigger", "admin", "trim", "idle", "redis", "redis"}})
 }
 
 // run lets the processes work for d, with the faults spread over it, stops the
@@ -167,6 +168,14 @@ func (e *experiment) crash(s *pgtest.Server) {
 	from := calendar()
 	s.KillBackend()
 	e.emptied(from)
+}
+
+// crashesOf are the crashes of a long run: one in a quarter of a minute.
+func (e *experiment) crashesOf(s *pgtest.Server) (faults []func()) {
+	for range max(1, int(*duration/(15*time.Second))) {
+		faults = append(faults, func() { e.crash(s) })
+	}
+	return faults
 }
 
 // failOver ends the primary and makes one of its standby, which had all that
