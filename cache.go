@@ -45,6 +45,10 @@ func (c *Cache) With(tx pgx.Tx) *Cache { return (*Cache)(c.core().With(tx)) }
 // fail.
 func (c *Cache) FailOpen() *Cache { return (*Cache)(c.core().FailOpen()) }
 
+// Fresh returns the same cache, whose reads always ask PostgreSQL, also where
+// Options.Near has an answer in memory.
+func (c *Cache) Fresh() *Cache { return (*Cache)(c.core().Fresh()) }
+
 // Close does nothing: the connections belong to the DB. It makes a Cache a
 // Backend.
 func (c *Cache) Close() error { return nil }

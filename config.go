@@ -64,8 +64,9 @@ type CacheConfig struct {
 	// PrefixIndex adds a second index, for caches that often use DeletePrefix.
 	PrefixIndex bool
 	// Near notes every write in the change log, so that programs may keep entries
-	// in their own memory and learn what has changed. A write costs a little more.
-	// AlterCache leaves it as it is: AlterOptions.Near changes it.
+	// in their own memory (Options.Near) and learn what has changed. A write costs
+	// a little more. To turn it on or off, AlterCache takes the same lock as for a
+	// change of Durability, for a moment.
 	Near bool
 }
 
@@ -100,9 +101,6 @@ type AlterOptions struct {
 	// Empty removes all entries. A change of durability then has nothing to
 	// rewrite, and its lock is short however large the cache was.
 	Empty bool
-	// Near turns the change log of the cache on or off. It takes the same lock as a
-	// change of Durability, for a moment. Default: it stays as it is.
-	Near *bool
 }
 
 // AlterCache gives a cache the settings of config: all of them, or those that

@@ -54,9 +54,25 @@ func doors() []door {
 			require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "capped", MaxTTL: 200 * 365 * 24 * time.Hour}))
 			return db.Cache("capped")
 		}},
+		{"change log", func(t *testing.T) *howdah.Cache {
+			db := open(t, pgtest.New(t), nil)
+			require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "logged", Near: true}))
+			return db.Cache("logged")
+		}},
+		{"memory", func(t *testing.T) *howdah.Cache { return openNear(t, pgtest.New(t)).Cache("near") }},
+		{"memory, unnamed statements", func(t *testing.T) *howdah.Cache {
+			return openNear(t, pgtest.New(t)+"&pooler=transaction").Cache("near")
+		}},
+		{"memory, transaction", func(t *testing.T) *howdah.Cache {
+			db := openNear(t, pgtest.New(t))
+			tx, err := db.Pool().Begin(t.Context())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, tx.Rollback(context.Background())) })
+			return db.Cache("near").With(tx)
+		}},
 		{"decoys in the search_path", func(t *testing.T) *howdah.Cache {
 			url := pgtest.New(t)
-			pgtest.Decoys(t, url, "*.go", "schema/statements/*.sql", "schema/functions/*.sql")
+			pgtest.Decoys(t, url, "schema/statements/*.sql", "schema/queries/*.sql", "schema/functions/*.sql")
 			return open(t, url, nil).Cache("db0")
 		}},
 	}

@@ -63,8 +63,27 @@ type Options struct {
 	// slots. A standby with recovery_min_apply_delay needs a larger value.
 	MaxReplicationLag int64
 
+	// Near keeps hot entries in the memory of this process. Default: it does not.
+	Near NearOptions
+
 	// Logger gets what goes wrong where no caller gets an error. Default: none.
 	Logger *slog.Logger
+}
+
+// NearOptions tune the entries that a DB keeps in memory. It keeps those of caches
+// with a change log (CacheConfig.Near), as long as DB.Run runs, which reads the
+// log. docs/near.md says what is promised.
+type NearOptions struct {
+	// Bound is the age limit of what Get answers from memory: a change that was
+	// acknowledged longer ago is seen. This process sees its own changes at
+	// once. 10 ms to 10 s; 0: nothing is kept in memory.
+	Bound time.Duration
+
+	// Bytes bounds the memory. Default 64 MiB, at least 1 MiB.
+	Bytes int64
+
+	// Exclude are prefixes of keys that are never kept in memory.
+	Exclude []string
 }
 
 // core is the options as package core takes them; o may be nil.
@@ -75,6 +94,6 @@ func (o *Options) core() core.Options {
 	return core.Options{
 		MaxConns: o.MaxConns, Timeout: o.Timeout, LockTimeout: o.LockTimeout, MaxValueBytes: o.MaxValueBytes,
 		MaxBatchKeys: o.MaxBatchKeys, MaxBatchBytes: o.MaxBatchBytes, MaxQueueBytes: o.MaxQueueBytes,
-		Pooler: string(o.Pooler), MaxReplicationLag: o.MaxReplicationLag, Logger: o.Logger,
+		Pooler: string(o.Pooler), MaxReplicationLag: o.MaxReplicationLag, Near: core.NearOptions(o.Near), Logger: o.Logger,
 	}
 }

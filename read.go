@@ -20,6 +20,18 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, nil
 }
 
+// GetAppend appends the value of a key to dst and returns it, or dst and ErrMiss.
+// A hit in memory (Options.Near) allocates nothing if dst has room.
+func (c *Cache) GetAppend(ctx context.Context, dst []byte, key string) ([]byte, error) {
+	call := verb.New(statement.Get, key)
+	if err := c.one(ctx, call); err != nil {
+		return dst, err
+	}
+	dst = append(dst, call.Result.Value...)
+	call.Free()
+	return dst, nil
+}
+
 // GetEntry returns the value of a key with its version and expiry, or ErrMiss.
 func (c *Cache) GetEntry(ctx context.Context, key string) (Entry, error) {
 	return c.entry(ctx, statement.GetEntry, key)

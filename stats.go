@@ -1,7 +1,11 @@
 package howdah
 
 import (
+	"time"
+
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/near"
 )
 
 // Stats is what a DB has counted since it was opened.
@@ -9,6 +13,7 @@ type Stats struct {
 	Caches []CacheStats // by name; the caches that were used
 	Pool   PoolStats    // of DB.Pool
 	Upkeep UpkeepStats  // of Run
+	Near   NearStats    // of the entries in memory
 }
 
 // PoolStats are connections now.
@@ -63,10 +68,67 @@ type UpkeepStats struct {
 	Resets   uint64 // times that the UNLOGGED caches were found emptied
 }
 
+// NearStats are the counters of the entries that a DB keeps in memory (see
+// Options.Near). All is zero where it keeps none.
+type NearStats struct {
+	Bound    time.Duration // Options.Near.Bound
+	MaxBytes int64         // Options.Near.Bytes, or its default
+	Bytes    int64         // that are used, with an overhead for each entry
+	Entries  int           // in memory, those included that are no longer valid
+	Parked   int           // writes in transactions of this process that are still open
+
+	Hits       uint64 // reads that memory answered
+	AbsentHits uint64 // of these, those that found that there is no entry
+	Misses     uint64 // reads that could have been answered from memory, and asked PostgreSQL
+	Lapsed     uint64 // of these, those that found an entry which was too old to be served
+
+	// Ages are the ages of the hits in seconds: how long before the hit the last
+	// poll of the change log was sent. None is beyond Bound. The Sum is an
+	// estimate from the buckets.
+	Ages   Histogram
+	MaxAge time.Duration // age of the oldest hit
+
+	Fills   uint64       // answers of PostgreSQL that were kept
+	Refused NearRefusals // answers that were not
+	Drops   NearDrops    // times that many entries were dropped at once
+
+	Polls       uint64    // polls of the change log that PostgreSQL answered
+	FailedPolls uint64    // polls that failed
+	PollLatency Histogram // seconds, of answered polls; the Sum is an estimate from the buckets
+	Lapses      uint64    // times that no poll succeeded for Bound although reads wanted memory
+}
+
+// NearRefusals count answers of PostgreSQL that were not kept in memory, by
+// reason.
+type NearRefusals struct {
+	Same      uint64 // memory had this answer already
+	Overtaken uint64 // a write, or another read with another answer, came between
+	Parked    uint64 // a transaction of this process that is still open has written the key
+	Unlit     uint64 // no poll has succeeded yet, or there is no change log
+	Server    uint64 // another server answered than the one that is polled
+	Reset     uint64 // all was dropped while the answer was on its way
+	Stranded  uint64 // a prepared transaction is older than the change log
+	Large     uint64 // the entry would take more than an eighth of MaxBytes
+	Expired   uint64 // the entry had expired when the answer came
+}
+
+// NearDrops count how often all entries in memory, or those of one cache, were
+// dropped, by reason.
+type NearDrops struct {
+	First       uint64 // the change log was read for the first time
+	Server      uint64 // PostgreSQL was restarted, or another server took its place
+	Incarnation uint64 // the change log was emptied by a crash or a restore
+	Unlit       uint64 // the change log was gone
+	Floor       uint64 // changes were trimmed before this process saw them: it was away for too long
+	Overflow    uint64 // there were more changes at once than a poll returns
+	Stranded    uint64 // durable caches only: a prepared transaction is older than the change log
+	Flush       uint64 // one cache was flushed, altered or dropped
+}
+
 // Stats returns a snapshot of the counters.
 func (db *DB) Stats() Stats {
 	found := db.core().Stats()
-	s := Stats{Pool: PoolStats(found.Pool), Upkeep: UpkeepStats(found.Upkeep)}
+	s := Stats{Pool: PoolStats(found.Pool), Upkeep: UpkeepStats(found.Upkeep), Near: nearStats(found.Near)}
 	for _, c := range found.Caches {
 		s.Caches = append(s.Caches, cacheStats(c))
 	}
@@ -84,4 +146,35 @@ func cacheStats(c engine.Stats) CacheStats {
 		})
 	}
 	return s
+}
+
+func nearStats(n core.NearStats) NearStats {
+	s := NearStats{
+		Bound: n.Bound, MaxBytes: n.MaxBytes, Bytes: n.Bytes, Entries: n.Entries, Parked: n.Parked,
+		Hits: n.Hits, AbsentHits: n.AbsentHits, Misses: n.Misses, Lapsed: n.Lapsed, MaxAge: n.MaxAge,
+		Fills: n.Fills, Refused: NearRefusals(n.Refused), Drops: NearDrops(n.Drops),
+		Polls: n.Polls, FailedPolls: n.FailedPolls, Lapses: n.Lapses,
+	}
+	if n.Bound > 0 {
+		s.Ages = histogram(append(n.Ages[:], 0), func(i int) time.Duration { return n.Bound * time.Duration(i+1) / near.AgeBuckets })
+		s.PollLatency = histogram(n.PollLatency[:], near.PollBucket)
+	}
+	return s
+}
+
+// histogram is one of counts by upper bound, the last of which has none. Each
+// observation adds the middle of its bucket to the sum.
+func histogram(counts []uint64, bound func(i int) time.Duration) Histogram {
+	h := Histogram{Counts: counts}
+	lower := 0.0
+	for i, n := range counts {
+		upper := bound(i).Seconds()
+		if i < len(counts)-1 {
+			h.Bounds = append(h.Bounds, upper)
+		}
+		h.Count += n
+		h.Sum += float64(n) * (lower + upper) / 2
+		lower = upper
+	}
+	return h
 }

@@ -95,12 +95,7 @@ func (m *Manager) Create(ctx context.Context, start Start) (*Session, error) {
 	idle := or(start.IdleTimeout, m.opts.IdleTimeout)
 	skip := or(start.SkipWindow, m.opts.SkipWindow)
 	lifetime := or(start.Lifetime, m.opts.Lifetime)
-	err := m.write(ctx, []any{&s.Version, &s.CreatedAt, &s.ExpiresAt, &s.Deadline}, `
-		SELECT version, created_at, idle_expires_at, absolute_expires_at
-		FROM howdah.session_create(
-			id => $1::uuid, secret_hash => $2::bytea, user_id => $3::text, payload => $4::bytea,
-			idle => $5::interval, skip => $6::interval, lifetime => $7::interval,
-			ip => $8::inet, user_agent => $9::text, user_limit => $10::integer, revoke_oldest => $11::boolean)`,
+	err := m.write(ctx, []any{&s.Version, &s.CreatedAt, &s.ExpiresAt, &s.Deadline}, "session_create",
 		s.ID.String(), s.token.hash(), orNull(start.User), notNil(start.Payload),
 		interval(idle, NoIdleTimeout, nil), interval(skip, NoSkip, new(time.Duration)), lifetime,
 		address(start.IP), orNull(cut(start.UserAgent)), m.userLimit(), m.opts.RevokeOldest)
@@ -131,8 +126,8 @@ func (m *Manager) mayRevoke(user string) string {
 }
 
 // write runs a statement whose effect is on disk when it returns.
-func (m *Manager) write(ctx context.Context, scan []any, sql string, args ...any) error {
-	return refusal(m.run.Write(ctx, statement.Durable(), scan, sql, args...))
+func (m *Manager) write(ctx context.Context, scan []any, query string, args ...any) error {
+	return refusal(m.run.Write(ctx, statement.Durable(), scan, query, args...))
 }
 
 func (m *Manager) userLimit() *int {

@@ -47,18 +47,6 @@ func (m *Manager) fromPrimary(ctx context.Context, rec *record) error {
 	return err
 }
 
-// columns of a row of howdah.session s, by the primary's clock.
-const columns = `
-	s.secret_hash, coalesce(s.user_id, ''), s.payload, s.version, s.created_at, s.last_seen_at,
-	greatest(s.idle_expires_at, s.created_at), s.absolute_expires_at,
-	s.idle_expires_at > statement_timestamp(), howdah_internal._session_due(s, statement_timestamp()),
-	greatest(s.idle_expires_at, s.created_at) - statement_timestamp()`
-
-const (
-	readOne  = `SELECT` + columns + ` FROM howdah.session AS s WHERE s.id = $1::uuid`
-	readMany = `SELECT s.id::text,` + columns + ` FROM howdah.session AS s WHERE s.id = ANY ($1::text[]::uuid[])`
-)
-
 // readShared is one flight: a statement for all who wait.
 func (m *Manager) readShared(ctx context.Context, f coalesce.Flight) {
 	ops := f.Take()
@@ -68,7 +56,7 @@ func (m *Manager) readShared(ctx context.Context, f coalesce.Flight) {
 	if len(ops) == 1 {
 		l := ops[0].Call.(*lookup)
 		f.Sent() // the caller may leave: nothing of it is read any more
-		err := m.run.Read(ctx, l.rec.scan(), readOne, l.id())
+		err := m.run.Read(ctx, l.rec.scan(), "session_read", l.id())
 		if errors.Is(err, pgx.ErrNoRows) {
 			l.rec.hash, err = nil, nil // an attempt that failed late may have seen a row
 		}
@@ -92,7 +80,7 @@ func (m *Manager) readShared(ctx context.Context, f coalesce.Flight) {
 			found[id] = row
 		}
 		return rows.Err()
-	}, readMany, ids)
+	}, "session_read_many", ids)
 	for i, op := range ops {
 		if row := found[ids[i]]; err == nil && row != nil {
 			op.Call.(*lookup).rec.become(row)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/schema"
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
@@ -83,19 +84,6 @@ func (r *standbys) pick() *standby {
 	return nil
 }
 
-// standbyRead is readOne by the clock of the primary, and with the heartbeat
-// by which the answer is judged.
-const standbyRead = `
-	SELECT r.beat, s.secret_hash, coalesce(s.user_id, ''), s.payload, coalesce(s.version, 0),
-	       coalesce(s.created_at, now), coalesce(s.last_seen_at, now),
-	       greatest(s.idle_expires_at, s.created_at, '1970-01-01'), coalesce(s.absolute_expires_at, now),
-	       coalesce(s.idle_expires_at > now, false), coalesce(howdah_internal._session_due(s, now), false),
-	       greatest(s.idle_expires_at, s.created_at, now) - now
-	FROM howdah.session_reader AS r
-	CROSS JOIN (SELECT $3::timestamptz AS now) AS clock
-	LEFT JOIN howdah.session AS s ON s.id = $1::uuid
-	WHERE r.reader = $2::uuid`
-
 // fromStandby reads a session from a standby. It returns nil if the primary
 // must be asked, for whatever reason, and an error if it must not.
 func (m *Manager) fromStandby(ctx context.Context, token Token) (*record, error) {
@@ -110,7 +98,7 @@ func (m *Manager) fromStandby(ctx context.Context, token Token) (*record, error)
 	}
 	var beat int64
 	rec := newRecord(token)
-	err := standby.read(ctx, m.opts.Timeout/2, append([]any{&beat}, rec.scan()...), standbyRead, token.id.String(), r.beats.reader.String(), now)
+	err := standby.read(ctx, m.opts.Timeout/2, append([]any{&beat}, rec.scan()...), "session_read_standby", token.id.String(), r.beats.reader.String(), now)
 	switch {
 	case err != nil && !errors.Is(err, pgx.ErrNoRows): // no row: it shows no beat of ours
 		if ctx.Err() == nil {
@@ -143,9 +131,9 @@ func (m *Manager) fromStandby(ctx context.Context, token Token) (*record, error)
 
 var errNotWatched = errors.New("session: standbys are read while Run runs")
 
-// read runs a statement within this time, or half of what the caller has left:
-// the other half is for the primary.
-func (s *standby) read(ctx context.Context, timeout time.Duration, scan []any, sql string, args ...any) error {
+// read runs a query of schema within this time, or half of what the caller has
+// left: the other half is for the primary.
+func (s *standby) read(ctx context.Context, timeout time.Duration, scan []any, query string, args ...any) error {
 	pool := s.pool.Load()
 	if pool == nil {
 		return errNotWatched
@@ -155,7 +143,7 @@ func (s *standby) read(ctx context.Context, timeout time.Duration, scan []any, s
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return pool.QueryRow(ctx, sql, args...).Scan(scan...)
+	return pool.QueryRow(ctx, schema.Query(query), args...).Scan(scan...)
 }
 
 // fail gives a standby up until Run has seen it answer again, unless it only

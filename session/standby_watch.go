@@ -68,7 +68,7 @@ func (m *Manager) logBeat(err error) {
 // itself, every other answer would be too old.
 func (m *Manager) look(ctx context.Context, s *standby, timeout time.Duration) {
 	var beat int64
-	err := s.read(ctx, timeout, []any{&beat}, `SELECT r.beat FROM howdah.session_reader AS r WHERE r.reader = $1::uuid`, m.standbys.beats.reader.String())
+	err := s.read(ctx, timeout, []any{&beat}, "session_reader", m.standbys.beats.reader.String())
 	if ctx.Err() != nil {
 		return
 	}

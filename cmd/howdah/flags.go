@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/howdah/howdah/internal/server"
 )
 
 // durationFlag is a Go duration, or a whole number of seconds.
@@ -47,6 +49,36 @@ func (d *durationFlag) Set(text string) error {
 		return errors.New("must not be negative")
 	}
 	*d = durationFlag(value)
+	return nil
+}
+
+// boundFlag is the greatest age of what is read from memory. 0 is the default,
+// which depends on the database, and less than 0 is off.
+type boundFlag time.Duration
+
+func (*boundFlag) Type() string { return "duration" }
+
+// String is "" for the default, which the help text explains.
+func (b *boundFlag) String() string {
+	switch {
+	case *b < 0:
+		return "off"
+	case *b == 0:
+		return ""
+	}
+	return time.Duration(*b).String()
+}
+
+func (b *boundFlag) Set(text string) error {
+	if text == "off" {
+		*b = -1
+		return nil
+	}
+	var bound durationFlag
+	if bound.Set(text) != nil || server.CheckNearBound(time.Duration(bound)) != nil {
+		return errors.New("must be a duration from 10ms to 10s, or off")
+	}
+	*b = boundFlag(bound)
 	return nil
 }
 

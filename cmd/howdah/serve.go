@@ -26,7 +26,8 @@ type serveSettings struct {
 	logLevel, logFormat     string
 
 	idle, auth, timeout, shutdown durationFlag
-	request, memory               sizeFlag
+	request, memory, nearBytes    sizeFlag
+	near                          boundFlag
 	sessions                      *sessionSettings
 }
 
@@ -36,7 +37,9 @@ func newServe() *cobra.Command {
 		timeout:  durationFlag(500 * time.Millisecond),
 		shutdown: durationFlag(10 * time.Second),
 		request:  sizeFlag(howdah.DefaultMaxValueBytes),
-		sessions: newSessionSettings(),
+
+		nearBytes: sizeFlag(server.DefaultNearBytes),
+		sessions:  newSessionSettings(),
 	}
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -61,6 +64,7 @@ first with "howdah migrate", or add --migrate.`,
 	f.SortFlags = false
 	s.addListeners(f)
 	s.addLimits(f)
+	s.addNear(f)
 	s.sessions.add(f)
 	f.StringVar(&s.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "format of the log on standard error: text or json")
@@ -104,6 +108,13 @@ func (s *serveSettings) addLimits(f *pflag.FlagSet) {
 	f.StringVar(&c.Pooler, "pooler", "", `"transaction" if a pooler such as pgbouncer is in between`)
 }
 
+// addNear adds the flags of the entries that are kept in memory.
+func (s *serveSettings) addNear(f *pflag.FlagSet) {
+	f.Var(&s.near, "near", `keep hot entries in memory, and let them be at most so old, 10ms to 10s; "off": ask PostgreSQL for every read (default: 100ms with the embedded PostgreSQL, off with --database-url)`)
+	f.Var(&s.nearBytes, "near-bytes", "most memory that the entries of --near may take")
+	f.StringSliceVar(&s.config.Near.Exclude, "near-exclude", nil, "prefixes of keys, separated by commas, that are never kept in memory; may be given more than once")
+}
+
 // complete returns what the server runs by. Its log goes to w.
 func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
 	c = s.config
@@ -134,6 +145,7 @@ func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
 	c.IdleTimeout, c.AuthTimeout = time.Duration(s.idle), time.Duration(s.auth)
 	c.Timeout, c.ShutdownTimeout = time.Duration(s.timeout), time.Duration(s.shutdown)
 	c.MaxRequestBytes, c.MaxClientsMemory = int(s.request), int64(s.memory)
+	c.Near.Bound, c.Near.Bytes = time.Duration(s.near), int64(s.nearBytes)
 	c.OptionName = func(name string) string { return "--" + name }
 	c.Version = version()
 	c.FollowLoad = os.Getenv("GOMAXPROCS") == "" // else the administrator has decided

@@ -91,7 +91,6 @@ func integer(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt3
 type AlterOptions struct {
 	Only  []string
 	Empty bool
-	Near  *bool
 }
 
 // AlterCache gives a cache the settings of config. See howdah.DB.AlterCache.
@@ -117,13 +116,19 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 			return fmt.Errorf("%w: there is no setting %q", fault.ErrInvalidSetting, name)
 		}
 	}
-	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty, opts.Near)...)
+	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
 	if err == nil {
-		if e := db.engines.Known(config.Name); e != nil {
-			e.Forget()
-		}
+		db.changed(config.Name)
 	}
 	return fault.FromFunction(err)
+}
+
+// changed has the settings of a cache read again, and its entries.
+func (db *DB) changed(cache string) {
+	if e := db.engines.Known(cache); e != nil {
+		e.Forget()
+		e.DropMemory()
+	}
 }
 
 // setting is one field of a CacheConfig; unset: it is to be the default.
@@ -133,7 +138,7 @@ type setting struct {
 	unset bool
 }
 
-// settings are the fields but the name and Near, in the order of AlterCache's statement.
+// settings are the fields but the name, in the order of AlterCache's statement.
 func (config CacheConfig) settings() []setting {
 	return []setting{
 		{"durability", config.Durability, config.Durability == ""},
@@ -145,6 +150,7 @@ func (config CacheConfig) settings() []setting {
 		{"prefix_index", config.PrefixIndex, false},
 		{"ttl_jitter", integer(config.TTLJitter), false},
 		{"fillfactor", integer(config.Fillfactor), config.Fillfactor == 0},
+		{"near", config.Near, false},
 	}
 }
 
@@ -156,6 +162,9 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 		return err
 	}
 	err := db.exec(ctx, schema.Query("drop_cache"), name)
+	if err == nil {
+		db.changed(name)
+	}
 	return fault.FromFunction(err)
 }
 

@@ -23,6 +23,7 @@ type Cache struct {
 	name     string
 	tx       Tx
 	failOpen bool
+	fresh    bool
 	known    atomic.Pointer[engine.Engine]
 }
 
@@ -34,13 +35,13 @@ func (c *Cache) DB() *DB { return c.db }
 
 // With returns the same cache bound to a transaction.
 func (c *Cache) With(tx Tx) *Cache {
-	return &Cache{db: c.db, name: c.name, tx: tx, failOpen: c.failOpen}
+	return &Cache{db: c.db, name: c.name, tx: tx, failOpen: c.failOpen, fresh: c.fresh}
 }
 
 // FailOpen returns the same cache, whose reads are misses where they would fail
 // because the database is away, overloaded or late.
 func (c *Cache) FailOpen() *Cache {
-	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: true}
+	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: true, fresh: c.fresh}
 }
 
 // querier is what the statements that are not shared run on.
@@ -89,6 +90,11 @@ func (c *Cache) ready() *engine.Engine {
 // not be used again: PostgreSQL may still be answering them.
 func (c *Cache) Do(ctx context.Context, calls ...*verb.Call) error {
 	var err error
+	if c.fresh {
+		for _, call := range calls {
+			call.Fresh = true
+		}
+	}
 	e := c.ready()
 	if e == nil {
 		if c.tx == nil { // where calls wait as long as their context allows
@@ -171,5 +177,6 @@ func (c *Cache) Start(call *verb.Call, done func(*verb.Call)) {
 			c.known.Store(e)
 		}
 	}
+	call.Fresh = call.Fresh || c.fresh
 	e.Start(call, done)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -65,9 +66,14 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&seed); err != nil {
 		return nil, fault.From(err, false, false)
 	}
+	var engines *engine.Set
+	memory, err := newMemory(o, &engines)
+	if err != nil {
+		return nil, err
+	}
 	called := make(chan struct{}, 1)
 	mode := pool.Config().ConnConfig.DefaultQueryExecMode
-	engines := engine.New(pool, engine.Options{
+	engines = engine.New(pool, engine.Options{
 		Timeout:       o.Timeout,
 		LockTimeout:   o.LockTimeout,
 		MaxValueBytes: o.MaxValueBytes,
@@ -79,6 +85,8 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		OwnPool:       own,
 		OwnConn:       own && o.Pooler == "",
 		Named:         o.Pooler == "" && (mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe),
+		Memory:        memory,
+		Exclude:       prefixes(o.Near.Exclude),
 		Logger:        o.Logger,
 		Called:        called,
 	})
@@ -119,7 +127,17 @@ func (db *DB) Maintain(ctx context.Context, opts upkeep.Options) ([]upkeep.Round
 }
 
 // Run does the upkeep until ctx ends. See howdah.DB.Run.
-func (db *DB) Run(ctx context.Context) error { return db.upkeep.Run(ctx) }
+func (db *DB) Run(ctx context.Context) error {
+	if memory := db.engines.Memory; memory != nil {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		var follower sync.WaitGroup
+		defer follower.Wait()
+		defer cancel()
+		follower.Go(func() { _ = memory.Run(ctx) })
+	}
+	return db.upkeep.Run(ctx)
+}
 
 // Pool returns the connections beneath.
 func (db *DB) Pool() *pgxpool.Pool { return db.engines.Pool }

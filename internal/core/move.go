@@ -82,16 +82,19 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 	if source == goal && from == to {
 		return nil
 	}
-	tag, err := tx.Exec(ctx, schema.Statement("transfer", schema.Table{Name: goal.Table().Name(), Source: source.Table().Name(), Log: goal.Table().Log()}),
-		fromHash, []byte(from), toHash, []byte(to), goal.Table().Sync())
-	if err != nil {
+	err := goal.WriteIn(ctx, tx, func() error {
+		transfer := schema.Table{Name: goal.Table().Name(), Source: source.Table().Name(), Log: goal.Table().Log()}
+		tag, err := tx.Exec(ctx, schema.Statement("transfer", transfer), fromHash, []byte(from), toHash, []byte(to), goal.Table().Sync())
+		if err == nil && tag.RowsAffected() == 0 {
+			return fault.ErrCollision
+		}
 		return txFailure(err)
+	}, toHash)
+	if err != nil || !remove {
+		return err
 	}
-	if tag.RowsAffected() == 0 {
-		return fault.ErrCollision
-	}
-	if remove {
-		_, err = tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: source.Table().Name(), Log: source.Table().Log()}), fromHash, []byte(from))
-	}
-	return txFailure(err)
+	return source.WriteIn(ctx, tx, func() error {
+		_, err := tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: source.Table().Name(), Log: source.Table().Log()}), fromHash, []byte(from))
+		return txFailure(err)
+	}, fromHash)
 }

@@ -212,7 +212,16 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, e
 	if indexed {
 		page, start, end = "delete_page_by_key", notNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
 	}
-	for sql := schema.Statement(page, schema.Table{Name: e.Table().Name(), Log: e.Table().Log()}); start != nil; {
+	err = c.writeAll(ctx, e, func() error {
+		total, err = c.deletePages(ctx, schema.Statement(page, schema.Table{Name: e.Table().Name(), Log: e.Table().Log()}), start, end, prefix)
+		return err
+	})
+	return total, err
+}
+
+// deletePages removes the entries with a prefix from start to end, page by page.
+func (c *Cache) deletePages(ctx context.Context, sql string, start, end any, prefix []byte) (total int64, err error) {
+	for start != nil {
 		var next any
 		var deleted int64
 		rows, err := c.querier().Query(ctx, sql, start, end, notNil(prefix))
@@ -231,6 +240,15 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, e
 	return total, nil
 }
 
+// writeAll runs a write of keys that are not known.
+func (c *Cache) writeAll(ctx context.Context, e *engine.Engine, fn func() error) error {
+	if c.tx != nil {
+		return e.WriteAllIn(ctx, c.tx, fn)
+	}
+	defer e.DropMemory()
+	return fn()
+}
+
 // indexedBytes is how much of a key is in the prefix index.
 const indexedBytes = 1024
 
@@ -247,13 +265,14 @@ func afterIndexed(prefix []byte) []byte {
 // using it, else by deleting every entry. If one holds an entry, that is done
 // in pieces, as DeletePrefix does, until ctx ends (without a deadline, for 30 s).
 func (c *Cache) Flush(ctx context.Context) error {
-	if _, err := c.engine(ctx); err != nil {
+	e, err := c.engine(ctx)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	var how string
-	err := c.one(ctx, &how, schema.Query("flush"), c.name)
+	err = c.writeAll(ctx, e, func() error { return c.one(ctx, &how, schema.Query("flush"), c.name) })
 	if fault.IsLocked(err) && c.tx == nil && ctx.Err() == nil {
 		// Not once more: everybody would wait behind each TRUNCATE.
 		_, err := c.DeletePrefix(ctx, nil)

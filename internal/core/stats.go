@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/internal/upkeep"
 )
 
@@ -15,6 +16,7 @@ type Stats struct {
 	Caches []engine.Stats
 	Pool   PoolStats
 	Upkeep upkeep.Stats
+	Near   NearStats
 
 	// DiskFull is when PostgreSQL last refused a write because its disk is full;
 	// zero if it never did.
@@ -30,6 +32,14 @@ type PoolStats struct {
 	Limit    int32
 }
 
+// NearStats are the counters of the entries in memory, and what bounds them. All
+// is zero where Options.Near is off.
+type NearStats struct {
+	Bound    time.Duration
+	MaxBytes int64
+	near.Stats
+}
+
 // Stats returns a snapshot of the counters.
 func (db *DB) Stats() Stats {
 	var s Stats
@@ -38,8 +48,35 @@ func (db *DB) Stats() Stats {
 	}
 	slices.SortFunc(s.Caches, func(a, b engine.Stats) int { return cmp.Compare(a.Name, b.Name) })
 	s.Upkeep = db.upkeep.Stats()
+	if memory := db.Near(); memory != nil {
+		s.Near = NearStats{Bound: db.opts.Near.Bound, MaxBytes: cmp.Or(db.opts.Near.Bytes, defaultNearBytes), Stats: memory.Stats()}
+	}
 	s.DiskFull = db.engines.DiskFull()
 	p := db.engines.Pool.Stat()
 	s.Pool = PoolStats{Total: p.TotalConns(), Idle: p.IdleConns(), Acquired: p.AcquiredConns(), Max: p.MaxConns(), Limit: db.engines.Limit()}
 	return s
+}
+
+// ReasonCount is how often something happened for one reason.
+type ReasonCount struct {
+	Reason string // a word in lower case
+	Count  uint64
+}
+
+// RefusedByReason returns the counts of Refused.
+func (n *NearStats) RefusedByReason() []ReasonCount {
+	r := &n.Refused
+	return []ReasonCount{
+		{"same", r.Same}, {"overtaken", r.Overtaken}, {"parked", r.Parked}, {"unlit", r.Unlit}, {"server", r.Server},
+		{"reset", r.Reset}, {"stranded", r.Stranded}, {"large", r.Large}, {"expired", r.Expired},
+	}
+}
+
+// DropsByReason returns the counts of Drops.
+func (n *NearStats) DropsByReason() []ReasonCount {
+	d := &n.Drops
+	return []ReasonCount{
+		{"first", d.First}, {"server", d.Server}, {"incarnation", d.Incarnation}, {"unlit", d.Unlit},
+		{"floor", d.Floor}, {"overflow", d.Overflow}, {"stranded", d.Stranded}, {"flush", d.Flush},
+	}
 }

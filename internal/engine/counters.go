@@ -89,6 +89,18 @@ func (n *counters) record(c *verb.Call) {
 	}
 }
 
+// recalled counts a get that was answered from memory, and takes no time to count.
+func (n *counters) recalled(v *verb.Verb, found bool) {
+	counters := &n.verbs[v.Index]
+	counters.calls.Add(1)
+	counters.latency[0].Add(1)
+	if found {
+		counters.hits.Add(1)
+	} else {
+		counters.misses.Add(1)
+	}
+}
+
 // fail counts a call whose caller left it to its flight.
 func (n *counters) fail(v *verb.Verb) {
 	n.verbs[v.Index].calls.Add(1)

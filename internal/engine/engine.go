@@ -10,6 +10,7 @@ import (
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -20,7 +21,8 @@ type Engine struct {
 	name     string
 	keys     *coalesce.Table
 	table    atomic.Pointer[statement.Table]
-	used     atomic.Bool // since the settings were read
+	memory   atomic.Pointer[near.Cache] // of table; nil: nothing is kept in memory
+	used     atomic.Bool                // since the settings were read
 	counters counters
 	reads    atomic.Pointer[Reads] // nil: reads are not counted
 
@@ -35,7 +37,7 @@ func (e *Engine) Name() string { return e.name }
 func (e *Engine) Table() *statement.Table { return e.table.Load() }
 
 // Forget makes the next flight read the cache's settings again.
-func (e *Engine) Forget() { e.table.Store(e.Table().AsOf(time.Time{})) }
+func (e *Engine) Forget() { e.use(e.Table().AsOf(time.Time{})) }
 
 // prepare checks a call and gives it its place among the others. Whatever is
 // wrong with its arguments is found here, before anything is sent.
@@ -43,6 +45,7 @@ func (e *Engine) prepare(c *verb.Call, began, timeout int64) error {
 	if err := statement.Prepare(c, e.set.MaxValueBytes); err != nil {
 		return err
 	}
+	c.Near, c.Memory, c.Tokens = false, nil, nil
 	op := &c.Op
 	op.Table = e.keys
 	if c.Keys == nil {
@@ -96,10 +99,14 @@ func transferTime(c *verb.Call) time.Duration {
 // the context or the time of the call ends before the answer, the call must not
 // be used again: PostgreSQL may still be answering it.
 func (e *Engine) Do(ctx context.Context, c *verb.Call) error {
+	if e.recall(c) {
+		return nil
+	}
 	c.Began = coalesce.Now()
 	err := e.prepare(c, c.Began, e.timeout(ctx, c))
 	if err == nil {
 		v := c.Verb
+		e.foresee(c)
 		if err = e.set.coalescer.Do(ctx, &c.Op); err != nil {
 			if isAbandoned(err) {
 				// The call still belongs to its flight and is not touched.
@@ -120,8 +127,12 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 	now := coalesce.Now()
 	ops := make([]*coalesce.Op, 0, len(calls))
 	for _, c := range calls {
+		if e.recall(c) {
+			continue
+		}
 		c.Began = now
 		if c.Err = e.prepare(c, now, e.timeout(ctx, c)); c.Err == nil {
+			e.foresee(c)
 			ops = append(ops, &c.Op)
 		} else {
 			e.counters.record(c)
@@ -148,6 +159,10 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 // before it returns. done must be quick and must not block; it may call Start.
 // Calls on one key are run in the order in which they were started.
 func (e *Engine) Start(c *verb.Call, done func(*verb.Call)) {
+	if e.recall(c) {
+		done(c)
+		return
+	}
 	c.Began = coalesce.Now()
 	if err := e.prepare(c, c.Began, e.timeout(context.Background(), c)); err != nil {
 		c.Err = err
@@ -155,6 +170,8 @@ func (e *Engine) Start(c *verb.Call, done func(*verb.Call)) {
 		done(c)
 		return
 	}
+	e.foresee(c)
+	queued := e.whenQueued(c)
 	e.set.coalescer.Start(&c.Op, func(op *coalesce.Op, err error) {
 		c.Err = nil
 		if err != nil {
@@ -163,6 +180,9 @@ func (e *Engine) Start(c *verb.Call, done func(*verb.Call)) {
 		e.counters.record(c)
 		done(c)
 	})
+	if queued != nil {
+		queued()
+	}
 }
 
 // Exclusive runs fn while no call of this process on the keys runs, and none is

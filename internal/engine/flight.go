@@ -315,6 +315,7 @@ func (fl *flight) succeed(r *statement.Request) {
 	if r.Writes() && !e.Pressure.strict.Load() { // see settle
 		e.Pressure.written(len(r.Rows))
 	}
+	e.remember(r)
 	for _, c := range r.Calls {
 		if c.Repeat {
 			c.Repeat = false
@@ -366,7 +367,7 @@ func (fl *flight) reread(r *statement.Request, step int) bool {
 	if err != nil || fresh == nil || fresh.ID == r.Table.ID {
 		return false
 	}
-	e.table.Store(fresh)
+	e.use(fresh)
 	fl.again(r.Calls, step)
 	return true
 }
@@ -379,8 +380,11 @@ func (fl *flight) complete(c *verb.Call, err error) {
 		}
 		follower := callOf(op)
 		follower.Status, follower.Int, follower.Count = c.Status, c.Int, c.Count
-		follower.Result, follower.Entries = c.Result, slices.Clone(c.Entries)
+		follower.Result, follower.Entries, follower.ServerStart = c.Result, slices.Clone(c.Entries), c.ServerStart
 		c.Shared, follower.Shared = true, true
+	}
+	if c.Verb.Writes {
+		engineOf(c).invalidate(c.Op.Keys) // before the caller is answered
 	}
 	fl.Complete(&c.Op, err)
 }

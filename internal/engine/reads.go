@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,23 @@ func (n *Reads) note(r *statement.Request) {
 		} else if len(n.counts) < maxReads {
 			n.counts[hash] = 1
 		}
+	}
+}
+
+// hitSample is how many hits in memory one counted hit stands for: counting each
+// would cost more than the hit.
+const hitSample = 16
+
+// noteHit counts a hit in memory.
+func (n *Reads) noteHit(s *Set, key []byte) {
+	if rand.Uint32()%hitSample != 0 {
+		return
+	}
+	hash := s.Hash(key)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if count, ok := n.counts[hash]; ok || len(n.counts) < maxReads {
+		n.counts[hash] = count + hitSample
 	}
 }
 

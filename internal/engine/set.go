@@ -19,6 +19,7 @@ import (
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/internal/pgwire"
 	"github.com/howdah/howdah/internal/statement"
 )
@@ -41,6 +42,9 @@ type Options struct {
 	OwnPool bool   // the pool serves nobody else: its idle connections may be dropped
 	OwnConn bool   // its connections carry the settings that statements need
 	Named   bool   // statements may be prepared by name (no transaction pooler)
+
+	Memory  *near.Memory // hot entries of caches with a change log; nil: none
+	Exclude [][]byte     // prefixes of keys that are never in Memory
 
 	Logger *slog.Logger
 	Called chan<- struct{} // gets a value when so much was written that upkeep should look
@@ -127,7 +131,7 @@ func (s *Set) Engine(ctx context.Context, cache string, q statement.Querier) (*E
 	}
 	e, err := s.engineOf(t)
 	if err == nil && !e.Table().Known() {
-		e.table.Store(t)
+		e.use(t)
 	}
 	return e, err
 }
@@ -176,7 +180,7 @@ func (s *Set) engineOf(t *statement.Table) (*Engine, error) {
 
 func newEngine(s *Set, t *statement.Table) *Engine {
 	e := &Engine{set: s, name: t.Cache, counters: newCounters()}
-	e.table.Store(t)
+	e.use(t)
 	e.Pressure.called = s.Called
 	e.Pressure.every.Store(firstRound)
 	e.keys = s.coalescer.NewTable(coalesce.TableOptions{MaxQueueBytes: s.MaxQueueBytes, Owner: e})

@@ -40,7 +40,7 @@ func (e *Engine) Reload(ctx context.Context, q statement.Querier) error {
 	if err != nil {
 		return fault.From(err, false, false)
 	}
-	e.table.Store(t.Reuse(e.Table()))
+	e.use(t.Reuse(e.Table()))
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (s *Set) refresh(ctx context.Context, conn *pgxpool.Conn) error {
 		if t == nil {
 			t = statement.Unknown(e.name)
 		}
-		e.table.Store(t.Reuse(before[i]))
+		e.use(t.Reuse(before[i]))
 	}
 	return nil
 }

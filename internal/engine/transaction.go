@@ -39,8 +39,11 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 	if len(requests) == 0 {
 		return nil
 	}
-	x, err := exchangeIn(ctx, tx.Conn(), requests)
+	p := e.park(tx, calls)
+	x, err := exchangeIn(ctx, tx.Conn(), requests, p)
 	first := e.finishIn(requests, x, err)
+	p.settle(first)
+	e.overtake(calls)
 	if errors.Is(first, fault.ErrCacheNotFound) {
 		e.Forget()
 	}
@@ -68,16 +71,19 @@ func (e *Engine) planIn(table *statement.Table, calls []*verb.Call) []*statement
 	return requests
 }
 
-func exchangeIn(ctx context.Context, conn *pgx.Conn, requests []*statement.Request) (*pgwire.Exchange, error) {
+func exchangeIn(ctx context.Context, conn *pgx.Conn, requests []*statement.Request, p *parked) (*pgwire.Exchange, error) {
 	mode := conn.Config().DefaultQueryExecMode
 	x := &pgwire.Exchange{
 		Conn:     conn,
-		Requests: make([]pgwire.Request, len(requests)),
+		Requests: make([]pgwire.Request, len(requests), len(requests)+1),
 		Open:     true,
 		Named:    mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe,
 	}
 	for i, r := range requests {
 		x.Requests[i] = r
+	}
+	if p.asks() {
+		x.Requests = append(x.Requests, p)
 	}
 	deadline, _ := ctx.Deadline()
 	lift := pgwire.Within(ctx, conn, deadline)

@@ -27,19 +27,20 @@ type jsonCache struct {
 	Eviction    string  `json:"eviction"`
 	Fillfactor  int     `json:"fillfactor"`
 	PrefixIndex bool    `json:"prefix_index"`
+	Near        bool    `json:"near"` // it has a change log
 }
 
 func fromConfig(c core.CacheConfig) jsonCache {
 	return jsonCache{
 		Name: c.Name, Durability: c.Durability, DefaultTTL: jsonTTL{c.DefaultTTL}, MaxTTL: jsonTTL{c.MaxTTL}, TTLJitter: c.TTLJitter,
-		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex,
+		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex, Near: c.Near,
 	}
 }
 
 func (c jsonCache) config() core.CacheConfig {
 	return core.CacheConfig{
 		Name: c.Name, Durability: c.Durability, DefaultTTL: c.DefaultTTL.orZero(), MaxTTL: c.MaxTTL.orZero(), TTLJitter: c.TTLJitter,
-		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex,
+		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex, Near: c.Near,
 	}
 }
 
@@ -129,7 +130,7 @@ func (a *api) createCache(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
-	var cache jsonCache
+	cache := jsonCache{Near: a.near}
 	if err := readJSON(w, r, maxSettingsBytes, &cache); err != nil {
 		return err
 	}
@@ -178,6 +179,7 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 		Eviction    optional[string]  `json:"eviction"`
 		Fillfactor  optional[int]     `json:"fillfactor"`
 		PrefixIndex optional[bool]    `json:"prefix_index"`
+		Near        optional[bool]    `json:"near"`
 	}
 	if err := readJSON(w, r, maxSettingsBytes, &patch); err != nil {
 		return err
@@ -197,6 +199,7 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 		"eviction":     func() bool { return patch.Eviction.apply(&cache.Eviction) },
 		"fillfactor":   func() bool { return patch.Fillfactor.apply(&cache.Fillfactor) },
 		"prefix_index": func() bool { return patch.PrefixIndex.apply(&cache.PrefixIndex) },
+		"near":         func() bool { return patch.Near.apply(&cache.Near) },
 	} {
 		if apply() {
 			given = append(given, setting)

@@ -42,11 +42,15 @@ func (a *api) getEntry(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) serveEntry(w http.ResponseWriter, r *http.Request, t target) error {
-	call := &verb.Call{Verb: statement.GetEntry}
+	call := &verb.Call{Verb: statement.GetEntry, Recall: true, Fresh: wantsFresh(r)}
 	if r.Method == http.MethodHead {
 		call.Verb = statement.Stat
 	}
-	if err := t.do(r.Context(), call); err != nil {
+	err := t.do(r.Context(), call)
+	if err == nil || errors.Is(err, fault.ErrMiss) { // else a call that was left may still be written to
+		a.setCacheStatus(w, r, call)
+	}
+	if err != nil {
 		if errors.Is(err, fault.ErrMiss) && fieldOf(r, "If-Match") != "" {
 			return problemf(preconditionFailed, "The key is absent or expired.")
 		}

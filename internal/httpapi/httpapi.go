@@ -57,6 +57,10 @@ type Options struct {
 	// values of its answer. Default 64 MiB.
 	MaxManyBytes int
 
+	// Near gives a cache that is created a change log, unless the request says
+	// otherwise.
+	Near bool
+
 	// Logger hears of answers with a status of 500 or more, and of privileges
 	// that the database role should have. Default: nobody.
 	Logger *slog.Logger
@@ -79,6 +83,7 @@ type api struct {
 	allowedHosts  []string
 	maxValueBytes int64
 	maxManyBytes  int64
+	near          bool
 	log           *slog.Logger
 	mux           *http.ServeMux
 	entry         http.Handler // every path that cutEntry finds
@@ -95,6 +100,7 @@ func New(o Options) Handler {
 		allowedHosts:  slices.Clone(o.AllowedHosts),
 		maxValueBytes: verb.DefaultMaxValueBytes,
 		maxManyBytes:  defaultManyBytes,
+		near:          o.Near,
 		log:           slog.New(slog.DiscardHandler),
 		mux:           http.NewServeMux(),
 	}

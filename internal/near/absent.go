@@ -5,7 +5,7 @@ import "sync"
 // overhead is what an entry takes beside its key and value: the item, the node
 // of the cache with its place in the queues, and the bucket of the table.
 // TestOverhead measures it.
-const overhead = 320
+const overhead = 208
 
 func (it *item) weight(key entryKey) int64 {
 	return int64(len(key.key)) + int64(cap(it.entry.Value)) + overhead

@@ -97,7 +97,7 @@ func (m *Memory) dropDurable() {
 	defer m.mu.Unlock()
 	for _, c := range m.caches {
 		if c.durable.Load() {
-			c.gen.Add(1)
+			c.gen.Add(nextGeneration)
 		}
 	}
 	m.sweepSoon()

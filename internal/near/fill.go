@@ -103,7 +103,7 @@ func (f *filling) refusal(v *view, s state, now Instant) refusal {
 		return refusedServer
 	case v.stranded && f.c.durable.Load():
 		return refusedStranded
-	case s.parked() || f.t.state.parked():
+	case s.parked() || f.t.state.parked() || f.t.own%2 == 1:
 		return refusedParked
 	case f.item.expired(now):
 		return refusedExpired

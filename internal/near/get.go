@@ -20,6 +20,11 @@ type entryKey struct {
 	key   string
 }
 
+// keyOf is for looking up: it shares the memory of key.
+func keyOf(cache int32, key []byte) entryKey {
+	return entryKey{cache, unsafe.String(unsafe.SliceData(key), len(key))}
+}
+
 // item is an Entry with what its validity depends on. It is never changed.
 type item struct {
 	entry   Entry
@@ -71,7 +76,7 @@ func (c *Cache) find(v *view, key []byte) *item {
 	if !c.m.asked.Load() {
 		c.m.ask()
 	}
-	it, ok := c.m.entries.GetIfPresent(entryKey{c.id, unsafe.String(unsafe.SliceData(key), len(key))})
+	it, ok := c.m.entries.GetIfPresent(keyOf(c.id, key))
 	if !ok || !it.valid(c, v) {
 		c.m.counts.misses.Add(1)
 		return nil

@@ -108,6 +108,7 @@ type Memory struct {
 	caches  map[int32]*Cache
 	parked  map[*Parking]struct{}
 	parking map[uint32]int // parked writes of each slot
+	sent    uint64         // polls
 }
 
 // view is what the last poll found. It is replaced as a whole, so that a
@@ -182,8 +183,12 @@ type Cache struct {
 	m       *Memory
 	id      int32
 	durable atomic.Bool
-	gen     atomic.Uint32 // of the entries of this cache
+	gen     atomic.Uint32 // of the entries of this cache; odd: see ParkAll
+	parked  int           // writes by ParkAll; guarded by m.mu
 }
+
+// ID returns the number of the cache, as Memory.Cache was given it.
+func (c *Cache) ID() int32 { return c.id }
 
 // Bump invalidates what memory holds under a hash. It is called for each write
 // of this process when it has its place in the order of writes and reads (at the
@@ -192,10 +197,24 @@ type Cache struct {
 // calls it too, before the answer.
 func (c *Cache) Bump(hash int64) { c.m.slots.bump(slotOf(c.id, hash)) }
 
+// Saw is called instead of Bump for a read that says which version of a key there
+// is, or that there is none. What memory holds stays if it is the same.
+func (c *Cache) Saw(hash int64, key []byte, version int64, absent bool) {
+	v := c.m.view.Load()
+	it, ok := c.m.entries.GetIfPresent(keyOf(c.id, key))
+	if ok && it.valid(c, v) && it.entry.Absent == absent && (absent || it.entry.Version == version) {
+		return
+	}
+	c.Bump(hash)
+}
+
+// nextGeneration keeps the generation of a cache odd or even.
+const nextGeneration = 2
+
 // DropAll invalidates all of the cache. It is called for a flush by this
 // process as Bump is for a write.
 func (c *Cache) DropAll() {
-	c.gen.Add(1)
+	c.gen.Add(nextGeneration)
 	c.m.counts.drops[dropFlush].Add(1)
 	c.m.sweepSoon()
 }

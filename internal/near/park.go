@@ -7,9 +7,11 @@ import "time"
 // application commits, and from then on its own reads must see the write.
 type Parking struct {
 	m    *Memory
+	all  *Cache // see ParkAll; nil: only the slot is parked
 	slot uint32
 	xid  uint64  // 0: not known yet
-	lost Instant // the server was replaced since; see patience
+	poll uint64  // the last one that was sent before the xid was known
+	lost Instant // when the server was replaced since; see patience
 }
 
 // patience is how long a Parking outlives the server that gave its xid. The xid
@@ -31,12 +33,27 @@ func (c *Cache) Park(hash int64) *Parking {
 	return p
 }
 
+// ParkAll is Park for a write of keys that are not known. The generation of the
+// cache is odd meanwhile, which no entry has.
+func (c *Cache) ParkAll() *Parking {
+	p := &Parking{m: c.m, all: c}
+	m := c.m
+	m.mu.Lock()
+	m.parked[p] = struct{}{}
+	if c.parked++; c.parked == 1 {
+		c.gen.Add(1)
+	}
+	m.mu.Unlock()
+	m.ask() // polls end it
+	return p
+}
+
 // Until says in which transaction the write was made. Reads bypass memory until
 // a poll finds it finished.
 func (p *Parking) Until(xid uint64) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
-	p.xid = xid
+	p.xid, p.poll = xid, p.m.sent
 }
 
 // Release says that the write was not made, or that the outcome of its
@@ -54,6 +71,12 @@ func (m *Memory) release(p *Parking) {
 		return
 	}
 	delete(m.parked, p)
+	if p.all != nil {
+		if p.all.parked--; p.all.parked == 0 {
+			p.all.gen.Add(1)
+		}
+		return
+	}
 	m.slots.bump(p.slot) // before it is served again
 	if m.parking[p.slot]--; m.parking[p.slot] == 0 {
 		delete(m.parking, p.slot)
@@ -66,8 +89,8 @@ func (m *Memory) releaseFinished(s snapshot, replaced bool, now Instant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for p := range m.parked {
-		if p.xid == 0 {
-			continue
+		if p.xid == 0 || p.poll == m.sent {
+			continue // this poll may have asked the server before the one that gave the xid
 		}
 		if replaced && p.lost == (Instant{}) {
 			p.lost = now

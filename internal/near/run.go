@@ -70,7 +70,7 @@ func (l *loop) await(ctx context.Context) bool {
 // step polls once, and waits until the next poll is due.
 func (l *loop) step(ctx context.Context) {
 	m := l.m
-	sent, end := m.clock(), m.view.Load().end
+	sent, end := m.send(), m.view.Load().end
 	err := m.poll(ctx, sent)
 	if ctx.Err() != nil {
 		return
@@ -93,6 +93,14 @@ func (l *loop) step(ctx context.Context) {
 	}
 }
 
+// send begins a poll.
+func (m *Memory) send() Instant {
+	m.mu.Lock()
+	m.sent++
+	m.mu.Unlock()
+	return m.clock()
+}
+
 // poll asks PostgreSQL once. A database that does not answer ends it, so that
 // the next poll finds another connection.
 func (m *Memory) poll(ctx context.Context, sent Instant) error {
@@ -100,7 +108,6 @@ func (m *Memory) poll(ctx context.Context, sent Instant) error {
 	defer cancel()
 	answer, err := m.options.Poll(ctx, m.follow.cursor)
 	if err != nil {
-		m.counts.failed.Add(1)
 		return err
 	}
 	m.counts.polled(m.clock().since(sent))
@@ -118,6 +125,7 @@ func (l *loop) note(err error, now Instant) {
 		return
 	}
 	l.failed++
+	l.m.counts.failed.Add(1)
 	if l.outage == (Instant{}) && !now.before(l.m.view.Load().end) {
 		l.outage = now
 		log.Warn("Changes cannot be polled. The near cache is not served; reads ask PostgreSQL.", "err", err)

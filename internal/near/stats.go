@@ -34,7 +34,7 @@ type Stats struct {
 	Drops   Drops
 
 	Polls       uint64              // polls that were answered
-	FailedPolls uint64              // polls that gave an error
+	FailedPolls uint64              // polls that gave an error, or found no change log
 	PollLatency [PollBuckets]uint64 // of polls that were answered; see PollBucket
 	Lapses      uint64              // leases that ended while polls were wanted
 

@@ -244,7 +244,7 @@ func commandNames(c *Conn, args [][]byte, reply []byte) []byte {
 		category := "@" + strings.ToLower(string(args[4]))
 		keep = func(cmd *Command) bool { return slices.Contains(cmd.categories(), category) }
 	case len(args) == 5 && is(args[2], "FILTERBY") && is(args[3], "MODULE"):
-		keep = func(*Command) bool { return false }
+		keep = func(cmd *Command) bool { return cmd.Group == "module" && is(args[4], "HOWDAH") }
 	default:
 		return resp.AppendError(reply, string(errSyntax))
 	}

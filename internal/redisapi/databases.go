@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/schema"
 )
 
 const (
@@ -46,6 +48,13 @@ func (t *task) database(arg []byte) (int, error) {
 	return number, e.ensure(ctx, number)
 }
 
+// IsDatabase reports whether a cache of that name is a numbered database.
+func IsDatabase(cache string) bool {
+	rest, ok := strings.CutPrefix(cache, "db")
+	number, err := strconv.Atoi(rest)
+	return ok && err == nil && 0 <= number && number < Databases && rest == strconv.Itoa(number)
+}
+
 // ensure creates the cache of a database unless it exists.
 func (e *Engine) ensure(ctx context.Context, number int) error {
 	if e.exists[number].Load() {
@@ -61,7 +70,7 @@ func (e *Engine) ensure(ctx context.Context, number int) error {
 	if name != "db"+strconv.Itoa(number) {
 		return refusal(fmt.Sprintf("ERR database %d is the cache %q, which does not exist; create it with SELECT howdah.create_cache('%s')", number, name, name))
 	}
-	if _, err := e.options.DB.Pool().Exec(ctx, "SELECT howdah.create_database($1)", number); err != nil {
+	if _, err := e.options.DB.Pool().Exec(ctx, schema.Query("create_database"), number); err != nil {
 		if sqlState(err) == "42501" { // insufficient_privilege
 			return refusal(fmt.Sprintf("NOPERM database %d does not exist, and the database role may not create it; run SELECT howdah.create_database(%d) as the owner of the schema", number, number))
 		}

@@ -58,6 +58,11 @@ How commands run:
   commands of the same server did it, or if a client of this server found the key
   in between. EXEC runs if another server, HTTP, Go or SQL did it and no client
   of this server found the key.
+- GET may be answered from the memory of the server, where ` + "`--near`" + ` is on
+  ([near.md](near.md)). The answer is then at most as old as ` + "`near_bound_ms`" + ` of
+  ` + "`INFO near`" + ` says, and never older than what a client of this server has written or
+  read before. HOWDAH.FRESH GET, GET while the client watches keys, GET inside EXEC,
+  and every other command ask PostgreSQL.
 - A connection holds up to 64 MiB of queued commands, and of watched keys; one
   command may be larger. Beyond that MULTI and WATCH refuse more.
 - Patterns are bounded, because matching takes the product of the lengths: 4096
@@ -69,7 +74,7 @@ How commands run:
 	for _, group := range []struct{ name, title string }{
 		{"string", "Strings"}, {"generic", "Keys"}, {"transactions", "Transactions"},
 		{"connection", "Connections"}, {"server", "Server"}, {"cluster", "Cluster"},
-		{"scripting", "Functions"},
+		{"scripting", "Functions"}, {"module", "Howdah's own commands"},
 	} {
 		writeGroup(&page, group.name, group.title)
 	}
@@ -108,7 +113,11 @@ func writeRow(page *strings.Builder, cmd *Command) {
 	if cmd.run != nil {
 		note = strings.TrimSpace("*Waits.* " + note)
 	}
-	fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", strings.ReplaceAll(usage, "|", `\|`), cmd.Summary, cmd.Since, note)
+	since := cmd.Since
+	if cmd.Group == "module" {
+		since = "never"
+	}
+	fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", strings.ReplaceAll(usage, "|", `\|`), cmd.Summary, since, note)
 }
 
 const errorsText = `## Errors of PostgreSQL

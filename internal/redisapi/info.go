@@ -15,31 +15,34 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
+	"github.com/howdah/howdah/schema"
 )
 
 // infoSection is one part of INFO.
 type infoSection struct {
 	name      string
 	byDefault bool
+	howdah    bool // Redis has no such section
 	write     func(w *infoWriter, t *task)
 }
 
 func infoSections() []infoSection {
 	return []infoSection{
-		{"Server", true, infoServer},
-		{"Clients", true, infoClients},
-		{"Memory", true, infoMemory},
-		{"Persistence", true, infoPersistence},
-		{"Stats", true, infoStats},
-		{"Replication", true, infoReplication},
-		{"CPU", true, infoCPU},
-		{"Modules", true, func(*infoWriter, *task) {}},
-		{"Commandstats", false, infoCommands},
-		{"Errorstats", true, infoErrors},
-		{"Unknowncommands", true, infoUnknown},
-		{"Latencystats", false, func(*infoWriter, *task) {}},
-		{"Cluster", true, func(w *infoWriter, _ *task) { w.field("cluster_enabled", 0) }},
-		{"Keyspace", true, infoKeyspace},
+		{"Server", true, false, infoServer},
+		{"Clients", true, false, infoClients},
+		{"Memory", true, false, infoMemory},
+		{"Persistence", true, false, infoPersistence},
+		{"Stats", true, false, infoStats},
+		{"Replication", true, false, infoReplication},
+		{"CPU", true, false, infoCPU},
+		{"Modules", true, false, func(*infoWriter, *task) {}},
+		{"Commandstats", false, false, infoCommands},
+		{"Errorstats", true, false, infoErrors},
+		{"Unknowncommands", true, false, infoUnknown},
+		{"Latencystats", false, false, func(*infoWriter, *task) {}},
+		{"Cluster", true, false, func(w *infoWriter, _ *task) { w.field("cluster_enabled", 0) }},
+		{"Keyspace", true, false, infoKeyspace},
+		{"Near", false, true, infoNear},
 	}
 }
 
@@ -63,8 +66,13 @@ func infoIsFree(_ *Engine, args [][]byte) bool {
 }
 
 func info(t *task, args [][]byte) error {
+	writeInfo(t, wantedSections(args))
+	return nil
+}
+
+func writeInfo(t *task, sections []infoSection) {
 	var w infoWriter
-	for _, section := range wantedSections(args) {
+	for _, section := range sections {
 		if w.Len() > 0 {
 			w.WriteString("\r\n")
 		}
@@ -72,7 +80,6 @@ func info(t *task, args [][]byte) error {
 		section.write(&w, t)
 	}
 	t.out = resp.AppendVerbatim(t.out, t.conn.proto, w.String())
-	return nil
 }
 
 type infoWriter struct{ strings.Builder }
@@ -343,8 +350,7 @@ func countKeys(counting, ctx context.Context, db *core.DB, cache *core.Cache) co
 	if err == nil {
 		return n
 	}
-	const estimate = "SELECT estimated_entries FROM howdah.caches() WHERE name = $1"
-	if err := db.Pool().QueryRow(ctx, estimate, cache.Name()).Scan(&n.Entries); err != nil {
+	if err := db.Pool().QueryRow(ctx, schema.Query("estimated_entries"), cache.Name()).Scan(&n.Entries); err != nil {
 		return core.TTLCount{}
 	}
 	return n

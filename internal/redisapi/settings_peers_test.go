@@ -109,7 +109,8 @@ func TestCommandListOfRedis(t *testing.T) {
 			subcommands++
 		}
 		newer := name == bulk("client|setinfo") || name == bulk("client|no-touch")
-		if !newer && !slices.Contains(want, name) {
+		own := strings.Contains(name, "howdah.")
+		if !newer && !own && !slices.Contains(want, name) {
 			t.Errorf("Redis has no %q", name)
 		}
 	}

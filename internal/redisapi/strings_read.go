@@ -28,9 +28,18 @@ func stringReads() []*Command {
 	}
 }
 
+// get alone may be answered from memory, and not while the client watches keys:
+// what it reads then decides what it writes. Inside EXEC the transaction reads.
 func get(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[1]), replyValue
+	readValue(r, args[1])
+	r.call.Fresh = r.conn.watched != nil
 	return nil
+}
+
+// readValue answers the value of a key, as of now.
+func readValue(r *request, key []byte) {
+	r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(key), replyValue
+	r.call.Fresh = true
 }
 
 // replyValue appends the value, or null for a miss.
@@ -43,7 +52,8 @@ func replyValue(dst []byte, r *request) []byte {
 
 func mget(r *request, args [][]byte) error {
 	if len(args) == 2 { // merges with other reads of the key
-		r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[1]), replyOneValue
+		readValue(r, args[1])
+		r.reply = replyOneValue
 		return nil
 	}
 	r.call.Verb, r.call.Keys, r.reply = statement.GetMany, r.ownKeys(args[1:]), replyValues
@@ -85,7 +95,8 @@ func getRange(r *request, args [][]byte) (err error) {
 	if r.to, err = parseInt(args[3]); err != nil {
 		return err
 	}
-	r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[1]), replyRange
+	readValue(r, args[1])
+	r.reply = replyRange
 	return nil
 }
 
@@ -131,14 +142,12 @@ func getExpire(r *request, args [][]byte) error {
 	if err != nil { // Redis reports it only if the key exists
 		return stat(r, args[1], func(dst []byte, _ *request) []byte { return resp.AppendError(dst, err.Error()) })
 	}
-	r.call.Verb, r.call.Key, r.reply = statement.GetExpire, r.own(args[1]), replyValue
+	readValue(r, args[1])
 	switch {
 	case options.persist:
-		r.call.Expiry = verb.ExpireNever()
+		r.call.Verb, r.call.Expiry = statement.GetExpire, verb.ExpireNever()
 	case options.unit != 0:
-		r.call.Expiry = expiry
-	default:
-		r.call.Verb = statement.Get
+		r.call.Verb, r.call.Expiry = statement.GetExpire, expiry
 	}
 	return nil
 }

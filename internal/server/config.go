@@ -91,6 +91,9 @@ type Config struct {
 
 	MaxReplicationLag int64 // bytes
 
+	// Near are the entries that the server keeps in memory.
+	Near Near
+
 	// ShutdownTimeout bounds how long Run takes to return once its context is
 	// done. Default 10 s.
 	ShutdownTimeout time.Duration
@@ -153,6 +156,7 @@ func (c *Config) complete() error {
 	if err := c.Sessions.Validate(); err != nil {
 		return err
 	}
+	c.Near.complete(c.DatabaseURL == "")
 	setDefault(&c.MaxClients, 10000)
 	setDefault(&c.MaxRequestBytes, howdah.DefaultMaxValueBytes)
 	if c.MaxClientsMemory == 0 {
@@ -206,7 +210,7 @@ func (c *Config) check() error {
 	case c.Pooler != "" && c.Pooler != "transaction":
 		return fmt.Errorf("%s %q is unknown: use \"transaction\", or leave it out for a direct connection or a pooler in session mode", name("pooler"), c.Pooler)
 	}
-	return nil
+	return c.Near.check(name)
 }
 
 // checkDatabaseURL finds what people mistake for a PostgreSQL URL. The error

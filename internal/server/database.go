@@ -60,6 +60,7 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 		MaxValueBytes:     c.MaxRequestBytes,
 		Pooler:            howdah.Pooler(c.Pooler),
 		MaxReplicationLag: c.MaxReplicationLag,
+		Near:              c.Near.options(),
 		Logger:            c.Logger,
 	})
 	if err != nil {
@@ -69,6 +70,9 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 	if d.embedded == nil {
 		to := db.Pool().Config().ConnConfig // without the password
 		c.Logger.Info("connected to PostgreSQL", "host", to.Host, "port", to.Port, "database", to.Database, "user", to.User)
+	}
+	if err := d.prepareLogs(ctx, c); err != nil {
+		return err
 	}
 	d.runUpkeep(c)
 	return nil

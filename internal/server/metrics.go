@@ -81,14 +81,15 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	out := metricSink(ch)
-	stats := c.db.Stats()
+	stats, found := c.db.Stats(), (*core.DB)(c.db).Stats()
 	states, up := c.states.read()
 	out.gauge(buildDesc, 1, c.version, revision(), runtime.Version())
 	out.gauge(upDesc, flag(up))
-	out.gauge(diskFullDesc, flag(diskIsFull((*core.DB)(c.db).Stats())))
+	out.gauge(diskFullDesc, flag(diskIsFull(found)))
 	c.collectSessions(out)
 	c.collectCaches(out, stats.Caches, states)
 	collectUpkeep(out, stats.Upkeep, states)
+	collectNear(out, stats.Near, found.Near)
 	out.gauge(poolDesc, float64(stats.Pool.Idle), "idle")
 	out.gauge(poolDesc, float64(stats.Pool.Acquired), "in_use")
 	out.gauge(poolMaxDesc, float64(stats.Pool.Max))

@@ -130,6 +130,7 @@ func (s *server) serveHTTP() error {
 		Sessions:      manager,
 		SessionToken:  c.SessionToken,
 		MaxValueBytes: c.MaxRequestBytes,
+		Near:          c.Near.on() && s.database.embedded != nil,
 		Logger:        c.Logger,
 	})
 	registry := newRegistry(&collector{
@@ -157,6 +158,7 @@ func (s *server) announce() {
 		addresses.HTTP = s.httpListener.Addr()
 		s.config.Logger.Info("ready for HTTP clients", "addr", addresses.HTTP.String(), "tls", secured, "token", s.config.Token != "", "session_token", s.config.SessionToken != "")
 	}
+	s.config.Near.announce(&s.config)
 	if s.config.Ready != nil {
 		s.config.Ready(addresses)
 	}

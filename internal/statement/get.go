@@ -14,12 +14,12 @@ var (
 	// With Near, also Result.Version, Kind, ExpiresAt and TTL, and ServerStart.
 	Get = define(Spec{Verb: verb.Verb{Name: "get"}, Pick: pickGet})
 	// GetEntry reads value, version and expiry. Results: Status, Result.
-	GetEntry = define(Spec{Verb: verb.Verb{Name: "get_entry"}, Form: getEntry})
+	GetEntry = define(Spec{Verb: verb.Verb{Name: "get_entry"}, Pick: pickEntry})
 	// Stat is GetEntry without the value.
 	Stat = define(Spec{Verb: verb.Verb{Name: "stat"}, Form: stat})
 	// GetMany reads Keys in one snapshot. Results: Status OK, Entries in the
 	// order of Keys (Found false for a miss; repeated keys are answered each).
-	GetMany = define(Spec{Verb: verb.Verb{Name: "get_many", Many: true}, Form: get})
+	GetMany = define(Spec{Verb: verb.Verb{Name: "get_many", Many: true}, Pick: pickGet})
 	// StatMany is GetMany without the values, but with versions and expiries.
 	StatMany = define(Spec{Verb: verb.Verb{Name: "stat_many", Many: true}, Form: stat})
 )
@@ -47,8 +47,15 @@ func pickGet(c *verb.Call, _ *Table) *Form {
 	return get
 }
 
+func pickEntry(c *verb.Call, _ *Table) *Form {
+	if c.Near {
+		return getNear
+	}
+	return getEntry
+}
+
 // getNear begins with a row without a hash, which says when the server was started.
-var getNear = form(Form{File: "get_near", Params: hashesOnly, Start: startRead, Row: func(r *Request, v [][]byte) {
+var getNear = form(Form{File: "get_near", Near: true, Params: hashesOnly, Start: startRead, Row: func(r *Request, v [][]byte) {
 	if v[0] != nil {
 		readNear(r, v)
 		return

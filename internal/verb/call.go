@@ -6,6 +6,7 @@ import (
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/near"
 )
 
 // Limits that hold for every cache.
@@ -68,6 +69,8 @@ type Call struct {
 	IfVersion int64
 	ExpireIf  ExpireIf
 	WantOld   bool // a set: answer the old value
+	Fresh     bool // a get: PostgreSQL answers, not memory
+	Recall    bool // a get of an entry: memory may answer, as it may a get
 	// WantVersion asks a plain set for Result.Version. It then does not share
 	// its row with other sets of the same key.
 	WantVersion bool
@@ -88,6 +91,8 @@ type Call struct {
 	// ServerStart is when the server that answered a get with Near was started, in
 	// microseconds since 1970.
 	ServerStart int64
+	// Recalled says that memory answered.
+	Recalled bool
 	// Shared says that the values are those of other calls too, which asked for
 	// the same at the same time: they must not be modified.
 	Shared bool
@@ -95,9 +100,11 @@ type Call struct {
 	// The rest belongs to the engine.
 
 	Op     coalesce.Op
-	Began  int64 // coalesce.Now when the call was made
-	Limit  int64 // Options.MaxValueBytes
-	Repeat bool  // it lost a race without effect: it is to be run once more
+	Began  int64        // coalesce.Now when the call was made
+	Limit  int64        // Options.MaxValueBytes
+	Repeat bool         // it lost a race without effect: it is to be run once more
+	Memory *near.Cache  // where the answer may be kept; nil: nowhere
+	Tokens []near.Token // one for each key, if there is Memory
 
 	keep []byte // the memory of Key, for reuse
 }
@@ -105,7 +112,7 @@ type Call struct {
 // Reset makes the results those of a call that has not begun.
 func (c *Call) Reset() {
 	c.Result, c.Entries, c.Int, c.Count, c.ServerStart, c.Shared = Entry{}, nil, 0, 0, 0, false
-	c.Status = OK
+	c.Status, c.Recalled = OK, false
 }
 
 // RefuseFull ends the call as a full cache does.

@@ -1,0 +1,117 @@
+package core
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/schema"
+)
+
+// NearOptions are those of the entries in memory. Package howdah documents the
+// fields.
+type NearOptions struct {
+	Bound   time.Duration
+	Bytes   int64
+	Exclude []string
+}
+
+// defaultNearBytes is NearOptions.Bytes if it is 0.
+const defaultNearBytes = 64 << 20
+
+// newMemory makes what keeps hot entries in memory, nil if the options ask for
+// none. set is the engines by which it polls the change log, once they are made.
+func newMemory(o Options, set **engine.Set) (*near.Memory, error) {
+	if o.Near.Bound == 0 {
+		return nil, nil
+	}
+	bytes := o.Near.Bytes
+	if bytes == 0 {
+		bytes = defaultNearBytes
+	}
+	return near.New(near.Options{
+		Bound:  o.Near.Bound,
+		Bytes:  bytes,
+		Logger: o.Logger,
+		Poll: func(ctx context.Context, since near.Cursor) (near.Answer, error) {
+			answer, err := poll(ctx, *set, since)
+			return answer, fault.From(err, false, false)
+		},
+	})
+}
+
+// poll asks the change log what has changed since a snapshot.
+func poll(ctx context.Context, set *engine.Set, since near.Cursor) (near.Answer, error) {
+	conn, err := set.Acquire(ctx)
+	if err != nil {
+		return near.Answer{}, err
+	}
+	defer conn.Release()
+	xip := make([]string, len(since.Xip))
+	for i, xid := range since.Xip {
+		xip[i] = strconv.FormatUint(xid, 10)
+	}
+	rows, err := conn.Query(ctx, schema.Query("poll"), strconv.FormatUint(since.Xmax, 10), xip)
+	if err != nil {
+		return near.Answer{}, err
+	}
+	answer, err := readPoll(rows)
+	if err == nil && !answer.Lit {
+		_, err = conn.Exec(ctx, schema.Query("light_log"))
+	}
+	return answer, err
+}
+
+// readPoll reads the answer of the query "poll".
+func readPoll(rows pgx.Rows) (near.Answer, error) {
+	var answer near.Answer
+	var incarnation *[16]byte
+	var tick, floor *int64
+	var cache *int32
+	var hashes []int64
+	total := 0
+	_, err := pgx.ForEachRow(rows, []any{
+		&answer.Snapshot, &answer.Start, &incarnation, &tick, &floor, &answer.Stranded, &cache, &hashes,
+	}, func() error {
+		if answer.Lit = incarnation != nil; answer.Lit {
+			answer.Incarnation, answer.Tick, answer.Floor = *incarnation, *tick, *floor
+		}
+		if cache != nil {
+			total += len(hashes)
+			answer.Changes = append(answer.Changes, near.Change{Cache: *cache, Hashes: hashes})
+			hashes = nil
+		}
+		return nil
+	})
+	answer.Overflow = len(answer.Changes) > maxChanges || total > maxHashes
+	return answer, err
+}
+
+// maxChanges is how many rows of the log the query "poll" returns at most, of
+// each of its two parts; with one more, memory drops everything.
+const maxChanges = 5000
+
+// maxHashes is how many hashes a poll may bring before memory drops everything,
+// which is quicker.
+const maxHashes = 1_000_000
+
+// Near returns the entries in memory, nil if Options.Near is off.
+func (db *DB) Near() *near.Memory { return db.engines.Memory }
+
+// Fresh returns the same cache, whose reads always ask PostgreSQL.
+func (c *Cache) Fresh() *Cache {
+	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: true}
+}
+
+func prefixes(texts []string) [][]byte {
+	var all [][]byte
+	for _, text := range texts {
+		all = append(all, []byte(text))
+	}
+	return all
+}

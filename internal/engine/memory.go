@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// use makes a table the one of the cache, and the entries in memory those of
+// that table.
+func (e *Engine) use(t *statement.Table) {
+	var memory *near.Cache
+	if e.set.Memory != nil && t.Near {
+		memory = e.set.Memory.Cache(t.ID, t.Durability != "unlogged")
+	}
+	// What is in memory first: a call that finds the new table must not find
+	// the entries of the former one.
+	if e.memory.Load() != memory {
+		e.memory.Store(memory)
+	}
+	e.table.Store(t)
+}
+
+// near returns what is in memory of the cache, nil if a key is never there.
+func (e *Engine) near(key []byte) *near.Cache {
+	m := e.memory.Load()
+	if m == nil {
+		return nil
+	}
+	for _, prefix := range e.set.Exclude {
+		if bytes.HasPrefix(key, prefix) {
+			return nil
+		}
+	}
+	return m
+}
+
+// recall answers a get from memory, if it can. What asks for more than the value
+// asks PostgreSQL, unless it says that memory will do.
+func (e *Engine) recall(c *verb.Call) bool {
+	if e.memory.Load() == nil || c.Fresh || c.Verb != statement.Get && !(c.Recall && c.Verb == statement.GetEntry) {
+		return false
+	}
+	m := e.near(c.Key)
+	if m == nil {
+		return false
+	}
+	entry, ok := m.Get(c.Key)
+	if !ok {
+		return false
+	}
+	c.Err = nil
+	c.Reset()
+	c.Recalled = true
+	if entry.Absent {
+		c.Status = verb.Miss
+	} else {
+		c.Result.Found, c.Result.Value, c.Result.Length = true, entry.Value, len(entry.Value)
+		c.Shared = true
+		if c.Recall {
+			recallRest(&c.Result, entry)
+		}
+		if reads := e.reads.Load(); reads != nil {
+			reads.noteHit(e.set, c.Key)
+		}
+	}
+	e.counters.recalled(c.Verb, !entry.Absent)
+	return true
+}
+
+// recallRest is what a get does not ask for. What remains of the entry's life is by
+// the clock of this process; it has not ended, or memory would not have answered.
+func recallRest(found *verb.Entry, entry near.Entry) {
+	found.Version, found.Kind, found.TTL = entry.Version, entry.Kind, verb.NoExpiry
+	if !entry.Expires.IsZero() {
+		found.TTL = max(time.Until(entry.Expires), time.Microsecond)
+		found.ExpiresAt = entry.Expires
+	}
+}
+
+// foresee prepares memory for a call that goes to PostgreSQL. A read takes the
+// tokens with which its answer may be kept. They must be older than every write
+// that this process begins later, which so ends the life of what the read finds.
+// A write ends what is in memory at once: a read after it finds nothing there,
+// even one that does not wait for the write's answer.
+func (e *Engine) foresee(c *verb.Call) {
+	m := e.memory.Load()
+	if m == nil {
+		return
+	}
+	if c.Verb.Writes {
+		bump(m, c.Op.Keys)
+		return
+	}
+	if c.Verb != statement.Get && c.Verb != statement.GetEntry && c.Verb != statement.GetMany {
+		return
+	}
+	if c.Keys == nil && e.near(c.Key) == nil {
+		return
+	}
+	c.Near, c.Memory, c.Tokens = true, m, make([]near.Token, len(c.Op.Keys))
+	for i, hash := range c.Op.Keys {
+		c.Tokens[i] = m.Begin(int64(hash))
+	}
+}
+
+// whenQueued returns what must be done with memory when a write has taken its
+// place in line; nil: nothing. A read that took its token between foresee and
+// that moment may stand in line before the write, and must not be kept: a read
+// after the write would find it.
+func (e *Engine) whenQueued(c *verb.Call) func() {
+	m := e.memory.Load()
+	if m == nil || !c.Verb.Writes {
+		return nil
+	}
+	keys := slices.Clone(c.Op.Keys) // the call may be over by then, and used again
+	return func() { bump(m, keys) }
+}
+
+// invalidate ends what is in memory of these keys. It is called before the
+// caller of a write is answered, whatever the outcome.
+func (e *Engine) invalidate(keys []uint64) {
+	if m := e.memory.Load(); m != nil {
+		bump(m, keys)
+	}
+}
+
+func bump(m *near.Cache, keys []uint64) {
+	for _, key := range keys {
+		m.Bump(int64(key))
+	}
+}
+
+// remember keeps the answers of a request in memory, or sees to it that no later
+// hit is older than they are. The request may be for another table than the one
+// that the tokens were taken for: the changes of that one are logged under another
+// number.
+func (e *Engine) remember(r *statement.Request) {
+	m := e.memory.Load()
+	if m == nil || r.Writes() {
+		return
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		c := row.Call
+		found := &c.Result
+		if c.Entries != nil {
+			found = &c.Entries[row.Index]
+		}
+		switch {
+		case e.near(row.Key) == nil:
+		case c.Memory != nil && c.Memory.ID() == r.Table.ID:
+			c.Shared = true
+			c.Memory.Fill(c.Tokens[row.Index], row.Key, entryOf(found, c.Began), c.ServerStart)
+		case c.Verb == statement.Stat || c.Verb == statement.StatMany:
+			m.Saw(row.Hash, row.Key, found.Version, !found.Found)
+		default:
+			m.Bump(row.Hash)
+		}
+	}
+}
+
+// entryOf is what memory holds of an answer. It expires no later than in
+// PostgreSQL: what remained of its life when the statement ran is counted from
+// the beginning of the call.
+func entryOf(found *verb.Entry, began int64) near.Entry {
+	entry := near.Entry{Value: found.Value, Version: found.Version, Absent: !found.Found}
+	if found.Found && found.TTL != verb.NoExpiry {
+		entry.Expires = time.Now().Add(found.TTL - time.Duration(coalesce.Now()-began))
+	}
+	return entry
+}
