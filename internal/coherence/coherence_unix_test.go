@@ -18,6 +18,21 @@ func TestShort(t *testing.T) {
 	e.startAll()
 	v := e.run(6*time.Second, func() { e.crash(s) })
 	require.Zero(t, v.Violations())
+	require.Greater(t, v.Hits, 1000)
+	require.Greater(t, v.Close, 300)
+}
+
+// The same for as long as asked.
+func TestLong(t *testing.T) {
+	if *duration == 0 {
+		t.Skip("needs -coherence.duration")
+	}
+	s := twoPhase(t)
+	e := newExperiment(t, s.NewURL())
+	e.longest, e.pace = 2900*time.Millisecond, 300*time.Microsecond
+	e.startAll()
+	v := e.run(*duration, e.crashesOf(s)...)
+	require.Zero(t, v.Violations())
 }
 
 // After a failover clients find the standby, whose UNLOGGED caches and change

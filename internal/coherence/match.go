@@ -1,5 +1,7 @@
 package coherence
 
+import "math"
+
 // matcher finds the write that made an entry of the ledger.
 type matcher struct {
 	values  map[int64]Write
@@ -10,9 +12,10 @@ type matcher struct {
 }
 
 func newMatcher(writes []Write) *matcher {
-	m := &matcher{values: map[int64]Write{}, tags: map[int64]Write{}, deletes: map[int][]Write{}, all: map[int][]Write{}}
+	m := &matcher{values: map[int64]Write{}, tags: map[int64]Write{}, deletes: map[int][]Write{}, all: map[int][]Write{}, ahead: math.MinInt64}
 	for _, w := range writes {
-		m.ahead = w.Sent - w.SentReal*1000
+		// A process that is stopped between the two clocks takes it for less.
+		m.ahead = max(m.ahead, w.Sent-w.SentReal*1000)
 		switch {
 		case w.Value != Absent:
 			m.values[w.Value] = w

@@ -18,17 +18,8 @@ func (e *experiment) startDirect(m mutant) {
 	e.start(orders{Actors: []string{"library", "transaction", "transaction", "prepared", "sql", "trigger", "admin", "trim", "idle"}})
 }
 
-func TestDirect(t *testing.T) {
-	s := twoPhase(t)
-	e := newExperiment(t, s.NewURL())
-	e.startDirect(sound)
-	v := e.run(6*time.Second, func() { e.crash(s) })
-	require.Zero(t, v.Violations())
-	require.Greater(t, v.Close, 1000)
-}
-
-// A fault that needs no rare moment breaks a rule in a run like that of
-// TestDirect.
+// A fault that needs no rare moment breaks a rule in a run of a few
+// seconds.
 func TestMutants(t *testing.T) {
 	if *duration == 0 {
 		t.Skip("needs -coherence.duration; TestForced has some of them")
@@ -52,8 +43,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestLongDirect is TestDirect for as long as asked, with all faults.
-func TestLongDirect(t *testing.T) {
+// TestDirect judges memory without the library in between, for as long as asked.
+func TestDirect(t *testing.T) {
 	if *duration == 0 {
 		t.Skip("needs -coherence.duration")
 	}

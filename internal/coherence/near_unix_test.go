@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/server"
 )
 
@@ -22,10 +23,17 @@ const callTimeout = 2 * time.Second
 
 // openNear opens a database with a bound for hits from memory.
 func openNear(ctx context.Context, url string, bound time.Duration) (*howdah.DB, error) {
-	return howdah.Open(ctx, url, &howdah.Options{Timeout: callTimeout})
+	return howdah.Open(ctx, url, &howdah.Options{Timeout: callTimeout, Near: howdah.NearOptions{Bound: bound}})
 }
 
-func statsOf(db *howdah.DB) nearStats { return nearStats{} }
+func statsOf(db *howdah.DB) nearStats {
+	memory := (*core.DB)(db).Near()
+	if memory == nil {
+		return nearStats{}
+	}
+	s := memory.Stats()
+	return nearStats{Hits: s.Hits, Misses: s.Misses}
+}
 
 // durability is the class of a cache of a run, by its name.
 func durability(name string) string {
@@ -58,7 +66,16 @@ func (a *actor) turn(ctx context.Context, s *session, name string, near bool) bo
 }
 
 // bound gives a server a bound for hits from memory.
-func bound(config *server.Config, bound time.Duration) {}
+func bound(config *server.Config, bound time.Duration) { config.Near.Bound = bound }
 
 // source says where an answer came from, by the counters before and after it.
-func source(before, after nearStats) Source { return Database }
+// Other goroutines read too: it is certain where nothing was counted.
+func source(before, after nearStats) Source {
+	switch {
+	case after.Hits == before.Hits:
+		return Database
+	case after.Misses == before.Misses:
+		return Memory
+	}
+	return Unknown
+}

@@ -45,9 +45,11 @@ func (a *actor) read(ctx context.Context, key int, kept map[int]memo) (r Read, o
 		r.Value, r.End, r.Source = m.value, now(), Memory
 		return r, true
 	}
-	value, err := cache.Get(ctx, KeyName(key))
+	value, fresh, err := a.get(ctx, cache, KeyName(key))
 	r.End = now()
-	r.Source = source(before, statsOf(a.db))
+	if r.Source = source(before, statsOf(a.db)); fresh {
+		r.Source = Database
+	}
 	if r.Value, err = answer(value, err); !a.answered(err) {
 		return r, false
 	}
@@ -55,6 +57,27 @@ func (a *actor) read(ctx context.Context, key int, kept map[int]memo) (r Read, o
 		kept[key] = memo{r.Value, r.Begin + int64(a.Memo)}
 	}
 	return r, true
+}
+
+// get reads by one of the methods. fresh says that it must ask PostgreSQL.
+func (a *actor) get(ctx context.Context, cache *howdah.Cache, name string) (value []byte, fresh bool, err error) {
+	switch a.rng.IntN(40) {
+	case 0:
+		value, err = cache.Fresh().Get(ctx, name)
+		return value, true, err
+	case 1:
+		e, err := cache.GetEntry(ctx, name)
+		return e.Value, false, err
+	case 2:
+		found, err := cache.GetMany(ctx, []string{name})
+		value, ok := found[name]
+		if err == nil && !ok {
+			err = howdah.ErrMiss
+		}
+		return value, true, err
+	}
+	value, err = cache.Get(ctx, name)
+	return value, false, err
 }
 
 // answered counts the reads that failed, and reports whether this one did not.
