@@ -67,15 +67,3 @@ func (a *actor) turn(ctx context.Context, s *session, name string, near bool) bo
 
 // bound gives a server a bound for hits from memory.
 func bound(config *server.Config, bound time.Duration) { config.Near.Bound = bound }
-
-// source says where an answer came from, by the counters before and after it.
-// Other goroutines read too: it is certain where nothing was counted.
-func source(before, after nearStats) Source {
-	switch {
-	case after.Hits == before.Hits:
-		return Database
-	case after.Misses == before.Misses:
-		return Memory
-	}
-	return Unknown
-}

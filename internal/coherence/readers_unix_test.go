@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // memo is an answer that a mutant keeps.
@@ -39,17 +42,13 @@ func (a *actor) read(ctx context.Context, key int, kept map[int]memo) (r Read, o
 	defer cancel()
 	cache := a.cache(key)
 	r = Read{Process: a.Process, Key: key}
-	before := statsOf(a.db)
 	r.Begin = now()
 	if m, found := kept[key]; found && r.Begin < m.until {
 		r.Value, r.End, r.Source = m.value, now(), Memory
 		return r, true
 	}
-	value, fresh, err := a.get(ctx, cache, KeyName(key))
-	r.End = now()
-	if r.Source = source(before, statsOf(a.db)); fresh {
-		r.Source = Database
-	}
+	value, source, err := a.get(ctx, cache, KeyName(key))
+	r.End, r.Source = now(), source
 	if r.Value, err = answer(value, err); !a.answered(err) {
 		return r, false
 	}
@@ -59,25 +58,34 @@ func (a *actor) read(ctx context.Context, key int, kept map[int]memo) (r Read, o
 	return r, true
 }
 
-// get reads by one of the methods. fresh says that it must ask PostgreSQL.
-func (a *actor) get(ctx context.Context, cache *howdah.Cache, name string) (value []byte, fresh bool, err error) {
+// get reads by one of the methods, most often by what Get does, and says where
+// the answer came from.
+func (a *actor) get(ctx context.Context, cache *howdah.Cache, name string) (value []byte, source Source, err error) {
 	switch a.rng.IntN(40) {
 	case 0:
 		value, err = cache.Fresh().Get(ctx, name)
-		return value, true, err
+		return value, Database, err
 	case 1:
 		e, err := cache.GetEntry(ctx, name)
-		return e.Value, false, err
+		return e.Value, Database, err
 	case 2:
 		found, err := cache.GetMany(ctx, []string{name})
 		value, ok := found[name]
 		if err == nil && !ok {
 			err = howdah.ErrMiss
 		}
-		return value, true, err
+		return value, Database, err
+	case 3:
+		value, err = cache.GetAppend(ctx, nil, name)
+		return value, Unknown, err
 	}
-	value, err = cache.Get(ctx, name)
-	return value, false, err
+	call := &verb.Call{Verb: statement.Get, Key: []byte(name)}
+	err = (*core.Cache)(cache).One(ctx, call)
+	source = Database
+	if call.Recalled {
+		source = Memory
+	}
+	return call.Result.Value, source, err
 }
 
 // answered counts the reads that failed, and reports whether this one did not.
