@@ -11,10 +11,12 @@ import (
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
-// Two readers, two servers and writers of every kind, with a crash.
+// Two readers behind a slow network, two servers and writers of every kind, with
+// a crash.
 func TestShort(t *testing.T) {
 	s := twoPhase(t)
 	e := newExperiment(t, s.NewURL())
+	e.slow = true
 	e.startAll()
 	v := e.run(6*time.Second, func() { e.crash(s) })
 	require.Zero(t, v.Violations())
@@ -29,7 +31,7 @@ func TestLong(t *testing.T) {
 	}
 	s := twoPhase(t)
 	e := newExperiment(t, s.NewURL())
-	e.longest, e.pace = 2900*time.Millisecond, 300*time.Microsecond
+	e.longest, e.pace, e.slow = 2900*time.Millisecond, 300*time.Microsecond, true
 	e.startAll()
 	v := e.run(*duration, e.crashesOf(s)...)
 	require.Zero(t, v.Violations())

@@ -30,6 +30,7 @@ type orders struct {
 	Actors  []string // names in the table actors
 	Servers []served // for the actor "redis"
 	Pace    time.Duration
+	Slow    bool // answers of PostgreSQL are held back now and then
 
 	// Direct is a program that does without the library: the actors "direct
 	// reader" and "direct writer".
@@ -85,6 +86,12 @@ func runChild(in io.Reader, out io.Writer) int {
 			io.Copy(io.Discard, in)
 			cancel()
 		}()
+		if p.Slow {
+			if p.URL, err = slowDown(context.WithoutCancel(ctx), p.URL); err != nil {
+				fmt.Fprintln(os.Stderr, "coherence:", err)
+				return 1
+			}
+		}
 		switch {
 		case p.Serve:
 			err = p.serve(ctx, encoder)

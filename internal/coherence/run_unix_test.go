@@ -26,6 +26,7 @@ type experiment struct {
 	seed    uint64
 	longest time.Duration // that the first reader is stopped
 	memo    time.Duration // of the readers: a mutant
+	slow    bool          // the network of the readers
 	pace    time.Duration // of the readers, between bursts; default 2 ms
 
 	processes []*process
@@ -85,8 +86,8 @@ func (e *experiment) start(o orders) *process {
 // and writers of every kind.
 func (e *experiment) startAll() {
 	e.t.Helper()
-	e.start(orders{Actors: []string{"reader", "library", "transaction"}})
-	e.start(orders{Actors: []string{"reader", "reader", "library"}})
+	e.start(orders{Slow: e.slow, Actors: []string{"reader", "library", "transaction"}})
+	e.start(orders{Slow: e.slow, Actors: []string{"reader", "reader", "library"}})
 	var servers []served
 	for range 2 {
 		p := e.start(orders{Serve: true})
