@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -141,6 +142,7 @@ func TestPollsMissNothingAndRepeatNothing(t *testing.T) {
 			w := &writer{pending: map[int64]bool{}, begin: pgx.TxOptions{IsoLevel: []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable}[random.IntN(3)]}}
 			w.tx, err = db.BeginTx(ctx(t), w.begin)
 			require.NoError(t, err)
+			t.Cleanup(func() { _ = w.tx.Rollback(context.Background()) }) // if it is still open
 			writers = append(writers, w)
 		default:
 			i := random.IntN(len(writers))
@@ -149,9 +151,6 @@ func TestPollsMissNothingAndRepeatNothing(t *testing.T) {
 				writers = slices.Delete(writers, i, i+1)
 			}
 		}
-	}
-	for _, w := range writers {
-		require.NoError(t, w.tx.Rollback(ctx(t)))
 	}
 	require.Greater(t, inProgress, 20, "the test shows little")
 	require.Greater(t, polled, 20)
@@ -330,4 +329,21 @@ func TestTurnTheLogOnAndOff(t *testing.T) {
 	require.True(t, one[bool](t, db, "SELECT near FROM howdah.caches() WHERE name = 'db3'"))
 	require.Empty(t, schema.Unknown([]string{"near"}))
 	require.Equal(t, "far", schema.Unknown([]string{"near", "far"}))
+}
+
+// However a cache is emptied, the log says so.
+func TestFlushIsNoted(t *testing.T) {
+	db := open(t)
+	run(t, db, "SELECT howdah.create_cache('n', near => true), howdah.set('n', 'k', 'v')")
+	id := one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")
+	reader, err := db.Begin(ctx(t)) // stands in the way of TRUNCATE
+	require.NoError(t, err)
+	defer reader.Rollback(ctx(t))
+	run(t, reader, "SELECT howdah.get('n', 'k')")
+	for _, how := range []string{"delete", "truncate"} {
+		xmax, xip := ask(t, db, "0").cursor(t)
+		require.Equal(t, how, one[string](t, db, "SELECT howdah.flush('n')"))
+		require.Equal(t, []change{{Cache: id}}, ask(t, db, xmax, xip...).Changes)
+		_ = reader.Rollback(ctx(t)) // the second time it is over
+	}
 }

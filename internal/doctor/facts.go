@@ -40,7 +40,9 @@ type database struct {
 	standbys   []standby
 	statements []statement
 	procedures []procedure
-	upkeep     []upkeep // one row; none: not known
+	upkeep     []upkeep    // one row; none: not known
+	logs       []changeLog // one row; none: not known
+	polls      []polls     // one row; none: not known
 
 	unchecked []unchecked
 }
@@ -152,7 +154,7 @@ func gather(ctx context.Context, conn *pgx.Conn, opts Options) (*database, error
 	db := &database{opts: opts, settings: make(map[string]setting)}
 	r := &reader{ctx, conn, opts, db}
 	for _, step := range []func() error{
-		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.activity, r.replication, r.privileges, r.statements,
+		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.changeLog, r.activity, r.replication, r.privileges, r.statements,
 	} {
 		if err := step(); err != nil {
 			return nil, err
