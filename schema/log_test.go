@@ -331,3 +331,20 @@ func TestTurnTheLogOnAndOff(t *testing.T) {
 	require.Empty(t, schema.Unknown([]string{"near"}))
 	require.Equal(t, "far", schema.Unknown([]string{"near", "far"}))
 }
+
+// However a cache is emptied, the log says so.
+func TestFlushIsNoted(t *testing.T) {
+	db := open(t)
+	run(t, db, "SELECT howdah.create_cache('n', near => true), howdah.set('n', 'k', 'v')")
+	id := one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")
+	reader, err := db.Begin(ctx(t)) // stands in the way of TRUNCATE
+	require.NoError(t, err)
+	defer reader.Rollback(ctx(t))
+	run(t, reader, "SELECT howdah.get('n', 'k')")
+	for _, how := range []string{"delete", "truncate"} {
+		xmax, xip := ask(t, db, "0").cursor(t)
+		require.Equal(t, how, one[string](t, db, "SELECT howdah.flush('n')"))
+		require.Equal(t, []change{{Cache: id}}, ask(t, db, xmax, xip...).Changes)
+		_ = reader.Rollback(ctx(t)) // the second time it is over
+	}
+}

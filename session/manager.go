@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/session/internal/statement"
 )
@@ -19,10 +18,9 @@ import (
 // has expired; where it does not run, each use that has to be written is
 // written at once.
 type Manager struct {
-	run      statement.Runner
+	run      *statement.Runner
 	opts     Options
-	reads    *coalesce.Coalescer
-	sessions *coalesce.Table // where reads has its keys
+	reads    *sharedReads
 	uses     uses
 	standbys *standbys // nil: none
 	stats    counters
@@ -35,13 +33,12 @@ func New(db *howdah.DB, opts *Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	standbys, err := newStandbys(db, &o)
+	run := statement.New((*core.DB)(db), o.Timeout)
+	standbys, err := newStandbys(db, run, &o)
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{run: statement.Runner{DB: (*core.DB)(db), Timeout: o.Timeout}, opts: o, standbys: standbys}
-	m.reads, m.sessions = m.sharedReads()
-	return m, nil
+	return &Manager{run: run, opts: o, reads: newSharedReads(run, o.Logger), standbys: standbys}, nil
 }
 
 // Session is one session as it was when it was read. Change it through the

@@ -1,9 +1,14 @@
 package core
 
 import (
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
@@ -120,4 +125,75 @@ func TestProgramsFollowTheChangeLog(t *testing.T) {
 		require.Zero(t, noted())
 	}
 	require.Empty(t, schema.Unknown([]string{schema.Near}))
+}
+
+// While the change log is turned on and off under load, by programs that hear of it
+// late: each write that began after it was on, and ended before it was off, is in it.
+func TestTurnTheChangeLogUnderLoad(t *testing.T) {
+	ctx := t.Context()
+	url := pgtest.New(t)
+	db := openDB(t, url)
+	require.NoError(t, db.CreateCache(ctx, CacheConfig{Name: "n"}))
+	var turn atomic.Int64 // even: the log is off, or it is being turned
+	type write struct{ turn, hash int64 }
+	var mu sync.Mutex
+	var written []write
+	var writers sync.WaitGroup
+	stop := make(chan struct{})
+	for w := range 6 {
+		program := openDB(t, url)
+		writers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				key := fmt.Appendf(nil, "%d:%d", w, i)
+				before := turn.Load()
+				call := &verb.Call{Verb: statement.Set, Key: key, Value: key}
+				if i%3 == 1 {
+					call.Condition = verb.IfAbsent
+				}
+				if !assert.NoError(t, program.Cache("n").One(ctx, call)) {
+					return
+				}
+				if turn.Load() == before && before%2 == 1 {
+					mu.Lock()
+					written = append(written, write{before, program.engines.Hash(key)})
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	ids := map[int64]int32{}
+	await := func(n int) {
+		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(written) >= n }, time.Minute, time.Millisecond)
+	}
+	for round := range 5 {
+		require.NoError(t, db.AlterCache(ctx, CacheConfig{Name: "n", Near: true}, AlterOptions{Only: []string{"near"}}))
+		ids[turn.Add(1)] = int32(number(t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'"))
+		await(50 * (round + 1))
+		turn.Add(1)
+		require.NoError(t, db.AlterCache(ctx, CacheConfig{Name: "n"}, AlterOptions{Only: []string{"near"}}))
+	}
+	close(stop)
+	writers.Wait()
+	noted := map[int32]map[int64]bool{}
+	rows, err := db.Pool().Query(ctx, "SELECT cache, unnest(hashes) FROM howdah_internal.change WHERE hashes IS NOT NULL")
+	require.NoError(t, err)
+	var id int32
+	var hash int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
+		if noted[id] == nil {
+			noted[id] = map[int64]bool{}
+		}
+		noted[id][hash] = true
+		return nil
+	})
+	require.NoError(t, err)
+	for _, w := range written {
+		require.True(t, noted[ids[w.turn]][w.hash], "a write past the log")
+	}
+	t.Logf("%d writes", len(written))
 }

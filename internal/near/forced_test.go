@@ -36,6 +36,7 @@ func newStage(t *testing.T) *stage {
 	require.NoError(t, err)
 	m.clock = func() Instant { return s.now }
 	s.m, s.c = m, m.Cache(1, true)
+	require.True(t, m.enter())
 	s.answer = Answer{Start: stageStart, Lit: true, Incarnation: [16]byte{1}, Tick: 10}
 	s.poll("10:10:")
 	return s
@@ -304,6 +305,28 @@ func TestParkingAndLatePoll(t *testing.T) {
 	require.Equal(t, 1, s.m.Stats().Parked)
 	s.poll("30:30:")
 	require.Zero(t, s.m.Stats().Parked)
+}
+
+// A transaction wrote before Run was called, and is open still.
+func TestParkingBeforeRun(t *testing.T) {
+	s := newStage(t)
+	s.fill(s.read(), "old", 1)
+	s.m.leave()
+	for _, xid := range []uint64{19, 21, 20} {
+		s.c.Park(hash).Until(xid)
+	}
+	s.c.Park(hash).Release()
+	require.Zero(t, s.m.Stats().Parked, "without polls nothing would end it")
+	require.True(t, s.m.enter())
+	for _, open := range []string{"10:10:", "20:25:20", "21:21:", "20:22:20"} {
+		s.poll(open)
+		s.fill(s.read(), "old", 1)
+		s.misses(open)
+	}
+	s.poll("22:25:22", changed(hash)) // the row of the last one
+	s.misses("begun before the end of the transactions")
+	s.fill(s.read(), "new", 2)
+	s.serves("new")
 }
 
 // The server is replaced while a write is parked. Its xid may never come.

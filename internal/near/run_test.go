@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,44 +20,75 @@ import (
 type served struct {
 	m       *Memory
 	c       *Cache
-	log     *bytes.Buffer
 	began   time.Time
-	polls   []time.Duration // when they were sent
-	takes   time.Duration   // to answer
-	fail    error
-	unlit   bool
 	stop    context.CancelFunc
 	stopped chan error
+
+	mu    sync.Mutex // held by the test, but for pauses
+	log   bytes.Buffer
+	polls []time.Duration // when they were sent
+	takes time.Duration   // to answer
+	fail  error
+	unlit bool
+}
+
+// Write is the log.
+func (s *served) Write(line []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.Write(line)
+}
+
+// pause lets time pass, and all others come to rest.
+func (s *served) pause(d time.Duration) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // underRun runs test against a Memory with a bound of 90 ms: a poll every 30.
 func underRun(t *testing.T, test func(*testing.T, *served)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &served{log: &bytes.Buffer{}, began: time.Now(), stopped: make(chan error, 1)}
-		m, err := New(Options{Bound: 90 * time.Millisecond, Bytes: MinBytes, Poll: s.poll, Logger: slog.New(slog.NewTextHandler(s.log, nil))})
+		s := &served{began: time.Now(), stopped: make(chan error, 1)}
+		m, err := New(Options{Bound: 90 * time.Millisecond, Bytes: MinBytes, Poll: s.poll, Logger: slog.New(slog.NewTextHandler(s, nil))})
 		require.NoError(t, err)
 		s.m, s.c = m, m.Cache(1, false)
 		ctx, cancel := context.WithCancel(t.Context())
 		s.stop = cancel
 		go func() { s.stopped <- m.Run(ctx) }()
 		synctest.Wait()
+		s.mu.Lock()
 		test(t, s)
+		s.mu.Unlock()
 		s.stop()
 		require.NoError(t, <-s.stopped)
 	})
 }
 
 func (s *served) poll(ctx context.Context, since Cursor) (Answer, error) {
+	s.mu.Lock()
 	s.polls = append(s.polls, time.Since(s.began))
+	takes := s.takes
+	s.mu.Unlock()
 	select {
-	case <-time.After(s.takes):
+	case <-time.After(takes):
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.fail != nil {
 		return Answer{}, s.fail
 	}
 	return Answer{Snapshot: "3:3:", Lit: !s.unlit}, nil
+}
+
+// end waits for the end of Run.
+func (s *served) end() error {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	return <-s.stopped
 }
 
 // reads reads every millisecond for a while, and returns how often memory
@@ -68,8 +100,7 @@ func (s *served) reads(d time.Duration) (hits int) {
 		} else {
 			s.c.Fill(s.c.Begin(hash), name, Entry{}, 0)
 		}
-		time.Sleep(time.Millisecond)
-		synctest.Wait()
+		s.pause(time.Millisecond)
 	}
 	return hits
 }
@@ -109,8 +140,7 @@ func TestPollsWhileRead(t *testing.T) {
 func TestPollsStopUnread(t *testing.T) {
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(10 * time.Millisecond)
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		s.pause(time.Hour)
 		require.LessOrEqual(t, len(s.polls), 36)
 		last := s.polls[len(s.polls)-1]
 		require.Less(t, last, 1100*time.Millisecond)
@@ -119,7 +149,7 @@ func TestPollsStopUnread(t *testing.T) {
 		before := len(s.polls)
 		_, ok := s.c.Get(name)
 		require.False(t, ok)
-		synctest.Wait()
+		s.pause(0)
 		require.Len(t, s.polls, before+1, "a read wakes the polls")
 		require.Equal(t, 100, s.reads(100*time.Millisecond), "the entry is still there")
 		require.Zero(t, s.m.Stats().Lapses, "a pause is no lapse")
@@ -129,17 +159,14 @@ func TestPollsStopUnread(t *testing.T) {
 
 func TestParkedWriteKeepsPolls(t *testing.T) {
 	underRun(t, func(t *testing.T, s *served) {
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		s.pause(time.Minute)
 		before := len(s.polls)
 		p := s.c.Park(hash)
 		p.Until(99)
-		time.Sleep(30 * time.Second)
-		synctest.Wait()
+		s.pause(30 * time.Second)
 		require.InDelta(t, 1000, len(s.polls)-before, 2)
 		p.Release()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		s.pause(time.Minute)
 		require.InDelta(t, 1000, len(s.polls)-before, 40)
 	})
 }
@@ -196,6 +223,23 @@ func TestFrozenDatabase(t *testing.T) {
 	})
 }
 
+func TestLatePolls(t *testing.T) {
+	underRun(t, func(t *testing.T, s *served) {
+		s.reads(45 * time.Millisecond)
+		s.takes = 100 * time.Millisecond
+		s.reads(150 * time.Millisecond)
+		require.Zero(t, s.reads(time.Second))
+		require.Contains(t, s.log.String(), "longer than the bound")
+		require.Equal(t, 1, strings.Count(s.log.String(), "\n"), s.log.String())
+		require.Equal(t, 100*time.Millisecond, s.gaps(1)[0], "no backoff")
+		require.Greater(t, s.m.Stats().Lapses, uint64(5))
+		s.takes = 0
+		s.reads(200 * time.Millisecond)
+		require.Equal(t, 100, s.reads(100*time.Millisecond))
+		require.Equal(t, 2, strings.Count(s.log.String(), "\n"), s.log.String())
+	})
+}
+
 func TestNoChangeLog(t *testing.T) {
 	underRun(t, func(t *testing.T, s *served) {
 		s.unlit = true
@@ -214,8 +258,7 @@ func TestRunEnds(t *testing.T) {
 		s.reads(10 * time.Millisecond)
 		require.EqualError(t, s.m.Run(t.Context()), "near: Run is called already; one call serves a Memory")
 		s.stop()
-		err := <-s.stopped
-		require.NoError(t, err)
+		require.NoError(t, s.end())
 		_, ok := s.c.Get(name)
 		require.False(t, ok, "the lease has ended")
 		require.Zero(t, s.m.Stats().FailedPolls)
@@ -223,7 +266,7 @@ func TestRunEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s.stop = cancel
 		go func() { s.stopped <- s.m.Run(ctx) }()
-		synctest.Wait()
+		s.pause(0)
 		_, ok = s.c.Get(name)
 		require.True(t, ok, "a second Run goes on at the cursor")
 	})
@@ -234,7 +277,7 @@ func TestRunEnds(t *testing.T) {
 		s.reads(40 * time.Millisecond)
 		polled := len(s.polls)
 		s.stop()
-		s.stopped <- <-s.stopped // underRun takes it again
+		s.stopped <- s.end() // underRun takes it again
 		require.Len(t, s.polls, polled)
 		require.NotContains(t, s.log.String(), "canceled")
 	})
@@ -277,11 +320,10 @@ func TestSweep(t *testing.T) {
 		fill(2, 4, "flushed", 0)
 		s.c.Bump(2)
 		require.Equal(t, 5, s.m.Stats().Entries)
-		time.Sleep(sweepEvery)
-		synctest.Wait()
+		s.pause(sweepEvery)
 		require.Equal(t, 2, s.m.Stats().Entries)
 		s.m.Cache(2, false).DropAll()
-		synctest.Wait()
+		s.pause(0)
 		require.Equal(t, 1, s.m.Stats().Entries, "at once")
 	})
 }

@@ -136,6 +136,7 @@ func newWorld(t testing.TB, seed uint64, f faults) *world {
 	require.NoError(t, err)
 	m.clock = func() Instant { return Instant{w.mono, w.wall} }
 	w.m = m
+	require.True(t, m.enter())
 	w.caches = [2]*Cache{m.Cache(1, false), m.Cache(2, true)}
 	for i := range 6 {
 		c := w.caches[i%2]

@@ -1,7 +1,8 @@
 -- The row of a session, whether it lives, whether the row does not cover a use
 -- now, and how long the session has left, by the clock of the primary.
 --   $1 id
-SELECT s.secret_hash,
+SELECT s.id,
+       s.secret_hash,
        coalesce(s.user_id, ''),
        s.payload,
        s.version,

@@ -1,6 +1,6 @@
 -- What session_read.sql answers, for several sessions.
 --   $1 ids
-SELECT s.id::text,
+SELECT s.id,
        s.secret_hash,
        coalesce(s.user_id, ''),
        s.payload,
@@ -13,4 +13,4 @@ SELECT s.id::text,
        howdah_internal._session_due(s, statement_timestamp()),
        greatest(s.idle_expires_at, s.created_at) - statement_timestamp()
 FROM howdah.session AS s
-WHERE s.id = ANY ($1::text[]::uuid[])
+WHERE s.id = ANY ($1::uuid[])

@@ -41,12 +41,12 @@ const DefaultTimeout = 2 * time.Second
 
 // Store is a session store for scs. It is safe for concurrent use.
 type Store struct {
-	run statement.Runner
+	run *statement.Runner
 }
 
 // New returns a store of sessions in db. It does not ask the database.
 func New(db *howdah.DB) *Store {
-	return &Store{statement.Runner{DB: (*core.DB)(db), Timeout: DefaultTimeout}}
+	return &Store{statement.New((*core.DB)(db), DefaultTimeout)}
 }
 
 // handlePrefix begins what All returns in the place of tokens. No token of scs

@@ -14,6 +14,7 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pgwire"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -23,7 +24,7 @@ const attempts = 4
 // Class is how a write is committed and how long it may take.
 type Class struct {
 	commit any           // synchronous_commit; nil: as the database has it
-	limit  time.Duration // 0: Runner.Timeout
+	limit  time.Duration // 0: Runner.deadlines.Timeout
 }
 
 // Durable leaves synchronous_commit as the database has it: what was
@@ -39,17 +40,22 @@ func Local() Class { return Class{commit: "local"} }
 // Upkeep is relaxed work that no request waits for.
 func Upkeep() Class { return Class{commit: "off", limit: 10 * time.Second} }
 
-// Runner runs statements. Timeout bounds those whose context has no earlier
-// deadline.
+// Runner runs statements. Make it with New.
 type Runner struct {
-	DB      *core.DB
-	Timeout time.Duration
+	db        *core.DB
+	deadlines pgwire.Deadlines
+}
+
+// New makes a Runner. The timeout bounds statements whose context has no earlier
+// deadline.
+func New(db *core.DB, timeout time.Duration) *Runner {
+	return &Runner{db: db, deadlines: pgwire.Deadlines{Timeout: timeout}}
 }
 
 // Read runs a query of schema and scans the one row it may return;
 // pgx.ErrNoRows if there is none.
-func (r Runner) Read(ctx context.Context, scan []any, query string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+func (r *Runner) Read(ctx context.Context, scan []any, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, r.deadlines.Timeout)
 	defer cancel()
 	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
 		return false, conn.QueryRow(ctx, schema.Query(query), args...).Scan(scan...)
@@ -58,8 +64,8 @@ func (r Runner) Read(ctx context.Context, scan []any, query string, args ...any)
 
 // Query runs a query of schema whose rows collect reads. It may be called again,
 // after an error.
-func (r Runner) Query(ctx context.Context, collect func(pgx.Rows) error, query string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+func (r *Runner) Query(ctx context.Context, collect func(pgx.Rows) error, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, r.deadlines.Timeout)
 	defer cancel()
 	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
 		rows, err := conn.Query(ctx, schema.Query(query), args...)
@@ -75,8 +81,8 @@ func (r Runner) Query(ctx context.Context, collect func(pgx.Rows) error, query s
 // round trip and are one transaction, also behind a transaction pooler. The
 // pool's lock_timeout suits the shared statements of a cache and is too short
 // for requests that wait for one another.
-func (r Runner) Write(ctx context.Context, class Class, scan []any, query string, args ...any) error {
-	limit := r.Timeout
+func (r *Runner) Write(ctx context.Context, class Class, scan []any, query string, args ...any) error {
+	limit := r.deadlines.Timeout
 	if class.limit != 0 {
 		limit = class.limit
 	}
@@ -108,7 +114,7 @@ func exchange(results pgx.BatchResults, scan []any) error {
 }
 
 // repeat runs fn until it succeeds, fails for good, or has failed too often.
-func (r Runner) repeat(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) (err error) {
+func (r *Runner) repeat(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) (err error) {
 	for range attempts {
 		if err = r.once(ctx, fn); !repeatable(err) || ctx.Err() != nil {
 			break
@@ -120,8 +126,8 @@ func (r Runner) repeat(ctx context.Context, fn func(*pgx.Conn) (sent bool, err e
 // once runs fn on a connection. One whose server cannot serve us any more is
 // given up, so that the pool looks for the primary again. fn says whether a
 // change may have been sent.
-func (r Runner) once(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) error {
-	conn, err := r.DB.Acquire(ctx)
+func (r *Runner) once(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) error {
+	conn, err := r.db.Acquire(ctx)
 	if err != nil {
 		return r.failure(err, false)
 	}
