@@ -28,11 +28,23 @@ type serverFigures struct {
 	Commands  int64            `json:"commands"` // totals since the server started
 	Hits      int64            `json:"hits"`
 	Misses    int64            `json:"misses"`
+	Near      *nearFigures     `json:"near"` // null: the server keeps nothing in memory
 
 	CommandRate float64  `json:"commands_per_second"`
 	HitRate     float64  `json:"hits_per_second"`
 	MissRate    float64  `json:"misses_per_second"`
 	Hit         *float64 `json:"hit"` // share of keys found; null: nothing was read
+}
+
+// nearFigures are the counts of the entries that a server keeps in memory.
+type nearFigures struct {
+	BoundMS int64    `json:"bound_ms"`
+	Bytes   int64    `json:"bytes"`
+	Entries int64    `json:"entries"`
+	Hits    int64    `json:"hits"`
+	Misses  int64    `json:"misses"`
+	Lapses  int64    `json:"lapses"`
+	Hit     *float64 `json:"hit"` // share of hits since the figures before; null: nothing was read
 }
 
 type databaseFigure struct {
@@ -76,6 +88,12 @@ func readInfo(text string) *serverFigures {
 		Clients: number(info["connected_clients"]), Commands: number(info["total_commands_processed"]),
 		Hits: number(info["keyspace_hits"]), Misses: number(info["keyspace_misses"]),
 	}
+	if info["near_enabled"] == "1" {
+		f.Near = &nearFigures{
+			BoundMS: number(info["near_bound_ms"]), Bytes: number(info["near_bytes"]), Entries: number(info["near_entries"]),
+			Hits: number(info["near_hits"]), Misses: number(info["near_misses"]), Lapses: number(info["near_lapses"]),
+		}
+	}
 	for n := range redisapi.Databases {
 		name := fmt.Sprintf("db%d", n)
 		if text, ok := info[name]; ok {
@@ -104,10 +122,26 @@ func (f *serverFigures) compare(before *serverFigures) {
 	hits, misses := f.Hits-before.Hits, f.Misses-before.Misses
 	f.CommandRate = float64(f.Commands-before.Commands) / f.Seconds
 	f.HitRate, f.MissRate = float64(hits)/f.Seconds, float64(misses)/f.Seconds
-	if hits+misses > 0 {
-		share := float64(hits) / float64(hits+misses)
-		f.Hit = &share
+	f.Hit = share(hits, misses)
+	if f.Near != nil && before.Near != nil {
+		f.Near.Hit = share(f.Near.Hits-before.Near.Hits, f.Near.Misses-before.Near.Misses)
 	}
+}
+
+// share is the part of hits; nil if there was neither a hit nor a miss.
+func share(hits, misses int64) *float64 {
+	if hits+misses == 0 {
+		return nil
+	}
+	part := float64(hits) / float64(hits+misses)
+	return &part
+}
+
+func percent(share *float64) string {
+	if share == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", 100**share)
 }
 
 // Text implements figures. It is small: neither bound matters.
@@ -119,14 +153,14 @@ func (f *serverFigures) Text(int, int) string {
 		fmt.Fprintf(out, "%s\t%d\t%d\t\n", d.Name, d.Entries, d.WithTTL)
 	}
 	fmt.Fprintln(out)
-	hit := "-"
-	if f.Hit != nil {
-		hit = fmt.Sprintf("%.0f%%", 100**f.Hit)
-	}
 	fmt.Fprintln(out, "SERVER\tCLIENTS\tCOMMANDS\tHITS\tMISSES\tHIT\t")
 	fmt.Fprintf(out, "total\t%d\t%d\t%d\t%d\t\t\n", f.Clients, f.Commands, f.Hits, f.Misses)
 	if f.Seconds > 0 {
-		fmt.Fprintf(out, "a second\t\t%.1f\t%.1f\t%.1f\t%s\t\n", f.CommandRate, f.HitRate, f.MissRate, hit)
+		fmt.Fprintf(out, "a second\t\t%.1f\t%.1f\t%.1f\t%s\t\n", f.CommandRate, f.HitRate, f.MissRate, percent(f.Hit))
+	}
+	if n := f.Near; n != nil {
+		fmt.Fprintln(out, "\nMEMORY\tBOUND\tENTRIES\tBYTES\tHITS\tMISSES\tHIT\t")
+		fmt.Fprintf(out, "total\t%v\t%d\t%d\t%d\t%d\t%s\t\n", time.Duration(n.BoundMS)*time.Millisecond, n.Entries, n.Bytes, n.Hits, n.Misses, percent(n.Hit))
 	}
 	_ = out.Flush()
 	return b.String()

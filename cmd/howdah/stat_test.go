@@ -3,11 +3,34 @@ package main
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
 )
+
+// A server that reads from memory shows how often.
+func TestStatOfMemory(t *testing.T) {
+	url := pgtest.New(t)
+	query(t, url, "SELECT howdah.alter_cache('db0', near => true)")
+	p := serve(t, nil, "--database-url", url, "--near", "10s")
+	stat := func(args ...string) string {
+		r := execute(t, "", nil, append([]string{"stat", "--server", p.redis, "--interval", "100ms", "--once"}, args...)...)
+		require.Zero(t, r.code, r.err)
+		return r.out
+	}
+	var report struct{ Near map[string]any }
+	require.Eventually(t, func() bool { // until the change log was polled, and what was read then is kept
+		execute(t, "", nil, "get", "k", "--server", p.redis)
+		require.NoError(t, json.Unmarshal([]byte(stat("--json")), &report))
+		return report.Near["hits"] != 0.0
+	}, time.Minute, time.Millisecond)
+	require.EqualValues(t, 10_000, report.Near["bound_ms"])
+	require.Contains(t, report.Near, "hit")
+	require.Regexp(t, `(?m)^ *MEMORY +BOUND +ENTRIES`, stat())
+	require.Regexp(t, `(?m)^ *total +10s +\d`, stat())
+}
 
 func TestStatOnce(t *testing.T) {
 	url := pgtest.New(t)

@@ -11,11 +11,18 @@ import (
 )
 
 // Hits are the keys that the reads of one server found, and did not, by cache,
-// since it started.
+// since it started; and those that its memory had, and had not.
 type Hits map[string][2]float64
 
-// hitLine is a line of the metrics of "howdah serve".
-var hitLine = regexp.MustCompile(`^howdah_keys_total\{cache="([^"]+)",op="read",result="(hit|miss)"\} (\S+)$`)
+// nearHits is the name, which no cache has, under which Hits count the reads that
+// memory answered, and those that it could have answered if it had the entry.
+const nearHits = ""
+
+// hitLine and nearLine are lines of the metrics of "howdah serve".
+var (
+	nearLine = regexp.MustCompile(`^howdah_near_(hit|miss)(?:es|s)_total\{\w+="\w+"\} (\S+)$`)
+	hitLine  = regexp.MustCompile(`^howdah_keys_total\{cache="([^"]+)",op="read",result="(hit|miss)"\} (\S+)$`)
+)
 
 // metricsLimit bounds what is read of a server's metrics.
 const metricsLimit = 16 << 20
@@ -45,21 +52,25 @@ func parseHits(text io.Reader) (Hits, error) {
 	hits := make(Hits)
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
-		m := hitLine.FindStringSubmatch(lines.Text())
-		if m == nil {
+		cache, result, number := nearHits, "", ""
+		if m := hitLine.FindStringSubmatch(lines.Text()); m != nil {
+			cache, result, number = m[1], m[2], m[3]
+		} else if m := nearLine.FindStringSubmatch(lines.Text()); m != nil {
+			result, number = m[1], m[2]
+		} else {
 			continue
 		}
-		n, err := strconv.ParseFloat(m[3], 64)
+		n, err := strconv.ParseFloat(number, 64)
 		if err != nil {
 			return nil, err
 		}
-		sums := hits[m[1]]
-		if m[2] == "hit" {
+		sums := hits[cache]
+		if result == "hit" {
 			sums[0] += n
 		} else {
 			sums[1] += n
 		}
-		hits[m[1]] = sums
+		hits[cache] = sums
 	}
 	return hits, lines.Err()
 }

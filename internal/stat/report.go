@@ -16,6 +16,7 @@ type Report struct {
 	Server   string    `json:"server"`
 	Upkeep   Upkeep    `json:"upkeep"`
 	Oldest   *Holder   `json:"oldest_snapshot"`
+	Near     *float64  `json:"near"`   // share of reads that memory answered, of those that it may answer on the servers that were asked
 	Tables   []Row     `json:"tables"` // the caches by name, then the sessions
 	Hidden   []string  `json:"hidden"` // what the role may not see
 	seesAll  bool
@@ -86,6 +87,9 @@ func Compare(before, now *Snapshot, hits map[string]float64) *Report {
 	}
 	if before != nil {
 		r.Seconds = now.At.Sub(before.At).Seconds()
+	}
+	if share, ok := hits[nearHits]; ok {
+		r.Near = &share
 	}
 	for i := range now.Tables {
 		t := &now.Tables[i]

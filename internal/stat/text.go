@@ -97,6 +97,9 @@ func (r *Report) head() []string {
 		oldest += " (other roles' are hidden: pg_read_all_stats)"
 	}
 	lines = append(lines, "oldest   "+oldest)
+	if r.Near != nil {
+		lines = append(lines, "memory   answered "+percent(r.Near)+" of the reads that it may answer")
+	}
 	if len(r.Hidden) > 0 {
 		lines = append(lines, "hidden   "+strings.Join(r.Hidden, ", "))
 	}

@@ -146,12 +146,20 @@ howdah_keys_total{cache="a",op="read",result="hit"} 4e1
 howdah_keys_total{cache="a",op="write",result="hit"} 1000
 howdah_keys_total{cache="a",op="read",result="miss"} 10
 howdah_keys_total{cache="b",op="read",result="miss"} 7
+howdah_near_hits_total{found="value"} 50
+howdah_near_hits_total{found="absent"} 10
+howdah_near_misses_total{reason="absent"} 15
+howdah_near_misses_total{reason="lapsed"} 5
+howdah_near_fills_total 12
 `))
 	require.NoError(t, err)
-	require.Equal(t, Hits{"a": {40, 10}, "b": {0, 7}}, h)
-	require.Equal(t, map[string]float64{"a": 0.8, "b": 0}, HitShares(nil, []Hits{h}))
-	require.Equal(t, map[string]float64{"a": 0.5}, HitShares([]Hits{{"a": {30, 0}, "b": {0, 7}}}, []Hits{h}))
-	require.Equal(t, map[string]float64{"a": 0.8, "b": 0}, HitShares([]Hits{{"a": {300, 10}}}, []Hits{h}), "the server was started again")
+	require.Equal(t, Hits{"a": {40, 10}, "b": {0, 7}, nearHits: {60, 20}}, h)
+	require.Equal(t, map[string]float64{"a": 0.8, "b": 0, nearHits: 0.75}, HitShares(nil, []Hits{h}))
+	require.Equal(t, map[string]float64{"a": 0.5}, HitShares([]Hits{{"a": {30, 0}, "b": {0, 7}, nearHits: {60, 20}}}, []Hits{h}))
+	require.Equal(t, map[string]float64{"a": 0.8, "b": 0, nearHits: 0.75}, HitShares([]Hits{{"a": {300, 10}}}, []Hits{h}), "the server was started again")
+	report := Compare(nil, new(Snapshot), HitShares(nil, []Hits{h}))
+	require.Contains(t, report.Text(0, 0), "memory   answered 75% of the reads that it may answer\n")
+	require.NotContains(t, Compare(nil, new(Snapshot), nil).Text(0, 0), "memory")
 	_, err = parseHits(strings.NewReader(`howdah_keys_total{cache="a",op="read",result="hit"} x`))
 	require.Error(t, err)
 }
