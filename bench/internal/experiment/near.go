@@ -281,11 +281,10 @@ func (a *nearArena) databaseCPU(ctx context.Context, which string, share float64
 	return a.turns(len(contestants), func(i int) error {
 		c := contestants[i]
 		m := newMeter(client(), database(a.postgres.Process))
-		var before, after howdah.NearStats
-		l := m.attach(measure.Load{Workers: callers, Warmup: a.warmup(), Duration: 2 * a.Duration, Do: c.do})
-		l.Begin = func() { before = a.near.Stats(); m.begin() }
-		l.End = func() { m.finish(); after = a.near.Stats() }
-		s, err := measure.Closed(ctx, l)
+		allBefore, hitsBefore := a.near.Reads()
+		polls := a.near.Stats().Polls
+		begun := time.Now()
+		s, err := measure.Closed(ctx, m.attach(measure.Load{Workers: callers, Warmup: a.warmup(), Duration: 2 * a.Duration, Do: c.do}))
 		if err != nil {
 			return err
 		}
@@ -293,8 +292,9 @@ func (a *nearArena) databaseCPU(ctx context.Context, which string, share float64
 		m.add(a.result, nearCPU, which, c.name, s.Requests)
 		a.Progress("%-20s %-14s %10.0f/s", which, c.name, s.Rate())
 		if c.name == nearOn {
-			a.result.Add(nearCPU, which, c.name, fromMemory, "%", 100*float64(after.Hits-before.Hits)/float64(s.Requests))
-			a.result.Add(nearCPU, which, c.name, "polls", perSecond, float64(after.Polls-before.Polls)/s.Elapsed.Seconds())
+			all, hits := a.near.Reads()
+			a.result.Add(nearCPU, which, c.name, fromMemory, "%", 100*float64(hits-hitsBefore)/float64(all-allBefore))
+			a.result.Add(nearCPU, which, c.name, "polls", perSecond, float64(a.near.Stats().Polls-polls)/time.Since(begun).Seconds())
 		}
 		return nil
 	})

@@ -54,6 +54,20 @@ func (r *Near) GetFresh(ctx context.Context, key string) ([]byte, error) {
 // Stats are the counters of memory.
 func (r *Near) Stats() howdah.NearStats { return r.db.Stats().Near }
 
+// Reads are the reads so far, and those of them that memory answered, of one
+// moment.
+func (r *Near) Reads() (all, fromMemory uint64) {
+	stats := r.db.Stats()
+	for _, c := range stats.Caches {
+		for _, v := range c.Verbs {
+			if c.Name == r.cache.Name() && v.Verb == "get" {
+				all += v.Calls
+			}
+		}
+	}
+	return all, stats.Near.Hits
+}
+
 // warmUp is how long reading may take until memory answers.
 const warmUp = time.Minute
 
