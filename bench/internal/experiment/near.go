@@ -96,7 +96,7 @@ func runNear(ctx context.Context, b *Bench, r *result.Result) error {
 		if err := a.databaseCPU(ctx, x.name, x.share); err != nil {
 			return err
 		}
-		compareAs(r, nearCPU+": "+databaseCPU, nearCPU, x.name, databaseCPU, nearOn, nearOff, x.most)
+		compareAs(r, "PostgreSQL's CPU", nearCPU, x.name, databaseCPU, nearOn, nearOff, x.most)
 	}
 	return nil
 }

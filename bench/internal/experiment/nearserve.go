@@ -76,7 +76,7 @@ func runNearServe(ctx context.Context, b *Bench, r *result.Result) error {
 		}
 		r.Compare("GET", p.name, throughput, servedNear, servedRedis, p.targets["GET"], false)
 		compareAs(r, "GET p99", "GET", p.name, p99, servedNear, servedRedis, nearP99)
-		compareAs(r, "GET: "+databaseCPU, "GET", p.name, databaseCPU, servedNear, servedHowdah, nearLeft)
+		compareAs(r, "GET, PostgreSQL's CPU", "GET", p.name, databaseCPU, servedNear, servedHowdah, nearLeft)
 	}
 	for _, x := range nearMixes {
 		for _, p := range nearPipelines {

@@ -76,8 +76,9 @@ func (p Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// RunNanoseconds is how long a process itself has run, to the nanosecond: less
-// than its share of a tick of the clock can be told apart.
+// RunNanoseconds is how long the process, without its children, has run. It is
+// exact where CPUSeconds counts ticks, and is for processes of one thread, such as
+// a PostgreSQL backend: of others it is the first thread.
 func (p Process) RunNanoseconds() (int64, error) {
 	field := firstField(fmt.Sprintf("/proc/%d/schedstat", p.PID))
 	ns, err := strconv.ParseInt(field, 10, 64)
