@@ -24,7 +24,7 @@ func near() Experiment {
 		Name:  "near",
 		Title: "Hot entries in the memory of a Go process: hits beside rueidis's client-side cache, and PostgreSQL's CPU",
 		Needs: []service.Program{service.Postgres, service.Redis},
-		Quick: 20 * time.Second, Full: 120 * time.Second,
+		Quick: 20 * time.Second, Full: 150 * time.Second,
 		Run:   runNear,
 		Judge: nearVerdicts,
 	}

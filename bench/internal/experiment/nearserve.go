@@ -19,7 +19,7 @@ func nearServe() Experiment {
 		Name:  "near-serve",
 		Title: "howdah serve with hot entries in its memory, beside redis-server",
 		Needs: []service.Program{service.Postgres, service.Redis, service.RedisBenchmark},
-		Quick: 40 * time.Second, Full: 170 * time.Second,
+		Quick: 40 * time.Second, Full: 190 * time.Second,
 		Run:   runNearServe,
 		Judge: nearServeVerdicts,
 	}

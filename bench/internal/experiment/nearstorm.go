@@ -30,7 +30,7 @@ func nearStorm() Experiment {
 		Name:  "near-storm",
 		Title: "1,024 callers whose hits in memory end at once, and memory against its budget",
 		Needs: []service.Program{service.Postgres},
-		Quick: 20 * time.Second, Full: 80 * time.Second,
+		Quick: 20 * time.Second, Full: 90 * time.Second,
 		Run:   runNearStorm,
 		Judge: nearStormVerdicts,
 	}
