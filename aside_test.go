@@ -34,6 +34,10 @@ func newArticle(t *testing.T) (db *howdah.DB, load func(q rower, lock string) []
 // publish changes the row and then does something with the entry, together.
 func publish(t *testing.T, db *howdah.DB, entry func(c *howdah.Cache) error) {
 	require.NoError(t, pgx.BeginFunc(t.Context(), db.Pool(), func(tx pgx.Tx) error {
+		// The lock_timeout of the pool is short.
+		if _, err := tx.Exec(t.Context(), `SET LOCAL lock_timeout = 0`); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(t.Context(), `UPDATE article SET title = 'new' WHERE id = 7`); err != nil {
 			return err
 		}

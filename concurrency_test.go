@@ -447,6 +447,8 @@ func TestTransact(t *testing.T) {
 func TestWatch(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.New(t)
+	// Half of the rounds end when PostgreSQL looks for a deadlock.
+	runSQL(t, pgtest.SuperURL(url), fmt.Sprintf("ALTER DATABASE %s SET deadlock_timeout = '50ms'", parseURL(t, url).Path[1:]))
 	dbs := []*howdah.DB{open(t, url, nil), open(t, url, nil)}
 	cache := dbs[0].Cache("db0")
 	for round := range 20 {

@@ -64,8 +64,9 @@ type CacheConfig struct {
 	// PrefixIndex adds a second index, for caches that often use DeletePrefix.
 	PrefixIndex bool
 	// Near notes every write in the change log, so that programs may keep entries
-	// in their own memory and learn what has changed. A write costs a little more.
-	// AlterCache leaves it as it is: see AlterOptions.
+	// in their own memory (Options.Near) and learn what has changed. A write costs
+	// a little more. To turn it on or off, AlterCache takes the same lock as for a
+	// change of Durability, for a moment.
 	Near bool
 }
 
@@ -95,15 +96,11 @@ func (db *DB) EnsureCache(ctx context.Context, config CacheConfig) error {
 // settings of the config.
 type AlterOptions struct {
 	// Only names the settings to change, as howdah.alter_cache names them
-	// ("max_bytes"); the others stay as they are. Default: all but "near".
+	// ("max_bytes"); the others stay as they are. Default: all.
 	Only []string
 	// Empty removes all entries. A change of durability then has nothing to
 	// rewrite, and its lock is short however large the cache was.
 	Empty bool
-	// Near turns the change log of the cache on or off. It takes the same lock as a
-	// change of Durability, for a moment. Default: it stays as it is, unless Only
-	// names "near": then it is that of the config.
-	Near *bool
 }
 
 // AlterCache gives a cache the settings of config: all of them, or those that

@@ -60,6 +60,9 @@ func doors() []door {
 			return db.Cache("logged")
 		}},
 		{"memory", func(t *testing.T) *howdah.Cache { return openNear(t, pgtest.New(t)).Cache("near") }},
+		{"memory, unnamed statements", func(t *testing.T) *howdah.Cache {
+			return openNear(t, pgtest.New(t)+"&pooler=transaction").Cache("near")
+		}},
 		{"memory, transaction", func(t *testing.T) *howdah.Cache {
 			db := openNear(t, pgtest.New(t))
 			tx, err := db.Pool().Begin(t.Context())
@@ -69,7 +72,7 @@ func doors() []door {
 		}},
 		{"decoys in the search_path", func(t *testing.T) *howdah.Cache {
 			url := pgtest.New(t)
-			pgtest.Decoys(t, url, "*.go", "schema/statements/*.sql", "schema/functions/*.sql")
+			pgtest.Decoys(t, url, "schema/statements/*.sql", "schema/queries/*.sql", "schema/functions/*.sql")
 			return open(t, url, nil).Cache("db0")
 		}},
 	}

@@ -44,6 +44,7 @@ var classes = []string{"unlogged", "async", "sync"}
 // is the kernel's. Only a loss of power would show what fsync is for, so these
 // servers do without, and start in a fraction of the time.
 func TestCrashMatrix(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t, "fsync", "off")
 	setUp := open(t, server.NewURL(), nil)
 	for _, class := range classes {
@@ -122,12 +123,12 @@ func (e *event) promise() string {
 func away(t *testing.T, db *howdah.DB) {
 	t.Helper()
 	for _, class := range classes {
-		began := time.Now()
-		_, err := db.Cache(class).Get(t.Context(), "k")
+		ctx, ended := unhurried(t)
+		_, err := db.Cache(class).Get(ctx, "k")
 		require.Error(t, err)
 		require.NotErrorIs(t, err, howdah.ErrMiss, "it cannot know")
-		require.Error(t, db.Cache(class).Set(t.Context(), "k", nil, 0))
-		require.Less(t, time.Since(began), 2*slowest)
+		require.Error(t, db.Cache(class).Set(ctx, "k", nil, 0))
+		ended()
 	}
 	require.Error(t, db.Ping(t.Context()))
 }
@@ -289,7 +290,6 @@ func (e *event) cell(t *testing.T, class string, s survived) string {
 		return fmt.Sprintf("kept %d of %[1]d", s.kept)
 	default:
 		require.Equal(t, "async", class)
-		require.Less(t, s.span, slowest)
 		return fmt.Sprintf("kept %d of %d, lost the last %v", s.kept, s.kept+s.lost, s.span.Round(100*time.Microsecond))
 	}
 }

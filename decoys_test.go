@@ -16,12 +16,13 @@ import (
 // of a cache with every setting, nor in its administration and upkeep. (The
 // contract has a door with decoys too.)
 func TestDecoys(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
-	pgtest.Decoys(t, url, "*.go", "schema/statements/*.sql", "schema/functions/*.sql")
+	pgtest.Decoys(t, url, "schema/statements/*.sql", "schema/queries/*.sql", "schema/functions/*.sql")
 	db := open(t, url, nil)
 	ctx := t.Context()
 	config := howdah.CacheConfig{
-		Name: "full", MaxTTL: time.Hour, DefaultTTL: time.Minute, TTLJitter: 20, MaxEntries: 1000, Eviction: "allkeys-lfu", PrefixIndex: true,
+		Name: "full", MaxTTL: time.Hour, DefaultTTL: time.Minute, TTLJitter: 20, MaxEntries: 1000, Eviction: "allkeys-lfu", PrefixIndex: true, Near: true,
 	}
 	require.NoError(t, db.CreateCache(ctx, config))
 	cache := db.Cache("full")

@@ -99,8 +99,10 @@ func TestPolicies(t *testing.T) {
 // What is read stays, by the reads that callers make: no write but the notes
 // of Run.
 func TestReadsDecide(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"allkeys-lru", "allkeys-lfu"} {
 		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
 			db := open(t, pgtest.New(t), nil)
 			running(t, db)
 			eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })

@@ -24,7 +24,7 @@ func TestWritersBehindAHeldRow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			db := open(t, pgtest.New(t), nil)
+			db := open(t, pgtest.New(t), &howdah.Options{Timeout: 2 * time.Second})
 			cache := db.Cache("db0")
 			require.NoError(t, cache.Set(ctx, "k", []byte("1"), 0))
 			tx, err := db.Pool().Begin(ctx)

@@ -22,7 +22,7 @@ func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
 	pool, err := pgxpool.New(t.Context(), url) // whose statements wait for locks without end
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	db, err := howdah.OpenPool(t.Context(), pool, &howdah.Options{Timeout: time.Minute})
+	db, err := howdah.OpenPool(t.Context(), pool, &howdah.Options{Timeout: time.Hour})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	cache := db.Cache("db0")
@@ -33,7 +33,6 @@ func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
 	defer tx.Rollback(t.Context())
 	_, err = tx.Exec(t.Context(), "LOCK TABLE "+pgtest.Table(t, tx, "db0"))
 	require.NoError(t, err)
-	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	calls := []*verb.Call{{Verb: statement.Get, Key: []byte("a")}, {Verb: statement.Get, Key: []byte("b")}}
@@ -42,7 +41,6 @@ func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
 		require.ErrorIs(t, call.Err, howdah.ErrTimeout)
 	}
 	eventually(t, "the connection is given back", func() bool { return pool.Stat().AcquiredConns() == 0 })
-	require.Less(t, time.Since(began), 30*time.Second, "half of Timeout")
 }
 
 // A transaction that nobody ended does not keep Close from returning, and what
@@ -68,7 +66,8 @@ func TestCloseDoesNotWaitForLeaks(t *testing.T) {
 // Who leaves in the midst of a long message gives its connection up at once:
 // PostgreSQL would wait for the rest of it, and others for the connection.
 func TestLeavingAmidALongMessage(t *testing.T) {
-	server := pgtest.Own(t)
+	t.Parallel()
+	server := pgtest.Own(t, "fsync", "off")
 	db := open(t, server.NewURL(), nil)
 	cache := db.Cache("db0")
 	require.NoError(t, cache.Set(t.Context(), "k", nil, 0))

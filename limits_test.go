@@ -20,7 +20,8 @@ import (
 // A role may have two connections, and the library asks for eight. Calls wait
 // for the two.
 func TestFewerConnectionsThanAskedFor(t *testing.T) {
-	server := pgtest.Own(t, "max_connections", "60")
+	t.Parallel()
+	server := pgtest.Own(t, "fsync", "off", "max_connections", "60")
 	ctx := t.Context()
 	databaseURL := server.NewURL()
 	owner := open(t, databaseURL, nil)
@@ -126,7 +127,7 @@ func TestLargeValuesGetTime(t *testing.T) {
 // ErrTimeout is context.DeadlineExceeded too, wherever the time runs out, and
 // an error matches one sentinel only.
 func TestTimeoutsMatchDeadlineExceeded(t *testing.T) {
-	server := pgtest.Own(t, "max_connections", "60")
+	server := pgtest.Own(t, "fsync", "off", "max_connections", "60")
 	ctx := t.Context()
 	db := open(t, server.NewURL(), &howdah.Options{Timeout: 100 * time.Millisecond})
 	cache := db.Cache("db0")
@@ -147,7 +148,7 @@ func TestTimeoutsMatchDeadlineExceeded(t *testing.T) {
 	defer cancel()
 	check(cache.With(tx).Set(short, "k", []byte("late"), 0))
 	_ = tx.Rollback(ctx) // its connection is gone
-	for range 40 {
+	for range 20 {
 		check(cache.Set(ctx, "k", []byte("late"), 0))
 	}
 	require.NoError(t, holder.Rollback(ctx))

@@ -17,6 +17,7 @@ import (
 // the others' failure: a row that is refused, a table that is gone, one that is
 // locked, a row that is locked, a class with a commit of its own.
 func TestTroubleOfOneCacheAmongMany(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := open(t, pgtest.New(t), &howdah.Options{Timeout: 20 * time.Second})
 	const caches = 12

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -237,6 +240,49 @@ func TestMemoryOfAbsentExcludedAndExpiring(t *testing.T) {
 		return false
 	})
 	require.Equal(t, "", read(t, c.Fresh(), "short"), "it expired in memory before it did in PostgreSQL")
+}
+
+// Where the log cannot be read, a sentence says why, and PostgreSQL answers.
+func TestMemoryWithoutRightsOnTheLog(t *testing.T) {
+	ctx := t.Context()
+	databaseURL := pgtest.New(t)
+	owner := open(t, databaseURL, nil)
+	require.NoError(t, owner.CreateCache(ctx, howdah.CacheConfig{Name: "near", Near: true}))
+	role, app := newRole(t, databaseURL)
+	execute(t, owner, "SELECT howdah.grant_runtime($1)", role)
+	execute(t, owner, "REVOKE SELECT ON howdah_internal.change FROM "+role)
+
+	log := new(logBuffer)
+	db := open(t, app, &howdah.Options{
+		Timeout: patient.Timeout, Near: howdah.NearOptions{Bound: nearBound}, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	running(t, db)
+	c := db.Cache("near")
+	require.Equal(t, "", read(t, c, "k"))
+	eventually(t, "the log says why", func() bool {
+		read(t, c, "k")
+		return strings.Contains(log.String(), "permission denied for table change")
+	})
+	require.Zero(t, memoryOf(db).Hits)
+}
+
+// newRole makes a role that may log in, and returns its name and its URL.
+func newRole(t *testing.T, owner string) (role, app string) {
+	t.Helper()
+	u, err := url.Parse(owner)
+	require.NoError(t, err)
+	role = "role_" + u.Path[1:]
+	super, err := pgx.Connect(t.Context(), pgtest.SuperURL(owner))
+	require.NoError(t, err)
+	_, err = super.Exec(t.Context(), "CREATE ROLE "+role+" LOGIN PASSWORD 'p'")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := super.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
+		require.NoError(t, err)
+		require.NoError(t, super.Close(context.Background()))
+	})
+	u.User = url.UserPassword(role, "p")
+	return role, u.String()
 }
 
 // Without Run there is no lease, and every read asks PostgreSQL.

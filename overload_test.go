@@ -19,9 +19,9 @@ import (
 // pace, and as fast as they can, from one process and from two.
 func TestBudgetHoldsUnderOverload(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes twenty seconds")
+		t.Skip("takes ten seconds")
 	}
-	const byteBudget = "max_bytes => 5000000, eviction => 'volatile-lfu', default_ttl => '1 hour'"
+	const byteBudget = "max_bytes => 2500000, eviction => 'volatile-lfu', default_ttl => '1 hour'"
 	for _, test := range []struct {
 		name, settings string
 		used           string
@@ -29,10 +29,10 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 		processes      int
 		pause          time.Duration // of each of 32 writers, between two sets
 	}{
-		{"entries", "max_entries => 20000", "count(*)", 20000, 1, 4 * time.Millisecond},
-		{"bytes", byteBudget, "sum(octet_length(key) + octet_length(value) + 88)", 5_000_000, 1, 4 * time.Millisecond},
-		{"flat out", "max_entries => 20000", "count(*)", 20000, 1, 0},
-		{"two processes flat out", "max_entries => 20000", "count(*)", 20000, 2, 0},
+		{"entries", "max_entries => 10000", "count(*)", 10000, 1, 4 * time.Millisecond},
+		{"bytes", byteBudget, "sum(octet_length(key) + octet_length(value) + 88)", 2_500_000, 1, 4 * time.Millisecond},
+		{"flat out", "max_entries => 10000", "count(*)", 10000, 1, 0},
+		{"two processes flat out", "max_entries => 10000", "count(*)", 10000, 2, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			url := pgtest.New(t)
@@ -65,40 +65,37 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 					}
 				})
 			}
-			most, least := 0.0, 2.0
-			filled := false
-			var when time.Duration
-			began := time.Now()
+			used := func() float64 {
+				return float64(number(t, dbs[0], "SELECT coalesce("+test.used+", 0)::bigint FROM "+pgtest.Table(t, dbs[0].Pool(), "c"))) / test.budget
+			}
 			evicted := func() (n uint64) {
 				for _, db := range dbs {
 					n += db.Stats().Upkeep.Evicted
 				}
 				return n
 			}
+			// Until as much was evicted as the budget holds: without eviction the
+			// cache would be twice as large.
+			most, least, filled := 0.0, 2.0, false
 			for ctx.Err() == nil {
-				used := float64(number(t, dbs[0], "SELECT coalesce("+test.used+", 0)::bigint FROM "+pgtest.Table(t, dbs[0].Pool(), "c"))) / test.budget
-				filled = filled || used > 0.95
-				if filled {
-					if used > most {
-						when = time.Since(began)
-					}
-					most, least = max(most, used), min(least, used)
+				now := used()
+				if filled = filled || now > 0.95; filled {
+					most, least = max(most, now), min(least, now)
 				}
-				if filled && evicted() > 3000 && time.Since(began) > 5*time.Second {
+				if filled && evicted() > 10000 {
 					cancel()
 				}
 				time.Sleep(20 * time.Millisecond) // the pace of the measurement
 			}
 			writers.Wait()
-			t.Logf("%d sets in %v, %d evicted; used %.3f to %.3f of the budget, most after %v", written.Load(),
-				time.Since(began).Round(time.Millisecond), evicted(), least, most, when.Round(time.Millisecond))
-			require.True(t, filled)
-			require.Greater(t, evicted(), uint64(3000))
-			// docs/operations.md has what it holds on a machine of its own; here
-			// the writers may starve whoever evicts, and the bound tells only that
-			// the cache does not grow on.
-			require.Less(t, most, 1.30)
-			require.Greater(t, least, 0.70)
+			t.Logf("%d sets, %d evicted; used %.3f to %.3f of the budget", written.Load(), evicted(), least, most)
+			require.Greater(t, evicted(), uint64(10000), "in a minute")
+			// docs/operations.md has what it holds on a machine of its own. Here
+			// the writers may starve what evicts; but the cache does not grow on,
+			// and what it has too much goes when they stop.
+			require.Less(t, most, 1.5)
+			require.Greater(t, least, 0.5, "it took what it need not take")
+			eventually(t, "the budget is kept", func() bool { return used() <= 1 })
 		})
 	}
 }

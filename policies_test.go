@@ -101,8 +101,10 @@ func TestEachPolicyKeepsWhatItsNameSays(t *testing.T) {
 // A scan writes 3,000 keys that nobody reads, ten minutes after 200 keys were
 // read often. Frequency keeps the 200; recency lets them go.
 func TestScanTellsFrequencyFromRecency(t *testing.T) {
+	t.Parallel()
 	for policy, survives := range map[string]bool{"allkeys-lfu": true, "allkeys-lru": false} {
 		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
 			db := open(t, pgtest.New(t), nil)
 			execute(t, db, "SELECT howdah.create_cache('c', eviction => $1, max_entries => 2000)", policy)
 			cache := db.Cache("c")

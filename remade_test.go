@@ -69,6 +69,7 @@ func TestCacheIsMadeAgainUnderLoad(t *testing.T) {
 
 // A program refuses a cache that needs what it does not know.
 func TestUnknownFeature(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := open(t, url, nil)
 	require.NoError(t, db.Cache("db0").Set(t.Context(), "k", []byte("v"), 0))

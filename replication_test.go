@@ -15,7 +15,8 @@ import (
 // While a standby does not replay, what expired in logged tables goes at a
 // trickle; UNLOGGED caches and budgets are kept as ever.
 func TestUpkeepLeavesStandbysTime(t *testing.T) {
-	primary := pgtest.Own(t)
+	t.Parallel()
+	primary := pgtest.Own(t, "fsync", "off")
 	url := primary.NewURL()
 	super, err := pgx.Connect(t.Context(), primary.SuperURL())
 	require.NoError(t, err)
@@ -110,7 +111,8 @@ func TestUpkeepLeavesStandbysTime(t *testing.T) {
 
 // A slot that nobody reads is seen by every role.
 func TestUpkeepSeesSlots(t *testing.T) {
-	server := pgtest.Own(t, "wal_level", "replica")
+	t.Parallel()
+	server := pgtest.Own(t, "fsync", "off", "wal_level", "replica")
 	db := open(t, server.NewURL(), nil)
 	super, err := pgx.Connect(t.Context(), server.SuperURL())
 	require.NoError(t, err)

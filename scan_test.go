@@ -79,6 +79,7 @@ func TestWholeCacheWaitsForARow(t *testing.T) {
 // With a prefix index and without, DeletePrefix removes the same, page by page,
 // and counts what was live.
 func TestDeletePrefix(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := open(t, pgtest.New(t), nil)
 	long := bytes.Repeat([]byte("long"), 300) // 1,200 bytes: more than is indexed

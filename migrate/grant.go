@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/schema"
 )
 
 // GrantScript returns the SQL of GrantRuntime, for review and for psql. It
@@ -31,7 +33,7 @@ func GrantRuntime(ctx context.Context, conn *pgx.Conn, role string, databases bo
 		return err
 	}
 	err := transact(ctx, conn, func() error {
-		_, err := conn.Exec(ctx, "SELECT howdah.grant_runtime($1::text, $2::boolean)", role, databases)
+		_, err := conn.Exec(ctx, schema.Query("grant_runtime"), role, databases)
 		return err
 	})
 	switch sqlState(err) {

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -123,19 +122,9 @@ func Up(ctx context.Context, conn *pgx.Conn, opts Options) (Result, error) {
 	return result, nil
 }
 
-// lockKey is the advisory lock of whoever changes the schema: "howdah" in ASCII.
-const lockKey = 0x686f77646168
-
-// begin is spelled out because the database's defaults may be different. The
-// lock comes first: what is read after it cannot change any more.
-var begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n" +
-	"-- Names mean what they say, whatever the session's settings are.\n" +
-	"SET LOCAL search_path = pg_catalog, pg_temp;\n" +
-	"SELECT pg_advisory_xact_lock(" + strconv.Itoa(lockKey) + ");\n"
-
 // transact runs fn in a transaction that holds the lock.
 func transact(ctx context.Context, conn *pgx.Conn, fn func() error) error {
-	err := run(ctx, conn, begin)
+	err := run(ctx, conn, schema.Query("migrate_begin"))
 	if err == nil {
 		err = fn()
 	}

@@ -49,7 +49,7 @@ func plan(s state) []step {
 		steps = append(steps, step{functions, fmt.Sprintf("functions %d", schema.FunctionsVersion), functionsSQL(digest)})
 	}
 	if fresh {
-		steps = append(steps, step{setup, "cache db0", "SELECT howdah.create_cache('db0');\n"})
+		steps = append(steps, step{setup, "cache db0", schema.Query("migrate_db0")})
 	}
 	if len(steps) == 0 {
 		return nil
@@ -69,7 +69,8 @@ func settleSQL(s state) string {
 	return b.String()
 }
 
-// prepareSQL is settleSQL, and makes the schemas if need be.
+// prepareSQL is settleSQL, and makes the schemas if need be: which of them, and
+// for whom, the state says.
 func prepareSQL(s state) string {
 	var b strings.Builder
 	if s.version < internalSince && s.owner != "" && s.internal == "" {
@@ -102,9 +103,7 @@ func functionsSQL(digest string) string {
 	}
 	fmt.Fprintf(&b, "UPDATE howdah.meta SET functions = %d, functions_digest = %s;\n",
 		schema.FunctionsVersion, literal(digest))
-	b.WriteString("SELECT howdah_internal._create_view(c) FROM howdah_internal.cache AS c;\n")
-	b.WriteString("SELECT howdah_internal._grant_runtime(r.role) FROM howdah.runtime_role AS r;\n")
-	b.WriteString("-- Autovacuum never comes to a table of one row, and until then the planner\n-- takes it for hundreds.\nANALYZE howdah.meta;\n")
+	b.WriteString(schema.Query("migrate_functions"))
 	return b.String()
 }
 
@@ -136,7 +135,7 @@ func script(s state) string {
 	var b strings.Builder
 	b.WriteString("-- The Howdah schema. One transaction: all of it or nothing.\n")
 	b.WriteString("-- psql -v ON_ERROR_STOP=1 stops at the first error.\n\n")
-	b.WriteString(begin)
+	b.WriteString(schema.Query("migrate_begin"))
 	for _, step := range steps {
 		fmt.Fprintf(&b, "\n-- %s\n\n%s", step.name, step.sql)
 	}

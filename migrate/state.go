@@ -3,7 +3,6 @@ package migrate
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -45,25 +44,7 @@ type state struct {
 func inspect(ctx context.Context, q Querier) (state, error) {
 	var s state
 	var ours, empty, internalOurs, internalEmpty bool
-	err := q.QueryRow(ctx, `
-		SELECT current_user::text, pg_catalog.current_database()::text,
-		       pg_catalog.current_setting('server_version_num')::integer, pg_catalog.pg_is_in_recovery(),
-		       pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'),
-		       coalesce(pg_catalog.pg_get_userbyid(n.nspowner)::text, ''),
-		       coalesce(pg_catalog.pg_has_role(n.nspowner, 'USAGE'), false),
-		       (SELECT count(*) = 2 FROM pg_catalog.pg_class AS c
-		        WHERE c.relnamespace = n.oid AND c.relkind = 'r' AND c.relname IN ('migration', 'meta')),
-		       NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid)
-		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = n.oid)
-		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.typnamespace = n.oid),
-		       coalesce(pg_catalog.pg_get_userbyid(i.nspowner)::text, ''),
-		       EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relnamespace = i.oid AND c.relkind = 'r' AND c.relname = 'cache'),
-		       NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relnamespace = i.oid)
-		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = i.oid)
-		           AND NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.typnamespace = i.oid)
-		FROM (VALUES ('howdah', 'howdah_internal')) AS v (name, internal)
-		LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = v.name
-		LEFT JOIN pg_catalog.pg_namespace AS i ON i.nspname = v.internal`).
+	err := q.QueryRow(ctx, schema.Query("migrate_state")).
 		Scan(&s.role, &s.database, &s.server, &s.standby, &s.mayCreate,
 			&s.owner, &s.mayOwn, &ours, &empty, &s.internal, &internalOurs, &internalEmpty)
 	if err != nil {
@@ -100,11 +81,7 @@ func inspect(ctx context.Context, q Querier) (state, error) {
 }
 
 func readVersions(ctx context.Context, q Querier, s *state) error {
-	return q.QueryRow(ctx, fmt.Sprintf(`
-		SELECT (SELECT coalesce(max(version), 0) FROM howdah.migration),
-		       (SELECT coalesce(max(version), 0) FROM howdah.migration WHERE breaking AND version > %d),
-		       functions, functions_digest
-		FROM howdah.meta`, schema.Latest())).
+	return q.QueryRow(ctx, schema.Query("migrate_versions"), schema.Latest()).
 		Scan(&s.version, &s.breaking, &s.functions, &s.digest)
 }
 
@@ -215,9 +192,7 @@ func ReadStatus(ctx context.Context, conn *pgx.Conn) (Status, error) {
 	if s.version == 0 {
 		return st, nil
 	}
-	rows, err := conn.Query(ctx, `
-		SELECT version, name, breaking, to_char(applied_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
-		FROM howdah.migration ORDER BY version`)
+	rows, err := conn.Query(ctx, schema.Query("migrate_applied"))
 	if err != nil {
 		return Status{}, err
 	}
@@ -225,9 +200,9 @@ func ReadStatus(ctx context.Context, conn *pgx.Conn) (Status, error) {
 		return Status{}, err
 	}
 	// Until it is migrated, an older schema has the table elsewhere.
-	caches := "SELECT name FROM howdah_internal.cache ORDER BY name"
+	caches := schema.Query("migrate_caches")
 	if s.version < internalSince {
-		caches = "SELECT name FROM howdah.cache ORDER BY name"
+		caches = schema.Query("migrate_caches_before_6")
 	}
 	if rows, err = conn.Query(ctx, caches); err != nil {
 		return Status{}, err

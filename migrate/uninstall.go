@@ -63,27 +63,7 @@ func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 	// Of schema 5, for programs of that time; and the settings, which moved.
 	signatures = append(signatures, "howdah._session_due(howdah.session, timestamptz)")
 	relations = append(relations, "howdah_internal.cache")
-	rows, err := conn.Query(ctx, `
-		SELECT o.type, o.identity,
-		       coalesce(CASE d.classid
-		           WHEN 'pg_class'::regclass THEN
-		               o.type IN ('table', 'view') AND (
-		                   o.identity = ANY ($2::text[])
-		                   OR o.identity IN (SELECT 'howdah.' || quote_ident('cache_' || c.name) FROM howdah_internal.cache AS c
-		                                     UNION ALL SELECT 'howdah_internal.cache_' || c.id FROM howdah_internal.cache AS c))
-		           WHEN 'pg_proc'::regclass THEN
-		               d.objid IN (SELECT to_regprocedure(f.signature)::oid
-		                           FROM unnest($1::text[]) AS f (signature))
-		           ELSE false
-		       END, false)
-		FROM pg_depend AS d, pg_identify_object(d.classid, d.objid, d.objsubid) AS o
-		WHERE d.refclassid = 'pg_namespace'::regclass
-		  AND d.refobjid IN (SELECT oid FROM pg_namespace WHERE nspname IN ('howdah', 'howdah_internal'))
-		  AND d.deptype = 'n'
-		  -- The sequence of an identity column goes with it.
-		  AND NOT EXISTS (SELECT FROM pg_depend AS i
-		                  WHERE i.classid = d.classid AND i.objid = d.objid AND i.deptype = 'i')
-		ORDER BY o.type, o.identity`, signatures, relations)
+	rows, err := conn.Query(ctx, schema.Query("migrate_objects"), signatures, relations)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +137,7 @@ func drop(ctx context.Context, conn *pgx.Conn, objects []Object) error {
 		}
 		objects = left
 	}
-	return run(ctx, conn, "DROP SCHEMA IF EXISTS howdah_internal; DROP SCHEMA howdah")
+	return run(ctx, conn, schema.Query("migrate_drop"))
 }
 
 // dropKind turns PostgreSQL's name of a kind of object into that of its DROP.

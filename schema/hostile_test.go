@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/schema"
 )
 
 var hostile = [][]byte{
@@ -91,8 +92,8 @@ func TestSearchPathDoesNotMatter(t *testing.T) {
 func TestDecoysInPublic(t *testing.T) {
 	url := pgtest.New(t)
 	db := connect(t, url)
-	run(t, db, "SELECT howdah.create_cache('c', max_ttl => '1 day', default_ttl => '1 h', ttl_jitter => 30, max_entries => 1, eviction => 'volatile-lfu', prefix_index => true)")
-	pgtest.Decoys(t, url, "functions/*.sql")
+	run(t, db, "SELECT howdah.create_cache('c', max_ttl => '1 day', default_ttl => '1 h', ttl_jitter => 30, max_entries => 1, eviction => 'volatile-lfu', prefix_index => true, near => true)")
+	pgtest.Decoys(t, url, "functions/*.sql", "queries/poll.sql")
 	// The caller's own words would call decoys: no sha256() here.
 	hash, renewed := `'\x`+strings.Repeat("ab", 32)+`'`, `'\x`+strings.Repeat("cd", 32)+`'`
 	for _, call := range []string{
@@ -114,7 +115,18 @@ func TestDecoysInPublic(t *testing.T) {
 		"ttl_text('c', 'k')", "increment_text('c', 'n')", "touch_text('c', 'k')", "expire_text('c', 'k')", "persist_text('c', 'k')",
 		"get_entry_text('c', 'k')", "delete_many_text('c', '{k}')", "delete_prefix_text('c', 'k')", "key_hash_text('k')",
 		"compare_and_set_text('c', 'k', 0, 'v')", "set_json('c', 'j', '1')", "get_json('c', 'j')", "create_cache('c', if_not_exists => true)",
+		"invalidate_all('c')",
 	} {
 		run(t, db, "SELECT * FROM howdah."+call)
 	}
+	run(t, db, "SELECT * FROM howdah.create_cache('n', near => true)")
+	run(t, db, "SELECT * FROM howdah.set('n', 'k', 'v')")
+	for range 32 {
+		run(t, db, "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'")
+		run(t, db, "SELECT * FROM howdah.maintain()")
+	}
+	require.Zero(t, logLength(t, db), "it was trimmed")
+	run(t, db, "SELECT * FROM howdah.alter_cache('n', near => false)")
+	run(t, db, schema.Query("light_log"))
+	require.NotNil(t, ask(t, db, "1", "0").Incarnation)
 }

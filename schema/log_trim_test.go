@@ -123,6 +123,30 @@ func TestTrimGoesOnAfterItsDeadline(t *testing.T) {
 	require.Positive(t, one[int](t, db, "SELECT trimmed::text::bigint FROM howdah_internal.change_state"))
 }
 
+// A dump holds the tables of the log too. Restored on another server, its
+// transaction ids and snapshots mean nothing, and nothing is lost by them.
+func TestTrimAfterARestoreElsewhere(t *testing.T) {
+	db := open(t)
+	run(t, db, "SELECT howdah.create_cache('n', near => true)")
+	const future = "999999999999"
+	run(t, db, "UPDATE howdah_internal.change_state SET start = start - interval '1 hour', tick = 100, floor = 70, lit_xid = '"+future+"', trimmed = '"+future+"'")
+	run(t, db, "INSERT INTO howdah_internal.change_tick SELECT i, '"+future+":"+future+":' FROM generate_series(70, 100) AS i")
+	run(t, db, "INSERT INTO howdah_internal.change (xid, cache) VALUES ('"+future+"', 1)")
+	follower := ask(t, db, "0")
+	require.EqualValues(t, 100, follower.Tick)
+	run(t, db, "SELECT howdah.set('n', 'k', 'v')")
+	for range 30 {
+		tick(t, db)
+		xmax, xip := follower.cursor(t)
+		p := ask(t, db, xmax, xip...)
+		require.Len(t, p.Changes, 1)
+		require.LessOrEqual(t, p.Floor, follower.Tick)
+	}
+	tick(t, db)
+	require.EqualValues(t, 101, ask(t, db, "0").Floor)
+	require.Equal(t, 1, logLength(t, db), "only the one of the future is left")
+}
+
 // The log stays short where nobody runs upkeep and all write by SQL.
 func TestSQLAloneTrims(t *testing.T) {
 	db := open(t)

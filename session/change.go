@@ -20,7 +20,7 @@ func (m *Manager) Save(ctx context.Context, token Token, version int64, payload 
 	var saved bool
 	var current int64
 	err := m.write(ctx, []any{&saved, &current},
-		`SELECT saved, current_version FROM howdah.session_save($1::uuid, $2::bytea, $3::bigint, $4::bytea)`,
+		"session_save",
 		token.id.String(), token.hash(), version, notNil(payload))
 	m.wrote(token.id, "")
 	switch {
@@ -83,7 +83,7 @@ func (m *Manager) Merge(ctx context.Context, token Token, set map[string]json.Ra
 		remove = []string{}
 	}
 	err = m.write(ctx, []any{&version, &payload},
-		`SELECT version, payload FROM howdah.session_merge($1::uuid, $2::bytea, ($3::text)::jsonb, $4::text[], $5::integer)`,
+		"session_merge",
 		token.id.String(), token.hash(), string(fields), remove, m.opts.MaxPayloadBytes)
 	m.wrote(token.id, "")
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -128,10 +128,7 @@ func (m *Manager) Rotate(ctx context.Context, token Token, renewal Renewal) (*Se
 		lifetime = 0
 	}
 	var user *string
-	err = m.write(ctx, []any{&s.Version, &user, &s.ExpiresAt, &s.Deadline}, `
-		SELECT version, owner, idle_expires_at, absolute_expires_at
-		FROM howdah.session_rotate($1::uuid, $2::bytea, $3::bytea, user_id => $4::text,
-		                           lifetime => $5::interval, user_limit => $6::integer, revoke_oldest => $7::boolean)`,
+	err = m.write(ctx, []any{&s.Version, &user, &s.ExpiresAt, &s.Deadline}, "session_rotate",
 		token.id.String(), token.hash(), next.hash(), orNull(renewal.User),
 		interval(lifetime, 0, nil), m.userLimit(), m.opts.RevokeOldest)
 	m.wrote(token.id, m.mayRevoke(renewal.User))

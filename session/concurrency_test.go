@@ -333,3 +333,19 @@ func TestReadsShareStatements(t *testing.T) {
 	}
 	t.Logf("%d reads in %d statements", reads, statements)
 }
+
+// A connection that has forgotten the prepared statements (DISCARD ALL, say) is
+// no failure of a read.
+func TestReadsOnAConnectionThatForgot(t *testing.T) {
+	m, pool := open(t, session.Options{})
+	s := create(t, m, session.Start{Payload: []byte("kept")})
+	get(t, m, s.Token())
+	conns := pool.AcquireAllIdle(t.Context())
+	require.NotEmpty(t, conns)
+	for _, conn := range conns {
+		_, err := conn.Exec(t.Context(), "DEALLOCATE ALL")
+		require.NoError(t, err)
+		conn.Release()
+	}
+	require.Equal(t, "kept", string(get(t, m, s.Token()).Payload))
+}

@@ -14,7 +14,7 @@ import (
 // What others may create in the schema public runs in no statement on sessions.
 func TestDecoys(t *testing.T) {
 	url := pgtest.New(t)
-	pgtest.Decoys(t, url, "*.go", "internal/statement/*.go", "../schema/functions/*.sql")
+	pgtest.Decoys(t, url, "../schema/queries/*.sql", "../schema/functions/*.sql")
 	m, pool := openURL(t, url, session.Options{
 		UserLimit: 3, RevokeOldest: true, FlushInterval: 5 * time.Millisecond, ExpireInterval: 5 * time.Millisecond,
 	})

@@ -25,6 +25,6 @@ func (m *Manager) Keep(ids ...ID) {
 
 // SharedReads is how many reads went to the primary, in how many statements.
 func (m *Manager) SharedReads() (reads, statements uint64) {
-	stats := m.reads.Stats()
+	stats := m.reads.coalescer.Stats()
 	return stats.KeysTotal, stats.Reads
 }

@@ -79,7 +79,7 @@ func (m *Manager) beat(ctx context.Context) error {
 	h := &m.standbys.beats
 	beat, sent := h.next()
 	var at time.Time
-	err := m.run.Write(ctx, statement.Local(), []any{&at}, `SELECT howdah.session_beat($1::uuid, $2::bigint)`, h.reader.String(), beat)
+	err := m.run.Write(ctx, statement.Local(), []any{&at}, "session_beat", h.reader.String(), beat)
 	if err == nil {
 		h.confirm(at, sent)
 	}

@@ -123,7 +123,7 @@ func (m *Manager) touch(ctx context.Context, class statement.Class, ids []ID, ag
 	}
 	var left []string
 	err = m.run.Write(ctx, class, []any{&touched, &left},
-		`SELECT touched, locked::text[] FROM howdah.session_touch($1::text[]::uuid[], $2::interval[])`, names, ages)
+		"session_touch", names, ages)
 	if err != nil {
 		return 0, nil, err
 	}

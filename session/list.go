@@ -29,25 +29,21 @@ func (m *Manager) List(ctx context.Context, user string) ([]Info, error) {
 	if err := checkUser(user); err != nil {
 		return nil, err
 	}
-	return m.list(ctx, infoColumns+` FROM howdah.session_list($1::text)`, user)
+	return m.list(ctx, "session_list", user)
 }
 
 // All returns the live sessions of everybody whose ids come after the given
 // one, in the order of ids, at most limit. The zero ID comes before all; ids of
 // version 7 are in the order of creation.
 func (m *Manager) All(ctx context.Context, after ID, limit int) ([]Info, error) {
-	return m.list(ctx, infoColumns+` FROM howdah.sessions WHERE id > $1::uuid ORDER BY id LIMIT $2::bigint`, after.String(), int64(limit))
+	return m.list(ctx, "session_all", after.String(), int64(limit))
 }
 
-const infoColumns = `
-	SELECT id::text, coalesce(user_id, ''), created_at, last_seen_at, expires_at, absolute_expires_at,
-	       ip, coalesce(user_agent, ''), payload_bytes`
-
-func (m *Manager) list(ctx context.Context, sql string, args ...any) (list []Info, err error) {
+func (m *Manager) list(ctx context.Context, query string, args ...any) (list []Info, err error) {
 	err = m.run.Query(ctx, func(rows pgx.Rows) (err error) {
 		list, err = pgx.CollectRows(rows, scanInfo)
 		return err
-	}, sql, args...)
+	}, query, args...)
 	return list, err
 }
 
@@ -72,13 +68,13 @@ func (m *Manager) CountUser(ctx context.Context, user string) (n int64, err erro
 	if err := checkUser(user); err != nil {
 		return 0, err
 	}
-	err = m.run.Read(ctx, []any{&n}, `SELECT howdah.session_count($1::text)`, user)
+	err = m.run.Read(ctx, []any{&n}, "session_count_user", user)
 	return n, err
 }
 
 // Count returns how many live sessions there are. It reads the whole table:
 // for people, not for every request.
 func (m *Manager) Count(ctx context.Context) (n int64, err error) {
-	err = m.run.Read(ctx, []any{&n}, `SELECT howdah.session_count()`)
+	err = m.run.Read(ctx, []any{&n}, "session_count")
 	return n, err
 }

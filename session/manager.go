@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/session/internal/statement"
 )
@@ -19,10 +18,9 @@ import (
 // has expired; where it does not run, each use that has to be written is
 // written at once.
 type Manager struct {
-	run      statement.Runner
+	run      *statement.Runner
 	opts     Options
-	reads    *coalesce.Coalescer
-	sessions *coalesce.Table // where reads has its keys
+	reads    *sharedReads
 	uses     uses
 	standbys *standbys // nil: none
 	stats    counters
@@ -35,13 +33,12 @@ func New(db *howdah.DB, opts *Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	standbys, err := newStandbys(db, &o)
+	run := statement.New((*core.DB)(db), o.Timeout)
+	standbys, err := newStandbys(db, run, &o)
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{run: statement.Runner{DB: (*core.DB)(db), Timeout: o.Timeout}, opts: o, standbys: standbys}
-	m.reads, m.sessions = m.sharedReads()
-	return m, nil
+	return &Manager{run: run, opts: o, reads: newSharedReads(run, o.Logger), standbys: standbys}, nil
 }
 
 // Session is one session as it was when it was read. Change it through the
@@ -95,12 +92,7 @@ func (m *Manager) Create(ctx context.Context, start Start) (*Session, error) {
 	idle := or(start.IdleTimeout, m.opts.IdleTimeout)
 	skip := or(start.SkipWindow, m.opts.SkipWindow)
 	lifetime := or(start.Lifetime, m.opts.Lifetime)
-	err := m.write(ctx, []any{&s.Version, &s.CreatedAt, &s.ExpiresAt, &s.Deadline}, `
-		SELECT version, created_at, idle_expires_at, absolute_expires_at
-		FROM howdah.session_create(
-			id => $1::uuid, secret_hash => $2::bytea, user_id => $3::text, payload => $4::bytea,
-			idle => $5::interval, skip => $6::interval, lifetime => $7::interval,
-			ip => $8::inet, user_agent => $9::text, user_limit => $10::integer, revoke_oldest => $11::boolean)`,
+	err := m.write(ctx, []any{&s.Version, &s.CreatedAt, &s.ExpiresAt, &s.Deadline}, "session_create",
 		s.ID.String(), s.token.hash(), orNull(start.User), notNil(start.Payload),
 		interval(idle, NoIdleTimeout, nil), interval(skip, NoSkip, new(time.Duration)), lifetime,
 		address(start.IP), orNull(cut(start.UserAgent)), m.userLimit(), m.opts.RevokeOldest)
@@ -131,8 +123,8 @@ func (m *Manager) mayRevoke(user string) string {
 }
 
 // write runs a statement whose effect is on disk when it returns.
-func (m *Manager) write(ctx context.Context, scan []any, sql string, args ...any) error {
-	return refusal(m.run.Write(ctx, statement.Durable(), scan, sql, args...))
+func (m *Manager) write(ctx context.Context, scan []any, query string, args ...any) error {
+	return refusal(m.run.Write(ctx, statement.Durable(), scan, query, args...))
 }
 
 func (m *Manager) userLimit() *int {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/subtle"
 	"time"
+
+	"github.com/howdah/howdah/internal/pgwire"
 )
 
 // Get reads the session of a token, which counts as a use. Where there are
@@ -76,20 +78,26 @@ func newRecord(token Token) *record {
 	return &record{session: &Session{ID: token.id, token: token}}
 }
 
-// scan is where the columns of a row go.
-func (r *record) scan() []any {
+// read takes a row as session_read.sql answers it, after the id. It keeps none
+// of the values.
+func (r *record) read(v [][]byte) {
 	s := r.session
-	return []any{&r.hash, &s.User, &s.Payload, &s.Version, &s.CreatedAt, &s.LastSeenAt, &s.ExpiresAt, &s.Deadline, &r.live, &r.due, &r.left}
+	r.hash = bytes.Clone(v[0])
+	s.User = string(v[1])
+	s.Payload = bytes.Clone(v[2])
+	s.Version = pgwire.ReadInt8(v[3])
+	s.CreatedAt, s.LastSeenAt, s.ExpiresAt, s.Deadline = readTime(v[4]), readTime(v[5]), readTime(v[6]), readTime(v[7])
+	r.live, r.due = pgwire.ReadBool(v[8]), pgwire.ReadBool(v[9])
+	r.left = readInterval(v[10])
 }
 
-// become takes over what was read, for a token of its own: several callers may
-// have asked for one session.
-func (r *record) become(row *record) {
-	session := *row.session
-	session.ID, session.token = r.session.ID, r.session.token
-	session.Payload = bytes.Clone(session.Payload)
-	*r = *row
-	r.session = &session
+// readTime reads a timestamptz that is not infinite.
+func readTime(v []byte) time.Time { return time.UnixMicro(pgwire.ReadInt8(v) + pgwire.Epoch) }
+
+// readInterval reads an interval of microseconds and days, as a difference of
+// times is.
+func readInterval(v []byte) time.Duration {
+	return time.Duration(pgwire.ReadInt8(v))*time.Microsecond + time.Duration(pgwire.ReadInt4(v[8:]))*24*time.Hour
 }
 
 // opens tells whether the token is that of a live session. An unknown id costs

@@ -8,7 +8,7 @@ import (
 // cannot do this. A session that is gone already is no error; ended says
 // whether it was alive. It is on disk when End returns.
 func (m *Manager) End(ctx context.Context, token Token) (ended bool, err error) {
-	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_end($1::uuid, $2::bytea)`,
+	err = m.write(ctx, []any{&ended}, "session_end",
 		token.id.String(), token.hash())
 	m.ended(token.id)
 	return ended, m.revoked(err, ended)
@@ -17,7 +17,7 @@ func (m *Manager) End(ctx context.Context, token Token) (ended bool, err error) 
 // Revoke ends a session by its id, whosever it is: for administrators. For
 // users there is RevokeOwn.
 func (m *Manager) Revoke(ctx context.Context, id ID) (ended bool, err error) {
-	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_revoke($1::uuid)`, id.String())
+	err = m.write(ctx, []any{&ended}, "session_revoke", id.String())
 	m.ended(id)
 	return ended, m.revoked(err, ended)
 }
@@ -30,7 +30,7 @@ func (m *Manager) RevokeOwn(ctx context.Context, user string, id ID) (ended bool
 	if err := checkUser(user); err != nil {
 		return false, err
 	}
-	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_revoke($1::uuid, $2::text)`, id.String(), user)
+	err = m.write(ctx, []any{&ended}, "session_revoke_own", id.String(), user)
 	m.wrote(id, "")
 	return ended, m.revoked(err, ended)
 }
@@ -42,7 +42,7 @@ func (m *Manager) RevokeUser(ctx context.Context, user string) (ended int64, err
 	if err := checkUser(user); err != nil {
 		return 0, err
 	}
-	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_revoke_user($1::text)`, user)
+	err = m.write(ctx, []any{&ended}, "session_revoke_user", user)
 	m.wrote(ID{}, user)
 	m.stats.revoked.Add(ended)
 	return ended, err
@@ -55,7 +55,7 @@ func (m *Manager) RevokeOthers(ctx context.Context, user string, keep ID) (ended
 	if err := checkUser(user); err != nil {
 		return 0, err
 	}
-	err = m.write(ctx, []any{&ended}, `SELECT howdah.session_revoke_user($1::text, $2::uuid)`, user, keep.String())
+	err = m.write(ctx, []any{&ended}, "session_revoke_others", user, keep.String())
 	m.wrote(ID{}, user)
 	m.stats.revoked.Add(ended)
 	return ended, err

@@ -54,10 +54,7 @@ func (m *Manager) Run(ctx context.Context) error {
 func (m *Manager) upkeep(ctx context.Context) error {
 	var live int64
 	var done bool
-	err := m.run.Read(ctx, []any{&live, &done}, `
-		SELECT coalesce(pg_stat_get_live_tuples('howdah.session'::regclass::oid), 0), EXISTS (
-			SELECT FROM howdah.upkeep AS u
-			WHERE u.cache = 'howdah.session' AND u.last_round > statement_timestamp() - 2::float8 * $1::interval)`, m.opts.ExpireInterval)
+	err := m.run.Read(ctx, []any{&live, &done}, "session_upkeep", m.opts.ExpireInterval)
 	if err != nil {
 		return err
 	}
@@ -77,7 +74,7 @@ func (m *Manager) upkeep(ctx context.Context) error {
 // around the table. Only one runs at a time in a database; a second one does
 // nothing.
 func (m *Manager) Expire(ctx context.Context) (expired int64, more bool, err error) {
-	err = m.run.Write(ctx, statement.Upkeep(), []any{&expired, &more}, `SELECT expired, more FROM howdah.session_expire()`)
+	err = m.run.Write(ctx, statement.Upkeep(), []any{&expired, &more}, "session_expire")
 	m.stats.expired.Add(expired)
 	return expired, more, err
 }

@@ -3,23 +3,33 @@ package session
 import (
 	"context"
 	"errors"
-
-	"github.com/jackc/pgx/v5"
+	"log/slog"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/session/internal/statement"
 )
 
 // sharedReads lets sessions that are wanted at the same time share a SELECT, as
 // the reads of a cache do. A lone caller asks at once and for itself; while two
 // statements are on their way, others gather for the next.
-func (m *Manager) sharedReads() (*coalesce.Coalescer, *coalesce.Table) {
-	reads := coalesce.New(coalesce.Options{
+type sharedReads struct {
+	run       *statement.Runner
+	coalescer *coalesce.Coalescer
+	table     *coalesce.Table // where the coalescer has its keys
+	one, many pgwire.Statement
+}
+
+func newSharedReads(run *statement.Runner, log *slog.Logger) *sharedReads {
+	r := &sharedReads{run: run, one: statement.Prepared("session_read"), many: statement.Prepared("session_read_many")}
+	r.coalescer = coalesce.New(coalesce.Options{
 		MaxKeys: 64, // payloads are larger than most cached values
-		Run:     m.readShared,
-		OnPanic: func(err error) { m.opts.Logger.Error("session: reading failed", "error", err) },
+		Run:     r.fly,
+		OnPanic: func(err error) { log.Error("session: reading failed", "error", err) },
 	})
-	return reads, reads.NewTable(coalesce.TableOptions{})
+	r.table = r.coalescer.NewTable(coalesce.TableOptions{})
+	return r
 }
 
 // lookup is a session that somebody waits for.
@@ -28,15 +38,13 @@ type lookup struct {
 	rec *record
 }
 
-func (l *lookup) id() string { return l.rec.session.ID.String() }
-
 // fromPrimary reads the row of rec's session into it; it stays as it is if there
 // is none.
 func (m *Manager) fromPrimary(ctx context.Context, rec *record) error {
 	l := &lookup{rec: rec}
-	l.op.Call, l.op.Table = l, m.sessions
+	l.op.Call, l.op.Table = l, m.reads.table
 	l.op.Deadline = coalesce.Now() + int64(m.opts.Timeout)
-	err := m.reads.Do(ctx, &l.op)
+	err := m.reads.coalescer.Do(ctx, &l.op)
 	var left *coalesce.LeftError
 	switch {
 	case errors.As(err, &left):
@@ -47,56 +55,45 @@ func (m *Manager) fromPrimary(ctx context.Context, rec *record) error {
 	return err
 }
 
-// columns of a row of howdah.session s, by the primary's clock.
-const columns = `
-	s.secret_hash, coalesce(s.user_id, ''), s.payload, s.version, s.created_at, s.last_seen_at,
-	greatest(s.idle_expires_at, s.created_at), s.absolute_expires_at,
-	s.idle_expires_at > statement_timestamp(), howdah_internal._session_due(s, statement_timestamp()),
-	greatest(s.idle_expires_at, s.created_at) - statement_timestamp()`
-
-const (
-	readOne  = `SELECT` + columns + ` FROM howdah.session AS s WHERE s.id = $1::uuid`
-	readMany = `SELECT s.id::text,` + columns + ` FROM howdah.session AS s WHERE s.id = ANY ($1::text[]::uuid[])`
-)
-
-// readShared is one flight: a statement for all who wait.
-func (m *Manager) readShared(ctx context.Context, f coalesce.Flight) {
+// fly is one flight: a statement for all who wait.
+func (r *sharedReads) fly(ctx context.Context, f coalesce.Flight) {
 	ops := f.Take()
 	if len(ops) == 0 {
 		return
 	}
-	if len(ops) == 1 {
-		l := ops[0].Call.(*lookup)
-		f.Sent() // the caller may leave: nothing of it is read any more
-		err := m.run.Read(ctx, l.rec.scan(), readOne, l.id())
-		if errors.Is(err, pgx.ErrNoRows) {
-			l.rec.hash, err = nil, nil // an attempt that failed late may have seen a row
-		}
-		f.Complete(ops[0], err)
-		return
-	}
-	ids := make([]string, 0, len(ops))
-	for _, op := range ops {
-		ids = append(ids, op.Call.(*lookup).id())
-	}
-	f.Sent()
-	var found map[string]*record
-	err := m.run.Query(ctx, func(rows pgx.Rows) error {
-		found = make(map[string]*record, len(ids)) // nothing of an attempt that failed
-		for rows.Next() {
-			var id string
-			row := newRecord(Token{})
-			if err := rows.Scan(append([]any{&id}, row.scan()...)...); err != nil {
-				return err
-			}
-			found[id] = row
-		}
-		return rows.Err()
-	}, readMany, ids)
+	recs := make([]*record, len(ops))
 	for i, op := range ops {
-		if row := found[ids[i]]; err == nil && row != nil {
-			op.Call.(*lookup).rec.become(row)
+		recs[i] = op.Call.(*lookup).rec
+	}
+	q := statement.Question{
+		Reset: func() {
+			for _, rec := range recs {
+				rec.hash = nil // an attempt that failed late may have seen a row
+			}
+		},
+		Each: func(values [][]byte) {
+			for _, rec := range recs {
+				if rec.session.ID == ID(values[0]) {
+					rec.read(values[1:])
+				}
+			}
+		},
+	}
+	if len(recs) == 1 {
+		q.Text, q.Args = r.one, [][]byte{recs[0].session.ID[:]}
+	} else {
+		ids := pgwire.AppendArray(nil, uuidType, len(recs), false)
+		for _, rec := range recs {
+			ids = pgwire.AppendBytes(ids, rec.session.ID[:])
 		}
+		q.Text, q.Args = r.many, [][]byte{ids}
+	}
+	f.Sent() // the caller may leave: nothing of it is read any more
+	err := r.run.Ask(ctx, &q)
+	for _, op := range ops {
 		f.Complete(op, err)
 	}
 }
+
+// uuidType is the OID of the type uuid.
+const uuidType = 2950

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/pgwire"
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
@@ -30,6 +32,10 @@ type standbys struct {
 	beats  heartbeats
 	recent recent
 	misses bucket
+
+	run         *statement.Runner
+	readSession pgwire.Statement
+	readBeat    pgwire.Statement
 }
 
 // standby is one server, or one of several behind one URL.
@@ -47,7 +53,7 @@ type standby struct {
 }
 
 // newStandbys reads the URLs. It connects to nothing.
-func newStandbys(db *howdah.DB, o *Options) (*standbys, error) {
+func newStandbys(db *howdah.DB, run *statement.Runner, o *Options) (*standbys, error) {
 	if len(o.ReadURLs) == 0 {
 		return nil, nil
 	}
@@ -55,6 +61,10 @@ func newStandbys(db *howdah.DB, o *Options) (*standbys, error) {
 		beats:  heartbeats{reader: newID()},
 		recent: recent{span: o.MaxStaleness},
 		misses: bucket{perSecond: float64(o.MissRate)},
+
+		run:         run,
+		readSession: statement.Prepared("session_read_standby"),
+		readBeat:    statement.Prepared("session_reader"),
 	}
 	primary := db.Pool().Config()
 	options := core.Options{MaxConns: max(int(primary.MaxConns), 2)}
@@ -83,19 +93,6 @@ func (r *standbys) pick() *standby {
 	return nil
 }
 
-// standbyRead is readOne by the clock of the primary, and with the heartbeat
-// by which the answer is judged.
-const standbyRead = `
-	SELECT r.beat, s.secret_hash, coalesce(s.user_id, ''), s.payload, coalesce(s.version, 0),
-	       coalesce(s.created_at, now), coalesce(s.last_seen_at, now),
-	       greatest(s.idle_expires_at, s.created_at, '1970-01-01'), coalesce(s.absolute_expires_at, now),
-	       coalesce(s.idle_expires_at > now, false), coalesce(howdah_internal._session_due(s, now), false),
-	       greatest(s.idle_expires_at, s.created_at, now) - now
-	FROM howdah.session_reader AS r
-	CROSS JOIN (SELECT $3::timestamptz AS now) AS clock
-	LEFT JOIN howdah.session AS s ON s.id = $1::uuid
-	WHERE r.reader = $2::uuid`
-
 // fromStandby reads a session from a standby. It returns nil if the primary
 // must be asked, for whatever reason, and an error if it must not.
 func (m *Manager) fromStandby(ctx context.Context, token Token) (*record, error) {
@@ -110,9 +107,17 @@ func (m *Manager) fromStandby(ctx context.Context, token Token) (*record, error)
 	}
 	var beat int64
 	rec := newRecord(token)
-	err := standby.read(ctx, m.opts.Timeout/2, append([]any{&beat}, rec.scan()...), standbyRead, token.id.String(), r.beats.reader.String(), now)
+	err := r.ask(ctx, standby, m.opts.Timeout/2, &statement.Question{
+		Text:  r.readSession,
+		Args:  [][]byte{token.id[:], r.beats.reader[:], timestamp(now)},
+		Reset: func() {},
+		Each: func(values [][]byte) { // no row: it shows no beat of ours
+			beat = pgwire.ReadInt8(values[0])
+			rec.read(values[1:])
+		},
+	})
 	switch {
-	case err != nil && !errors.Is(err, pgx.ErrNoRows): // no row: it shows no beat of ours
+	case err != nil:
 		if ctx.Err() == nil {
 			standby.fail(err)
 		}
@@ -143,9 +148,14 @@ func (m *Manager) fromStandby(ctx context.Context, token Token) (*record, error)
 
 var errNotWatched = errors.New("session: standbys are read while Run runs")
 
-// read runs a statement within this time, or half of what the caller has left:
-// the other half is for the primary.
-func (s *standby) read(ctx context.Context, timeout time.Duration, scan []any, sql string, args ...any) error {
+// timestamp is a timestamptz as a parameter.
+func timestamp(t time.Time) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(t.UnixMicro()-pgwire.Epoch))
+}
+
+// ask asks a standby within this time, or half of what the caller has left: the
+// other half is for the primary.
+func (r *standbys) ask(ctx context.Context, s *standby, timeout time.Duration, q *statement.Question) error {
 	pool := s.pool.Load()
 	if pool == nil {
 		return errNotWatched
@@ -153,9 +163,7 @@ func (s *standby) read(ctx context.Context, timeout time.Duration, scan []any, s
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline)/2)
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return pool.QueryRow(ctx, sql, args...).Scan(scan...)
+	return r.run.AskOf(ctx, pool, timeout, q)
 }
 
 // fail gives a standby up until Run has seen it answer again, unless it only

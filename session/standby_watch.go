@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/session/internal/statement"
 )
 
 // watchStandbys sends heartbeats and looks which standbys are worth asking,
@@ -68,12 +70,14 @@ func (m *Manager) logBeat(err error) {
 // itself, every other answer would be too old.
 func (m *Manager) look(ctx context.Context, s *standby, timeout time.Duration) {
 	var beat int64
-	err := s.read(ctx, timeout, []any{&beat}, `SELECT r.beat FROM howdah.session_reader AS r WHERE r.reader = $1::uuid`, m.standbys.beats.reader.String())
+	err := m.standbys.ask(ctx, s, timeout, &statement.Question{
+		Text:  m.standbys.readBeat,
+		Args:  [][]byte{m.standbys.beats.reader[:]},
+		Reset: func() {},
+		Each:  func(values [][]byte) { beat = pgwire.ReadInt8(values[0]) }, // no row: none of ours yet
+	})
 	if ctx.Err() != nil {
 		return
-	}
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil // none of ours yet
 	}
 	age := m.standbys.beats.age(beat)
 	switch {

@@ -304,3 +304,20 @@ func TestHelp(t *testing.T) {
 	}
 	require.Contains(t, execute(t, "", nil, "serve", "--help").out, "HOWDAH_SHUTDOWN_TIMEOUT")
 }
+
+// The bound is printed with how to do without, and caches without a change log are
+// named with what to run.
+func TestServeSaysTheBound(t *testing.T) {
+	url := pgtest.New(t)
+	p := serve(t, []string{"HOWDAH_NEAR=2s", "HOWDAH_NEAR_EXCLUDE=a:,b:"}, "--database-url", url, "--near-bytes", "2MiB", "--near-exclude", "c:")
+	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+	require.Equal(t, 0, p.wait(), p.log.String())
+	require.Contains(t, p.log.String(), `"reads from memory are at most 2s old; --near off lets every read ask PostgreSQL" bytes=2097152`)
+	require.Contains(t, p.log.String(), "let the owner of the schema run SELECT howdah.alter_cache('db0', near => true)")
+	for _, near := range [][]string{{"--near", "off"}, nil} {
+		p = serve(t, nil, append(near, "--database-url", url)...)
+		require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+		require.Equal(t, 0, p.wait(), p.log.String())
+		require.NotContains(t, p.log.String(), "memory")
+	}
+}

@@ -91,7 +91,6 @@ func integer(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt3
 type AlterOptions struct {
 	Only  []string
 	Empty bool
-	Near  *bool
 }
 
 // AlterCache gives a cache the settings of config. See howdah.DB.AlterCache.
@@ -112,15 +111,12 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 		}
 		args = append(args, value)
 	}
-	near := opts.Near
 	for _, name := range opts.Only {
-		if name == "near" {
-			near = &config.Near
-		} else if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
+		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
 			return fmt.Errorf("%w: there is no setting %q", fault.ErrInvalidSetting, name)
 		}
 	}
-	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty, near)...)
+	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
 	if err == nil {
 		db.changed(config.Name)
 	}
@@ -142,7 +138,7 @@ type setting struct {
 	unset bool
 }
 
-// settings are the fields but the name and Near, in the order of AlterCache's statement.
+// settings are the fields but the name, in the order of AlterCache's statement.
 func (config CacheConfig) settings() []setting {
 	return []setting{
 		{"durability", config.Durability, config.Durability == ""},
@@ -154,6 +150,7 @@ func (config CacheConfig) settings() []setting {
 		{"prefix_index", config.PrefixIndex, false},
 		{"ttl_jitter", integer(config.TTLJitter), false},
 		{"fillfactor", integer(config.Fillfactor), config.Fillfactor == 0},
+		{"near", config.Near, false},
 	}
 }
 

@@ -120,6 +120,9 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 	if params["application_name"] == "" {
 		params["application_name"] = "howdah"
 	}
+	// A write that waited for a row must see what the other transaction left,
+	// whatever a role or a database has as its default.
+	params["default_transaction_isolation"] = "read committed"
 	params["lock_timeout"] = strconv.FormatInt(o.LockTimeout.Milliseconds(), 10)
 	// A generic plan made while a cache was still small would scan it for ever.
 	params["enable_seqscan"] = "off"

@@ -11,6 +11,7 @@
 //	holders.go     what keeps VACUUM from removing dead rows
 //	caches.go      Howdah tables: are they as Howdah makes them?
 //	upkeep.go      is what has expired removed, and are the budgets kept?
+//	near.go        the change log, by which processes keep entries in memory
 //	privileges.go  who may do what with them
 //	health.go      dead rows, bloat, expiry, age: Howdah tables and others
 //	handmade.go    the habits of hand-made cache and session tables
@@ -112,12 +113,20 @@ type Options struct {
 	// for it. Default: 2 min, twice what a cron job takes to come again.
 	UpkeepSilence time.Duration
 
+	// LogSilence is for how long the change log may have rows without being
+	// trimmed. Default: 5 min.
+	LogSilence time.Duration
+
+	// LogUnread is how old the change log must be before it is a finding that no
+	// process reads it. Default: 1 h.
+	LogUnread time.Duration
+
 	// MinRows is from how many rows, updates or reads on statistics of a table
 	// mean something. Default: 10,000.
 	MinRows int64
 
 	// MinBytes is from which size on a table can be bloated or too large for
-	// memory. Default: 64 MiB.
+	// memory. Four times that is too much for the change log. Default: 64 MiB.
 	MinBytes int64
 
 	// XIDAge is from which age in transactions on the oldest row of a table or
@@ -132,6 +141,8 @@ func (o Options) withDefaults() Options {
 	o.LongTransaction = cmp.Or(o.LongTransaction, 5*time.Minute)
 	o.LongVacuum = cmp.Or(o.LongVacuum, 10*time.Minute)
 	o.UpkeepSilence = cmp.Or(o.UpkeepSilence, 2*time.Minute)
+	o.LogSilence = cmp.Or(o.LogSilence, 5*time.Minute)
+	o.LogUnread = cmp.Or(o.LogUnread, time.Hour)
 	o.MinRows = cmp.Or(o.MinRows, 10_000)
 	o.MinBytes = cmp.Or(o.MinBytes, 64<<20)
 	return o

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/howdah/howdah/schema"
 )
 
 // database is what is known when the checks begin.
@@ -38,7 +40,9 @@ type database struct {
 	standbys   []standby
 	statements []statement
 	procedures []procedure
-	upkeep     []upkeep // one row; none: not known
+	upkeep     []upkeep    // one row; none: not known
+	logs       []changeLog // one row; none: not known
+	polls      []polls     // one row; none: not known
 
 	unchecked []unchecked
 }
@@ -150,7 +154,7 @@ func gather(ctx context.Context, conn *pgx.Conn, opts Options) (*database, error
 	db := &database{opts: opts, settings: make(map[string]setting)}
 	r := &reader{ctx, conn, opts, db}
 	for _, step := range []func() error{
-		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.activity, r.replication, r.privileges, r.statements,
+		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.changeLog, r.activity, r.replication, r.privileges, r.statements,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -162,12 +166,7 @@ func gather(ctx context.Context, conn *pgx.Conn, opts Options) (*database, error
 func (r *reader) identity() error {
 	db := r.db
 	return r.read(func(tx pgx.Tx) error {
-		return tx.QueryRow(r.ctx, `
-			SELECT current_database()::text, current_user::text, current_setting('server_version'),
-			       current_setting('server_version_num')::integer, statement_timestamp(), r.rolsuper,
-			       pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), pg_is_in_recovery(), current_setting('TimeZone'),
-			       (SELECT age(datfrozenxid)::bigint FROM pg_database WHERE datname = current_database())
-			FROM pg_roles AS r WHERE r.rolname = current_user`).
+		return tx.QueryRow(r.ctx, schema.Query("doctor_identity")).
 			Scan(&db.name, &db.role, &db.version, &db.number, &db.now, &db.superuser, &db.seesAll, &db.standby, &db.timeZone, &db.xidAge)
 	})
 }
@@ -177,14 +176,7 @@ func (r *reader) identity() error {
 func (r *reader) schema() error {
 	return r.read(func(tx pgx.Tx) error {
 		var readable bool
-		err := tx.QueryRow(r.ctx, `
-			SELECT c.oid IS NOT NULL AND EXISTS (SELECT FROM pg_class AS m WHERE m.relnamespace = n.oid AND m.relname = 'migration'),
-			       has_schema_privilege(n.oid, 'USAGE') AND coalesce(has_schema_privilege(i.oid, 'USAGE'), true)
-			       AND coalesce(has_table_privilege(c.oid, 'SELECT'), true)
-			FROM pg_namespace AS n
-			LEFT JOIN pg_namespace AS i ON i.nspname = 'howdah_internal'
-			LEFT JOIN pg_class AS c ON c.relnamespace = i.oid AND c.relname = 'cache' AND c.relkind = 'r'
-			WHERE n.nspname = 'howdah'`).Scan(&r.db.installed, &readable)
+		err := tx.QueryRow(r.ctx, schema.Query("doctor_schema")).Scan(&r.db.installed, &readable)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -208,7 +200,7 @@ func (r *reader) schema() error {
 
 func (r *reader) settings() error {
 	list, err := rows[setting](r, "settings",
-		"SELECT name, coalesce(setting, ''), coalesce(unit, ''), source, context FROM pg_settings")
+		schema.Query("doctor_settings"))
 	for _, s := range list {
 		r.db.settings[s.Name] = s
 	}
@@ -217,26 +209,14 @@ func (r *reader) settings() error {
 
 func (r *reader) activity() (err error) {
 	db := r.db
-	const sessions = `
-		SELECT pid, coalesce(usename::text, 'unknown role') || coalesce(', ' || nullif(application_name, ''), ''),
-		       coalesce(state, ''),
-		       coalesce(extract(epoch FROM clock_timestamp() - xact_start), 0)::float8,
-		       coalesce(extract(epoch FROM clock_timestamp() - state_change), 0)::float8,
-		       CASE WHEN backend_xmin IS NULL THEN 0 ELSE greatest(age(backend_xmin), 1) END::bigint,
-		       coalesce(datname = current_database(), false),
-		       coalesce(pg_has_role(usesysid, 'USAGE'), false)
-		FROM pg_stat_activity
-		-- The type of others' sessions may be hidden.
-		WHERE pid <> pg_backend_pid() AND datname IS NOT NULL AND coalesce(backend_type, 'client backend') = $1
-		ORDER BY xact_start NULLS LAST`
+	sessions := schema.Query("doctor_sessions")
 	if db.sessions, err = rows[session](r, "sessions", sessions, "client backend"); err != nil {
 		return err
 	}
 	if db.workers, err = rows[session](r, "autovacuum workers", sessions, "autovacuum worker"); err != nil {
 		return err
 	}
-	db.prepared, err = rows[prepared](r, "prepared transactions", `
-		SELECT gid, owner::text, database::text, extract(epoch FROM clock_timestamp() - prepared)::float8 FROM pg_prepared_xacts`)
+	db.prepared, err = rows[prepared](r, "prepared transactions", schema.Query("doctor_prepared"))
 	if !db.seesAll {
 		db.unchecked = append(db.unchecked, unchecked{
 			what:   "sessions and standbys of other roles",
@@ -253,18 +233,10 @@ func (r *reader) replication() (err error) {
 	if db.standby {
 		return nil // its slots and standbys are another matter
 	}
-	if db.slots, err = rows[slot](r, "replication slots", `
-		SELECT slot_name::text, slot_type, active, CASE WHEN coalesce(xmin, catalog_xmin) IS NULL THEN 0 ELSE greatest(age(xmin), age(catalog_xmin), 1) END::bigint,
-		       coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint
-		FROM pg_replication_slots`); err != nil {
+	if db.slots, err = rows[slot](r, "replication slots", schema.Query("doctor_slots")); err != nil {
 		return err
 	}
 	// A standby that has a slot holds its snapshot there.
-	db.standbys, err = rows[standby](r, "standbys", `
-		SELECT coalesce(nullif(w.application_name, ''), w.pid::text),
-		       CASE WHEN coalesce(w.backend_xmin, s.xmin) IS NULL THEN 0
-		            ELSE greatest(age(w.backend_xmin), age(s.xmin), 1) END::bigint
-		FROM pg_stat_replication AS w
-		LEFT JOIN pg_replication_slots AS s ON s.active_pid = w.pid`)
+	db.standbys, err = rows[standby](r, "standbys", schema.Query("doctor_standbys"))
 	return err
 }

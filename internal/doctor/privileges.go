@@ -1,6 +1,10 @@
 package doctor
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/howdah/howdah/schema"
+)
 
 // grant is one privilege of a role that is not the owner.
 type grant struct {
@@ -21,29 +25,10 @@ func (r *reader) privileges() (err error) {
 	if !db.installed {
 		return nil
 	}
-	if db.grants, err = rows[grant](r, "privileges in the schemas of Howdah", `
-		WITH object AS (
-		    SELECT format('SCHEMA %I', n.nspname) AS name, n.nspowner AS owner, n.nspacl AS acl
-		    FROM pg_namespace AS n WHERE n.nspname IN ('howdah', 'howdah_internal')
-		    UNION ALL
-		    SELECT format('TABLE %I.%I', n.nspname, c.relname), c.relowner, c.relacl
-		    FROM pg_class AS c
-		    JOIN pg_namespace AS n ON n.oid = c.relnamespace
-		    WHERE n.nspname IN ('howdah', 'howdah_internal') AND c.relkind IN ('r', 'v')
-		)
-		SELECT o.name, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END, a.privilege_type, a.is_grantable
-		FROM object AS o CROSS JOIN LATERAL aclexplode(o.acl) AS a
-		WHERE a.grantee <> o.owner
-		ORDER BY 1, 2, 3`); err != nil {
+	if db.grants, err = rows[grant](r, "privileges in the schemas of Howdah", schema.Query("doctor_grants")); err != nil {
 		return err
 	}
-	db.roles, err = rows[runtimeRole](r, "runtime roles", `
-		SELECT r.role::text, p.oid IS NOT NULL, coalesce(p.rolsuper, false),
-		       coalesce(pg_has_role(p.oid, n.nspowner, 'USAGE'), false)
-		FROM howdah.runtime_role AS r
-		LEFT JOIN pg_roles AS p ON p.rolname = r.role
-		JOIN pg_namespace AS n ON n.nspname = 'howdah'
-		ORDER BY 1`)
+	db.roles, err = rows[runtimeRole](r, "runtime roles", schema.Query("doctor_roles"))
 	return err
 }
 

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/howdah/howdah/schema"
 )
 
 // statement is an entry of pg_stat_statements.
@@ -56,34 +58,16 @@ func (db *database) named(name string) *table {
 }
 
 func (r *reader) statements() error {
-	var where []string
-	list, err := rows[string1](r, "pg_stat_statements", `
-		SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'`)
+	list, err := rows[string1](r, "pg_stat_statements", schema.Query("doctor_statements_schema"))
 	if err != nil {
 		return err
 	}
-	for _, s := range list {
-		where = append(where, s.Text)
-	}
-	for _, schema := range where {
-		if r.db.statements, err = rows[statement](r, "pg_stat_statements", `
-			SELECT userid, dbid, coalesce(queryid, 0), query, calls, rows, max_exec_time
-			FROM `+schema+`.pg_stat_statements
-			WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
-			  AND query ~* '^\s*delete\s' ORDER BY rows DESC LIMIT 1000`); err != nil {
+	for _, extension := range list {
+		if r.db.statements, err = rows[statement](r, "pg_stat_statements", strings.ReplaceAll(schema.Query("doctor_statements"), "{schema}", extension.Text)); err != nil {
 			return err
 		}
 	}
-	r.db.procedures, err = rows[procedure](r, "procedures", `
-		SELECT p.oid::regprocedure::text, coalesce(pg_get_function_sqlbody(p.oid), p.prosrc), pg_get_functiondef(p.oid),
-		       p.prokind = 'p' AND l.lanname = 'plpgsql' AND NOT p.prosecdef AND p.proconfig IS NULL
-		FROM pg_proc AS p
-		JOIN pg_namespace AS n ON n.oid = p.pronamespace
-		JOIN pg_language AS l ON l.oid = p.prolang
-		WHERE p.prokind IN ('f', 'p') AND l.lanname IN ('sql', 'plpgsql')
-		  AND n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT IN ('information_schema', 'howdah', 'howdah_internal')
-		  AND coalesce(pg_get_function_sqlbody(p.oid), p.prosrc) ~* '\mdelete\s+from\M'
-		  AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`)
+	r.db.procedures, err = rows[procedure](r, "procedures", schema.Query("doctor_procedures"))
 	return err
 }
 

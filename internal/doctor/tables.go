@@ -169,80 +169,17 @@ func (t *table) uniquelyIndexed(c *column) bool {
 	})
 }
 
-// candidates are the tables of the schema howdah, and those outside it that
-// have a column for a payload. Extensions' tables are not the user's, and what
-// repairs a table does not repair a partition.
-const candidates = `
-	WITH candidate AS (
-	    SELECT c.* FROM pg_class AS c
-	    JOIN pg_namespace AS n ON n.oid = c.relnamespace
-	    WHERE c.relkind = 'r' AND c.relpersistence <> 't'
-	      AND NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = c.oid)
-	      AND n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema'
-	      AND CASE WHEN n.nspname = 'howdah' THEN c.relname = 'session'
-	               WHEN n.nspname = 'howdah_internal' THEN c.relname LIKE 'cache\_%'
-	               ELSE EXISTS (SELECT FROM pg_attribute AS a
-	                            WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attname ~* $1) END
-	      AND NOT EXISTS (SELECT FROM pg_depend AS d
-	                      WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-	)`
-
 func (r *reader) tables() error {
-	relations, err := rows[relation](r, "tables", candidates+`
-		SELECT c.oid, n.nspname::text, c.relname::text, c.relpersistence::text,
-		       coalesce(c.reloptions, '{}'), coalesce(t.reloptions, '{}'), c.reltuples::float8,
-		       greatest(age(nullif(c.relfrozenxid, '0')), age(nullif(t.relfrozenxid, '0')), 0)::bigint,
-		       coalesce(pg_table_size(c.oid) - coalesce(pg_total_relation_size(t.oid), 0), 0), coalesce(pg_indexes_size(c.oid), 0),
-		       coalesce(pg_total_relation_size(t.oid), 0), pg_has_role(c.relowner, 'USAGE'),
-		       coalesce(s.seq_scan, 0), coalesce(s.idx_scan, 0),
-		       coalesce(s.n_tup_ins, 0), coalesce(s.n_tup_upd, 0), coalesce(s.n_tup_hot_upd, 0), coalesce(s.n_tup_del, 0),
-		       coalesce(s.n_live_tup, 0), coalesce(s.n_dead_tup, 0),
-		       coalesce(s.last_analyze, s.last_autoanalyze) IS NOT NULL OR c.reltuples >= 0,
-		       coalesce(io.heap_blks_read, 0), coalesce(io.heap_blks_hit, 0)
-		FROM candidate AS c
-		JOIN pg_namespace AS n ON n.oid = c.relnamespace
-		LEFT JOIN pg_class AS t ON t.oid = c.reltoastrelid
-		LEFT JOIN pg_stat_all_tables AS s ON s.relid = c.oid
-		LEFT JOIN pg_statio_all_tables AS io ON io.relid = c.oid
-		ORDER BY n.nspname NOT IN ('howdah', 'howdah_internal'), n.nspname DESC, c.relname`, payloadNames.String())
+	candidates := schema.Query("doctor_candidates")
+	relations, err := rows[relation](r, "tables", candidates+schema.Query("doctor_relations"), payloadNames.String())
 	if err != nil {
 		return err
 	}
-	columns, err := rows[column](r, "columns", candidates+`
-		SELECT c.oid, a.attnum, a.attname::text, format_type(a.atttypid, NULL), format_type(a.atttypid, a.atttypmod), a.attnotnull,
-		       coalesce(quote_ident(qn.nspname) || '.' || quote_ident(q.relname), ''),
-		       coalesce(CASE WHEN has_sequence_privilege(q.oid, 'SELECT, USAGE') THEN pg_sequence_last_value(q.oid) END, 0)
-		FROM candidate AS c
-		JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-		-- The sequence of a serial or identity column depends on the column.
-		LEFT JOIN (pg_depend AS d
-		           JOIN pg_class AS q ON q.oid = d.objid AND q.relkind = 'S'
-		           JOIN pg_namespace AS qn ON qn.oid = q.relnamespace)
-		       ON d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
-		      AND d.refobjid = c.oid AND d.refobjsubid = a.attnum AND d.deptype IN ('a', 'i')
-		ORDER BY c.oid, a.attnum`, payloadNames.String())
+	columns, err := rows[column](r, "columns", candidates+schema.Query("doctor_columns"), payloadNames.String())
 	if err != nil {
 		return err
 	}
-	indexes, err := rows[index](r, "indexes", candidates+`
-		SELECT c.oid, ic.relname::text, '', am.amname::text, i.indisunique, i.indisprimary,
-		       i.indisreplident OR EXISTS (SELECT FROM pg_constraint AS k WHERE k.conindid = ic.oid), i.indisvalid,
-		       pg_relation_size(ic.oid), coalesce(s.idx_scan, 0),
-		       ARRAY(SELECT k FROM unnest(i.indkey::smallint[]) AS k WHERE k > 0
-		             UNION
-		             SELECT d.refobjsubid::smallint FROM pg_depend AS d
-		             WHERE d.classid = 'pg_class'::regclass AND d.objid = ic.oid
-		               AND d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.refobjsubid > 0
-		             ORDER BY 1),
-		       concat_ws(' ', am.amname, i.indnkeyatts, i.indkey, i.indclass, i.indcollation, i.indoption,
-		                 pg_get_expr(i.indexprs, i.indrelid), pg_get_expr(i.indpred, i.indrelid)),
-		       ic.oid
-		FROM candidate AS c
-		JOIN pg_index AS i ON i.indrelid = c.oid
-		JOIN pg_class AS ic ON ic.oid = i.indexrelid
-		JOIN pg_am AS am ON am.oid = ic.relam
-		LEFT JOIN pg_stat_all_indexes AS s ON s.indexrelid = ic.oid
-		ORDER BY c.oid, ic.oid`, payloadNames.String())
+	indexes, err := rows[index](r, "indexes", candidates+schema.Query("doctor_indexes"), payloadNames.String())
 	if err != nil {
 		return err
 	}
@@ -275,9 +212,7 @@ func (r *reader) registry() error {
 	if !r.db.installed {
 		return nil
 	}
-	caches, err := rows[cache](r, "the table howdah_internal.cache", `
-		SELECT name, durability, id, coalesce(max_bytes, 0), coalesce(max_entries, 0), fillfactor, prefix_index, eviction
-		FROM howdah_internal.cache ORDER BY name`)
+	caches, err := rows[cache](r, "the table howdah_internal.cache", schema.Query("doctor_caches"))
 	if err != nil {
 		return err
 	}

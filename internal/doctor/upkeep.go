@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/howdah/howdah/schema"
 )
 
 // upkeep is what is known of who removes what has expired.
@@ -16,11 +18,7 @@ func (r *reader) rounds() (err error) {
 	if !r.db.installed {
 		return nil
 	}
-	r.db.upkeep, err = rows[upkeep](r, "the upkeep", `
-		SELECT coalesce(extract(epoch FROM clock_timestamp() - max(u.last_round)), -1)::float8,
-		       EXISTS (SELECT FROM howdah.leader AS l WHERE l.until > clock_timestamp()),
-		       EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron')
-		FROM howdah.upkeep AS u`)
+	r.db.upkeep, err = rows[upkeep](r, "the upkeep", schema.Query("doctor_upkeep"))
 	return err
 }
 

@@ -380,7 +380,7 @@ func (fl *flight) complete(c *verb.Call, err error) {
 		}
 		follower := callOf(op)
 		follower.Status, follower.Int, follower.Count = c.Status, c.Int, c.Count
-		follower.Result, follower.Entries = c.Result, slices.Clone(c.Entries)
+		follower.Result, follower.Entries, follower.ServerStart = c.Result, slices.Clone(c.Entries), c.ServerStart
 		c.Shared, follower.Shared = true, true
 	}
 	if c.Verb.Writes {

@@ -142,7 +142,7 @@ func TestCaches(t *testing.T) {
 	got := c.json("POST", "/v1/caches", `{"name":"pages","default_ttl":"10m","max_entries":1000}`).want(t, 201)
 	require.Equal(t, "/v1/caches/pages", got.header.Get("Location"))
 	pages := `{"name":"pages","durability":"unlogged","default_ttl":"10m0s","max_ttl":"none","ttl_jitter":0,"max_bytes":0,
-		"max_entries":1000,"eviction":"allkeys-lru","fillfactor":85,"prefix_index":false}`
+		"max_entries":1000,"eviction":"allkeys-lru","fillfactor":85,"prefix_index":false,"near":false}`
 	require.JSONEq(t, pages, got.body)
 	require.JSONEq(t, pages, c.do("GET", "/v1/caches/pages", "").want(t, 200).body)
 	list := c.do("GET", "/v1/caches", "").want(t, 200).body
@@ -162,6 +162,12 @@ func TestCaches(t *testing.T) {
 	}
 	require.Contains(t, got.body, `"default_ttl":"none"`)
 	require.Contains(t, c.json("PATCH", "/v1/caches/pages", `{"durability":"async"}`).want(t, 200).body, `"durability":"async"`)
+	require.Equal(t, "v", c.do("GET", entryPath("pages", "k"), "").want(t, 200).body)
+
+	for _, near := range []string{"true", "false", "true", "null"} {
+		got = c.json("PATCH", "/v1/caches/pages", `{"near":`+near+`}`).want(t, 200)
+		require.Contains(t, got.body, `"near":`+strings.ReplaceAll(near, "null", "false"))
+	}
 	require.Equal(t, "v", c.do("GET", entryPath("pages", "k"), "").want(t, 200).body)
 
 	c.json("PATCH", "/v1/caches/pages?empty=yes", `{"durability":"sync"}`).problem(t, 400, "bad-request")

@@ -40,7 +40,9 @@ func (m *Memory) apply(sent Instant, a Answer) error {
 		return errUnlit
 	}
 	m.follow = follower{cursor: s.cursor(), incarnation: a.Incarnation, tick: a.Tick, start: a.Start}
-	next.end = sent.add(m.options.Bound)
+	if !m.unsettled(s, sent) {
+		next.end = sent.add(m.options.Bound)
+	}
 	m.view.Store(next)
 	return nil
 }

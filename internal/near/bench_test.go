@@ -69,6 +69,7 @@ func BenchmarkGetParallel(b *testing.B) {
 	c, keys := warm(b, 64<<20)
 	var start atomic.Int64
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		i := int(start.Add(1)*1_237) % len(keys)
 		for pb.Next() {

@@ -51,4 +51,9 @@ func (s snapshot) finished(xid uint64) bool {
 	return !running
 }
 
+// allFinished tells whether it sees the end of every transaction up to xid.
+func (s snapshot) allFinished(xid uint64) bool {
+	return xid < s.xmax && (len(s.xip) == 0 || xid < s.xip[0])
+}
+
 func (s snapshot) cursor() Cursor { return Cursor{Xmax: s.xmax, Xip: s.xip} }

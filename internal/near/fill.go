@@ -40,7 +40,10 @@ func (c *Cache) Fill(t Token, key []byte, e Entry, start int64) {
 		return
 	}
 	f := filling{c: c, t: t, key: entryKey{c.id, string(key)}, start: start}
-	f.item = &item{entry: e, slot: t.slot, token: t.state.token(), gen: t.gen, own: t.own}
+	f.item = &item{
+		value: e.Value, version: e.Version, kind: e.Kind, absent: e.Absent,
+		slot: t.slot, mark: t.state.mark(), gen: t.gen, own: t.own,
+	}
 	if !e.Expires.IsZero() {
 		f.item.expires = c.m.instant(e.Expires)
 	}
@@ -67,7 +70,7 @@ func (f *filling) decide(old *item, found bool) (*item, otter.ComputeOp) {
 	for {
 		s := slots.load(f.t.slot)
 		v := f.c.m.view.Load()
-		same := found && sameAnswer(&old.entry, &f.item.entry)
+		same := found && sameAnswer(old, f.item)
 		again := same && old.valid(f.c, v) && !old.expired(now)
 		f.why = f.refusal(v, s, now)
 		f.item.run = run{from: s.answers(), to: s.answers() + 1}
@@ -109,14 +112,14 @@ func (f *filling) refusal(v *view, s state, now Instant) refusal {
 		return refusedExpired
 	case f.item.weight(f.key) > f.c.m.options.Bytes/8:
 		return refusedLarge
-	case f.t.own != f.c.gen.Load() || f.t.state.token() != s.token():
+	case f.t.own != f.c.gen.Load() || f.t.state.mark() != s.mark():
 		return refusedOvertaken
 	}
 	return 0
 }
 
-func sameAnswer(a, b *Entry) bool {
-	return a.Absent == b.Absent && a.Version == b.Version && a.Kind == b.Kind && bytes.Equal(a.Value, b.Value)
+func sameAnswer(a, b *item) bool {
+	return a.absent == b.absent && a.version == b.version && a.kind == b.kind && bytes.Equal(a.value, b.value)
 }
 
 func (f *filling) count() {
@@ -126,7 +129,7 @@ func (f *filling) count() {
 	default:
 		f.c.m.counts.refused[f.why].Add(1)
 	}
-	if f.put && f.item.entry.Absent {
+	if f.put && f.item.absent {
 		f.c.m.limitAbsents(f.key, f.item)
 	}
 }

@@ -101,13 +101,17 @@ type Memory struct {
 	counts  counts
 	wake    chan struct{}
 	sweep   chan struct{}
-	running atomic.Bool
 	follow  follower // used by Run alone
 
 	mu      sync.Mutex // guards what is below
 	caches  map[int32]*Cache
 	parked  map[*Parking]struct{}
 	parking map[uint32]int // parked writes of each slot
+	sent    uint64         // polls
+
+	running  bool    // Run
+	ran      Instant // when it was called
+	unpolled uint64  // highest xid that wrote while it did not run; 0: none is open
 }
 
 // view is what the last poll found. It is replaced as a whole, so that a
@@ -201,7 +205,7 @@ func (c *Cache) Bump(hash int64) { c.m.slots.bump(slotOf(c.id, hash)) }
 func (c *Cache) Saw(hash int64, key []byte, version int64, absent bool) {
 	v := c.m.view.Load()
 	it, ok := c.m.entries.GetIfPresent(keyOf(c.id, key))
-	if ok && it.valid(c, v) && it.entry.Absent == absent && (absent || it.entry.Version == version) {
+	if ok && it.valid(c, v) && it.absent == absent && (absent || it.version == version) {
 		return
 	}
 	c.Bump(hash)

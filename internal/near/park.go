@@ -10,12 +10,13 @@ type Parking struct {
 	all  *Cache // see ParkAll; nil: only the slot is parked
 	slot uint32
 	xid  uint64  // 0: not known yet
-	lost Instant // the server was replaced since; see patience
+	poll uint64  // the last one that was sent before the xid was known
+	lost Instant // when the server was replaced since; see patience
 }
 
-// patience is how long a Parking outlives the server that gave its xid. The xid
-// may come from the new server, before a poll has noticed it, so the Parking
-// cannot end at once; or it may never appear there.
+// patience is how long an xid is waited for where it may never appear: the
+// server was replaced since. It may also come from the new server, before a poll
+// has noticed that one, so the wait cannot end at once.
 const patience = time.Minute
 
 // Park is called before such a write is sent. It must be followed by Until or
@@ -50,9 +51,16 @@ func (c *Cache) ParkAll() *Parking {
 // Until says in which transaction the write was made. Reads bypass memory until
 // a poll finds it finished.
 func (p *Parking) Until(xid uint64) {
-	p.m.mu.Lock()
-	defer p.m.mu.Unlock()
-	p.xid = xid
+	m := p.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.xid, p.poll = xid, m.sent
+	if !m.running {
+		// No poll will end it, so it is not kept; but there shall be no lease
+		// while it may be open.
+		m.unpolled = max(m.unpolled, xid)
+		m.release(p)
+	}
 }
 
 // Release says that the write was not made, or that the outcome of its
@@ -88,8 +96,8 @@ func (m *Memory) releaseFinished(s snapshot, replaced bool, now Instant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for p := range m.parked {
-		if p.xid == 0 {
-			continue
+		if p.xid == 0 || p.poll == m.sent {
+			continue // this poll may have asked the server before the one that gave the xid
 		}
 		if replaced && p.lost == (Instant{}) {
 			p.lost = now
@@ -98,6 +106,17 @@ func (m *Memory) releaseFinished(s snapshot, replaced bool, now Instant) {
 			m.release(p)
 		}
 	}
+}
+
+// unsettled tells whether a transaction may be open that wrote while nothing
+// polled.
+func (m *Memory) unsettled(s snapshot, now Instant) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.unpolled != 0 && (s.allFinished(m.unpolled) || now.since(m.ran) > patience) {
+		m.unpolled = 0
+	}
+	return m.unpolled != 0
 }
 
 // parkedWrites returns how many writes are parked.

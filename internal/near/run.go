@@ -10,10 +10,10 @@ import (
 // Memory runs already. It starts one more goroutine, which has ended when Run
 // returns. Nothing is served afterwards.
 func (m *Memory) Run(ctx context.Context) error {
-	if !m.running.CompareAndSwap(false, true) {
+	if !m.enter() {
 		return errors.New("near: Run is called already; one call serves a Memory")
 	}
-	defer m.running.Store(false)
+	defer m.leave()
 	swept := make(chan struct{})
 	go func() {
 		defer close(swept)
@@ -25,9 +25,29 @@ func (m *Memory) Run(ctx context.Context) error {
 			l.step(ctx)
 		}
 	}
-	m.endLease()
 	<-swept
 	return nil
+}
+
+// enter tells whether nothing polls yet.
+func (m *Memory) enter() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running {
+		return false
+	}
+	m.running, m.ran = true, m.clock()
+	return true
+}
+
+// leave ends the lease. Entries stay, and may be served again under another Run.
+func (m *Memory) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running = false
+	v := *m.view.Load()
+	v.end = Instant{}
+	m.view.Store(&v)
 }
 
 // unread is how long polls go on after the last read.
@@ -70,27 +90,45 @@ func (l *loop) await(ctx context.Context) bool {
 // step polls once, and waits until the next poll is due.
 func (l *loop) step(ctx context.Context) {
 	m := l.m
-	sent, end := m.clock(), m.view.Load().end
+	sent, end := m.send(), m.view.Load().end
 	err := m.poll(ctx, sent)
 	if ctx.Err() != nil {
 		return
 	}
 	done := m.clock()
-	if err == nil && !l.paused && end != (Instant{}) && !done.before(end) {
-		m.counts.lapses.Add(1)
-	}
-	l.paused = false
-	l.note(err, done)
 	pause := m.options.Bound/3 - done.since(sent)
 	if err != nil {
 		// At first soon, so that one broken connection does not cost the
 		// lease.
-		pause = max(m.options.Bound>>max(0, 5-l.failed), time.Millisecond)
+		pause = max(m.options.Bound>>max(0, 4-l.failed), time.Millisecond)
+		l.failed++
+		m.counts.failed.Add(1)
+	} else {
+		l.failed = 0
+		if !l.paused && end != (Instant{}) && !done.before(end) {
+			m.counts.lapses.Add(1)
+		}
+		if end = m.view.Load().end; end != (Instant{}) && !done.before(end) {
+			err = errLate
+		}
 	}
+	l.paused = false
+	l.note(err, done)
 	select {
 	case <-time.After(pause):
 	case <-ctx.Done():
 	}
+}
+
+// errLate is what a poll amounts to whose lease was over when it was answered.
+var errLate = errors.New("near: polls take longer than the bound; choose a longer one")
+
+// send begins a poll.
+func (m *Memory) send() Instant {
+	m.mu.Lock()
+	m.sent++
+	m.mu.Unlock()
+	return m.clock()
 }
 
 // poll asks PostgreSQL once. A database that does not answer ends it, so that
@@ -100,7 +138,6 @@ func (m *Memory) poll(ctx context.Context, sent Instant) error {
 	defer cancel()
 	answer, err := m.options.Poll(ctx, m.follow.cursor)
 	if err != nil {
-		m.counts.failed.Add(1)
 		return err
 	}
 	m.counts.polled(m.clock().since(sent))
@@ -114,19 +151,11 @@ func (l *loop) note(err error, now Instant) {
 		if l.outage != (Instant{}) {
 			log.Info("The near cache is served again.", "after", now.since(l.outage))
 		}
-		l.failed, l.outage = 0, Instant{}
+		l.outage = Instant{}
 		return
 	}
-	l.failed++
 	if l.outage == (Instant{}) && !now.before(l.m.view.Load().end) {
 		l.outage = now
-		log.Warn("Changes cannot be polled. The near cache is not served; reads ask PostgreSQL.", "err", err)
+		log.Warn("The near cache is not served, and reads ask PostgreSQL, because polls for changes fail.", "err", err)
 	}
-}
-
-// endLease stops hits. Entries stay, and may be served again after the next poll.
-func (m *Memory) endLease() {
-	v := *m.view.Load()
-	v.end = Instant{}
-	m.view.Store(&v)
 }

@@ -6,11 +6,12 @@ import "sync/atomic"
 //
 //	63       33 32      31        0
 //	[  token  ][parked][ answers  ]
+//	[       mark      ]
 //
-// The token changes with every invalidation; an entry is valid only while it
-// carries the token of its slot. Answers counts the reads that were answered.
-// Parked is set while an open transaction of this process has written one of the
-// keys.
+// The token changes with every invalidation. Parked is set while an open
+// transaction of this process has written one of the keys. An entry carries
+// the mark that its slot had before its read was sent, and is valid only while
+// the slot has it still. Answers counts the reads that were answered.
 //
 // Two keys that share a slot invalidate each other's entries, which costs a
 // read. The token wraps after 2^31 invalidations of a slot; by then the
@@ -25,7 +26,7 @@ const (
 // state is the word of a slot.
 type state uint64
 
-func (s state) token() uint32   { return uint32(s >> 33) }
+func (s state) mark() uint32    { return uint32(s >> 32) }
 func (s state) parked() bool    { return s&parkedBit != 0 }
 func (s state) answers() uint32 { return uint32(s) }
 

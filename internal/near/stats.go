@@ -34,7 +34,7 @@ type Stats struct {
 	Drops   Drops
 
 	Polls       uint64              // polls that were answered
-	FailedPolls uint64              // polls that gave an error
+	FailedPolls uint64              // polls that gave an error, or found no change log
 	PollLatency [PollBuckets]uint64 // of polls that were answered; see PollBucket
 	Lapses      uint64              // leases that ended while polls were wanted
 
@@ -123,7 +123,7 @@ type counts struct {
 func (n *counts) hit(it *item, age time.Duration) {
 	shard := &n.hits[it.slot%uint32(len(n.hits))]
 	shard.ages[min(uint64(max(age, 0))*AgeBuckets/uint64(n.bound), AgeBuckets-1)].Add(1)
-	if it.entry.Absent {
+	if it.absent {
 		shard.absent.Add(1)
 	}
 	for old := n.maxAge.Load(); int64(age) > old; old = n.maxAge.Load() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/schema"
 )
 
 const (
@@ -69,7 +70,7 @@ func (e *Engine) ensure(ctx context.Context, number int) error {
 	if name != "db"+strconv.Itoa(number) {
 		return refusal(fmt.Sprintf("ERR database %d is the cache %q, which does not exist; create it with SELECT howdah.create_cache('%s')", number, name, name))
 	}
-	if _, err := e.options.DB.Pool().Exec(ctx, "SELECT howdah.create_database($1)", number); err != nil {
+	if _, err := e.options.DB.Pool().Exec(ctx, schema.Query("create_database"), number); err != nil {
 		if sqlState(err) == "42501" { // insufficient_privilege
 			return refusal(fmt.Sprintf("NOPERM database %d does not exist, and the database role may not create it; run SELECT howdah.create_database(%d) as the owner of the schema", number, number))
 		}

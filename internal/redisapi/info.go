@@ -15,6 +15,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
+	"github.com/howdah/howdah/schema"
 )
 
 // infoSection is one part of INFO.
@@ -349,8 +350,7 @@ func countKeys(counting, ctx context.Context, db *core.DB, cache *core.Cache) co
 	if err == nil {
 		return n
 	}
-	const estimate = "SELECT estimated_entries FROM howdah.caches() WHERE name = $1"
-	if err := db.Pool().QueryRow(ctx, estimate, cache.Name()).Scan(&n.Entries); err != nil {
+	if err := db.Pool().QueryRow(ctx, schema.Query("estimated_entries"), cache.Name()).Scan(&n.Entries); err != nil {
 		return core.TTLCount{}
 	}
 	return n

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/schema"
 )
 
 func serverCommands() []*Command {
@@ -21,7 +22,7 @@ func serverCommands() []*Command {
 }
 
 func timeNow(t *task, _ [][]byte) error {
-	const query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+	query := schema.Query("time")
 	ctx, cancel := t.bounded()
 	defer cancel()
 	var now int64

@@ -263,7 +263,7 @@ func TestEmbedded(t *testing.T) {
 	configure := func(c *Config) { c.DataDir, c.CacheDir = dir, cache }
 	for round := range 2 {
 		ready, ended := make(chan Addresses, 1), make(chan error, 1)
-		config := Config{RedisAddr: "127.0.0.1:0", Ready: func(a Addresses) { ready <- a }}
+		config := Config{RedisAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0", Ready: func(a Addresses) { ready <- a }}
 		configure(&config)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -277,6 +277,7 @@ func TestEmbedded(t *testing.T) {
 		c := redis.NewClient(&redis.Options{Addr: addresses.Redis.String()})
 		if round == 0 {
 			require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
+			requireNear(t, addresses, c)
 		} else {
 			// Stopped in order, an unlogged table keeps its rows.
 			require.Equal(t, "v", c.Get(t.Context(), "k").Val())
@@ -285,4 +286,24 @@ func TestEmbedded(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ended)
 	}
+}
+
+// requireNear checks that entries are kept in memory, of the databases that there
+// were and of what is made later.
+func requireNear(t *testing.T, addresses Addresses, c *redis.Client) {
+	t.Helper()
+	info, err := c.Info(t.Context(), "near").Result()
+	require.NoError(t, err)
+	require.Contains(t, info, "near_bound_ms:100\r\nnear_max_bytes:67108864\r\n")
+	three := redis.NewClient(&redis.Options{Addr: addresses.Redis.String(), DB: 3})
+	defer three.Close()
+	require.NoError(t, three.Set(t.Context(), "k", "v", 0).Err())
+	caches := "http://" + addresses.HTTP.String() + "/v1/caches"
+	for _, body := range []string{`{"name":"pages"}`, `{"name":"plain","near":false}`} {
+		response, err := http.Post(caches, "application/json", strings.NewReader(body))
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, 201, response.StatusCode)
+	}
+	require.Equal(t, map[string]bool{"db0": true, "db3": true, "pages": true, "plain": false}, nearOf(t, addresses.HTTP.String()))
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -182,7 +183,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	require.Equal(t, described, documented)
 
-	s := start(t, nil)
+	s := near(t, logged(t), time.Second)
 	c := s.dial()
 	c.send("SET", "k", "v")
 	c.reply()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/howdah/howdah/schema"
 )
 
 // Snapshot is what a database says at one moment. Counters are those since
@@ -116,9 +118,7 @@ func Read(ctx context.Context, conn *pgx.Conn) (*Snapshot, error) {
 
 func (r *reader) read(ctx context.Context, fn func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, r.conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
-			SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
-			       set_config('search_path', 'pg_catalog, pg_temp', true)`,
+		_, err := tx.Exec(ctx, schema.Query("stat_limits"),
 			fmt.Sprint(statementTimeout.Milliseconds()), fmt.Sprint(lockTimeout.Milliseconds()))
 		if err != nil {
 			return err
@@ -146,10 +146,7 @@ func sqlState(err error) string {
 
 func (r *reader) identity(ctx context.Context) error {
 	return r.read(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, `
-			SELECT statement_timestamp(), current_database()::text, current_user::text, current_setting('server_version'),
-			       current_setting('server_version_num')::integer,
-			       pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')`).
+		return tx.QueryRow(ctx, schema.Query("stat_identity")).
 			Scan(&r.s.At, &r.s.Database, &r.s.Role, &r.s.Server, &r.s.Number, &r.s.SeesAll)
 	})
 }

@@ -104,6 +104,10 @@ func Files() []string {
 	return slices.Compact(all)
 }
 
+// nearClass sets gets with Near apart from others: merged with those, they would
+// learn no more than they do.
+const nearClass = 1 << 7
+
 // Prepare checks a call's arguments and gives it its place among others, but for
 // its keys. Errors: what Call.Check and the verb's own check return.
 func Prepare(c *verb.Call, maxValue int) error {
@@ -118,6 +122,9 @@ func Prepare(c *verb.Call, maxValue int) error {
 	}
 	c.Limit, c.Repeat = int64(maxValue), false
 	c.Op.Call, c.Op.Class = c, s.Index
+	if c.Near {
+		c.Op.Class |= nearClass
+	}
 	switch {
 	case !s.Writes:
 		c.Op.Kind = coalesce.Read

@@ -44,8 +44,8 @@ func (c cleaning) again(useful bool, now time.Time) cleaning {
 
 // waste is a table that waits for VACUUM.
 type waste struct {
-	Cache      string
-	ID         int32 // of its table
+	Cache      string // or howdah_internal.change, the change log
+	Table      string
 	Dead       int64
 	LastVacuum time.Time
 	Own        bool // VACUUM is for the owner
@@ -126,7 +126,7 @@ func vacuum(ctx context.Context, set *engine.Set, t *waste) (left int64, err err
 		"SET vacuum_cost_delay = '1ms'",
 		"SET vacuum_cost_limit = 1000",
 		// TRUNCATE would need a lock that stops everybody.
-		schema.Statement("vacuum", schema.Table{Name: schema.TableName(t.ID)}),
+		schema.Statement("vacuum", schema.Table{Name: t.Table}),
 	} {
 		if _, err := own.Exec(ctx, sql); err != nil {
 			return 0, err
@@ -135,7 +135,7 @@ func vacuum(ctx context.Context, set *engine.Set, t *waste) (left int64, err err
 	// On PostgreSQL 14 the statistics arrive a little later.
 	for range 20 {
 		var told bool
-		err := own.QueryRow(ctx, schema.Query("dead_rows"), schema.TableName(t.ID), t.LastVacuum).Scan(&left, &told)
+		err := own.QueryRow(ctx, schema.Query("dead_rows"), t.Table, t.LastVacuum).Scan(&left, &told)
 		if err != nil || told {
 			return left, err
 		}

@@ -19,7 +19,7 @@ BEGIN
     EXECUTE format('GRANT SELECT, UPDATE ON howdah.leader, howdah.epoch TO %I', role);
     -- For the change log: whoever writes notes it down, and trims.
     EXECUTE format('GRANT SELECT, INSERT, DELETE ON howdah_internal.change, howdah_internal.change_tick TO %I', role);
-    EXECUTE format('GRANT SELECT, INSERT (singleton), UPDATE (tick, floor, trimmed, ticked_at)'
+    EXECUTE format('GRANT SELECT, INSERT (singleton), UPDATE (tick, floor, trimmed, start, ticked_at)'
                    ' ON howdah_internal.change_state TO %I', role);
     EXECUTE format('GRANT UPDATE (full_since) ON howdah_internal.cache TO %I', role);
     FOR verb IN

@@ -4,10 +4,11 @@ AS $$
 DECLARE
     -- A program that asks once in so many ticks (seconds) misses nothing. When
     -- the log is longer than this, a program that paused starts anew sooner.
-    keep     CONSTANT bigint  := CASE WHEN pg_relation_size('howdah_internal.change') <= 67108864 THEN 30 ELSE 12 END;
-    batch    CONSTANT integer := 10000;
+    keep     CONSTANT bigint  := CASE WHEN pg_relation_size('howdah_internal.change'::regclass) <= 67108864 THEN 30 ELSE 12 END;
+    batch    CONSTANT integer := 2000;
     state    howdah_internal.change_state;
     horizon  pg_snapshot;
+    reached  xid8;
     removed  bigint := batch;
 BEGIN
     -- REPEATABLE READ would fail where another transaction has just trimmed.
@@ -22,6 +23,13 @@ BEGIN
         RETURN;
     END IF;
 
+    -- After a restart everybody starts anew. In a dump that was restored elsewhere
+    -- these snapshots even speak of another server's transactions.
+    IF state.start <> pg_postmaster_start_time() THEN
+        DELETE FROM howdah_internal.change_tick;
+        state.trimmed := '0';
+    END IF;
+
     -- What this tick shows is known to every program that has seen the tick. So
     -- what the snapshot of the floor shows can go: a program that has not seen
     -- that tick finds the floor above its own and starts anew.
@@ -31,21 +39,25 @@ BEGIN
     WHERE t.tick <= state.tick - keep
     ORDER BY t.tick DESC LIMIT 1;
     IF horizon IS NOT NULL THEN
+        reached := state.trimmed;
         WHILE removed = batch AND clock_timestamp() < deadline LOOP
-            DELETE FROM howdah_internal.change AS c
-            WHERE c.ctid = ANY (ARRAY(
-                SELECT o.ctid FROM howdah_internal.change AS o
-                WHERE o.xid >= state.trimmed AND o.xid < pg_snapshot_xmax(horizon) AND pg_visible_in_snapshot(o.xid, horizon)
-                ORDER BY o.xid LIMIT batch));
-            GET DIAGNOSTICS removed = ROW_COUNT;
+            WITH gone AS (
+                DELETE FROM howdah_internal.change AS c
+                WHERE c.ctid = ANY (ARRAY(
+                    SELECT o.ctid FROM howdah_internal.change AS o
+                    WHERE o.xid >= reached AND o.xid < pg_snapshot_xmax(horizon) AND pg_visible_in_snapshot(o.xid, horizon)
+                    ORDER BY o.xid LIMIT batch))
+                RETURNING c.xid
+            )
+            SELECT count(*), (array_agg(g.xid ORDER BY g.xid DESC))[1] INTO removed, reached FROM gone AS g;
         END LOOP;
-        IF removed < batch THEN
-            state.trimmed := pg_snapshot_xmin(horizon);
-        END IF;
+        state.trimmed := CASE WHEN removed < batch THEN pg_snapshot_xmin(horizon)
+                              ELSE least(reached, pg_snapshot_xmin(horizon)) END;
         DELETE FROM howdah_internal.change_tick AS t WHERE t.tick < state.floor;
     END IF;
     UPDATE howdah_internal.change_state AS s
-    SET tick = state.tick, floor = coalesce(state.floor, s.floor), trimmed = state.trimmed, ticked_at = clock_timestamp();
+    SET tick = state.tick, floor = coalesce(state.floor, s.floor), trimmed = state.trimmed,
+        start = pg_postmaster_start_time(), ticked_at = clock_timestamp();
 END
 $$;
 

@@ -45,6 +45,7 @@ CREATE UNLOGGED TABLE howdah_internal.change_state (
     lit_at      timestamptz NOT NULL DEFAULT clock_timestamp(),     -- for people
     lit_xid     xid8        NOT NULL DEFAULT pg_current_xact_id(),  -- an older transaction may have rows that were lost
     ticked_at   timestamptz NOT NULL DEFAULT clock_timestamp(),     -- paces the ticks; nothing else depends on a clock
+    start       timestamptz NOT NULL DEFAULT pg_postmaster_start_time(),  -- of the server that made the ticks
     tick        bigint      NOT NULL DEFAULT 1,
     floor       bigint      NOT NULL DEFAULT 0,    -- rows that the snapshot of this tick shows may be gone
     trimmed     xid8        NOT NULL DEFAULT '0'   -- no row has a smaller xid

@@ -1,4 +1,4 @@
--- Changes the settings that are not NULL, and resets those that $11 names.
+-- Changes the settings that are not NULL, and resets those that $12 names.
 SELECT howdah.alter_cache(
     name         => $1::text,
     durability   => $2::text,
@@ -10,6 +10,6 @@ SELECT howdah.alter_cache(
     prefix_index => $8::boolean,
     ttl_jitter   => $9::integer,
     fillfactor   => $10::integer,
-    reset        => $11::text[],
-    empty        => $12::boolean,
-    near         => $13::boolean)
+    near         => $11::boolean,
+    reset        => $12::text[],
+    empty        => $13::boolean)

@@ -23,8 +23,10 @@ SELECT pg_catalog.pg_current_snapshot()::text,
 FROM (SELECT) AS one
 LEFT JOIN howdah_internal.change_state AS s ON true
 LEFT JOIN LATERAL (
+    -- A row from the future was restored with a dump of another server.
     (SELECT c.cache, c.hashes FROM howdah_internal.change AS c
      WHERE c.xid >= $1::text::xid8 AND $1::text <> '0'
+       AND c.xid < pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())
      ORDER BY c.xid LIMIT 5001)
     UNION ALL
     (SELECT c.cache, c.hashes FROM howdah_internal.change AS c

@@ -1,9 +1,10 @@
--- The tables of caches that autovacuum has left behind, the worst first, and
--- whether this role may VACUUM them.
+-- The tables of caches that autovacuum has left behind, and that of the change log,
+-- the worst first, and whether this role may VACUUM them.
 --   $1 how long the last VACUUM must be past
-SELECT c.name, c.id, s.n_dead_tup, coalesce(s.last_vacuum, '1970-01-01'), pg_has_role(t.relowner, 'USAGE')
-FROM howdah_internal.cache AS c
-JOIN pg_class AS t ON t.relname = 'cache_' || c.id AND t.relnamespace = 'howdah_internal'::regnamespace
+SELECT c.name, 'howdah_internal.' || c.relation, s.n_dead_tup, coalesce(s.last_vacuum, '1970-01-01'), pg_has_role(t.relowner, 'USAGE')
+FROM (SELECT name, 'cache_' || id FROM howdah_internal.cache
+      UNION ALL SELECT 'howdah_internal.change', 'change') AS c (name, relation)
+JOIN pg_class AS t ON t.relname = c.relation AND t.relnamespace = 'howdah_internal'::regnamespace
 JOIN pg_stat_all_tables AS s ON s.relid = t.oid
 WHERE s.n_dead_tup > 10000 + 0.2 * s.n_live_tup
   AND coalesce(greatest(s.last_vacuum, s.last_autovacuum), '-infinity') < statement_timestamp() - $1::interval

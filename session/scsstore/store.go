@@ -41,12 +41,12 @@ const DefaultTimeout = 2 * time.Second
 
 // Store is a session store for scs. It is safe for concurrent use.
 type Store struct {
-	run statement.Runner
+	run *statement.Runner
 }
 
 // New returns a store of sessions in db. It does not ask the database.
 func New(db *howdah.DB) *Store {
-	return &Store{statement.Runner{DB: (*core.DB)(db), Timeout: DefaultTimeout}}
+	return &Store{statement.New((*core.DB)(db), DefaultTimeout)}
 }
 
 // handlePrefix begins what All returns in the place of tokens. No token of scs
@@ -82,9 +82,7 @@ func (s *Store) FindCtx(ctx context.Context, token string) (data []byte, found b
 		return nil, false, nil // a handle never logs in
 	}
 	var hash []byte
-	err = s.run.Read(ctx, []any{&hash, &data}, `
-		SELECT s.secret_hash, s.payload FROM howdah.session AS s
-		WHERE s.id = $1::uuid AND s.idle_expires_at > statement_timestamp()`, r.id)
+	err = s.run.Read(ctx, []any{&hash, &data}, "scs_find", r.id)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return nil, false, err
 	}
@@ -109,16 +107,14 @@ func (s *Store) CommitCtx(ctx context.Context, token string, data []byte, expiry
 		return s.commitHandle(ctx, r.id, data, left)
 	}
 	return s.run.Write(ctx, statement.Durable(), []any{&stored},
-		`SELECT howdah.session_put($1::uuid, $2::bytea, $3::bytea, $4::interval)`, r.id, r.hash, data, left)
+		"scs_put", r.id, r.hash, data, left)
 }
 
 // commitHandle stores what a callback of scs's Iterate changed. It makes
 // nothing new.
 func (s *Store) commitHandle(ctx context.Context, id string, data []byte, left time.Duration) error {
 	var hash []byte
-	err := s.run.Read(ctx, []any{&hash}, `
-		SELECT s.secret_hash FROM howdah.session AS s
-		WHERE s.id = $1::uuid AND s.idle_expires_at > statement_timestamp()`, id)
+	err := s.run.Read(ctx, []any{&hash}, "scs_hash", id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
@@ -127,7 +123,7 @@ func (s *Store) commitHandle(ctx context.Context, id string, data []byte, left t
 	}
 	var stored bool
 	return s.run.Write(ctx, statement.Durable(), []any{&stored},
-		`SELECT howdah.session_put($1::uuid, $2::bytea, $3::bytea, $4::interval)`, id, hash, data, left)
+		"scs_put", id, hash, data, left)
 }
 
 // DeleteCtx ends the session of a token. One that does not exist is no error.
@@ -135,7 +131,7 @@ func (s *Store) DeleteCtx(ctx context.Context, token string) error {
 	r := rowOf(token)
 	var ended bool
 	return s.run.Write(ctx, statement.Durable(), []any{&ended},
-		`SELECT howdah.session_bury($1::uuid, $2::bytea)`, r.id, r.hash)
+		"scs_bury", r.id, r.hash)
 }
 
 // AllCtx returns the data of all live sessions of scs. They are all in memory
@@ -155,9 +151,7 @@ func (s *Store) AllCtx(ctx context.Context) (map[string][]byte, error) {
 			return nil
 		})
 		return err
-	}, `
-		SELECT s.id::text, s.payload FROM howdah.session AS s
-		WHERE s.idle_expires_at > statement_timestamp() AND substr(s.id::text, 15, 1) = '8'`)
+	}, "scs_all")
 	if err != nil {
 		return nil, fmt.Errorf("scsstore: sessions were not listed: %w", err)
 	}

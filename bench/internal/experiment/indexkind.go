@@ -67,10 +67,10 @@ func indexVariants() []indexVariant {
 	}
 }
 
+// indexBatch is how many keys one statement reads or writes.
+const indexBatch = 256
+
 func runIndexKind(ctx context.Context, b *Bench, r *result.Result) error {
-	const batch = 256
-	rows := b.Workload.Keys / batch * batch
-	batches := b.scale(1500, 150)
 	d, err := b.sql(ctx)
 	if err != nil {
 		return err
@@ -79,86 +79,118 @@ func runIndexKind(ctx context.Context, b *Bench, r *result.Result) error {
 		return err
 	}
 	variants := indexVariants()
+	rows, batches := b.Workload.Keys/indexBatch*indexBatch, b.scale(1500, 150)
 	err = b.turns(len(variants), func(i int) error {
-		v := variants[i]
-		err := d.run(ctx, append([]string{`DROP TABLE IF EXISTS index_kind`}, v.create...)...)
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
+		run := indexRun{indexVariant: variants[i], b: b, d: d, src: workload.NewSources(b.Workload, 1)[0], rows: rows, batches: batches}
+		if err := run.measure(ctx, r); err != nil {
+			return fmt.Errorf("%s: %w", variants[i].name, err)
 		}
-		if err := d.DeallocateAll(ctx); err != nil {
-			return err
-		}
-		src := workload.NewSources(b.Workload, 1)[0]
-		for at := 0; at < rows; at += batch {
-			keys, values := batchOf(src, batch, func(j int) int { return at + j })
-			sql := v.write
-			if sql == "" {
-				sql = `INSERT INTO index_kind (key, value) SELECT k, v FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS u (k, _, v)`
-			}
-			if _, err := d.Exec(ctx, sql, v.ids(keys), bytesOf(keys), values); err != nil {
-				return fmt.Errorf("%s: %w", v.name, err)
-			}
-		}
-		if err := d.run(ctx, "VACUUM ANALYZE index_kind", "CHECKPOINT"); err != nil {
-			return err
-		}
-		var indexes int64
-		if err := d.QueryRow(ctx, `SELECT pg_indexes_size('index_kind')`).Scan(&indexes); err != nil {
-			return err
-		}
-		// Distinct keys of a batch: a stride that shares no factor with rows.
-		choose := func(n int) func(int) int {
-			start := src.Next()
-			return func(j int) int { return (start + n + j*7919) % rows }
-		}
-		read, err := b.perSecond(batches*batch, func() error {
-			for n := range batches {
-				keys, _ := batchOf(src, batch, choose(n))
-				rows, err := d.Query(ctx, v.read, v.ids(keys))
-				if err != nil {
-					return err
-				}
-				found := 0
-				for rows.Next() {
-					found++
-				}
-				if rows.Err() != nil {
-					return rows.Err()
-				}
-				if found != batch {
-					return fmt.Errorf("%d of %d keys were found", found, batch)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
-		}
-		r.Add(indexReads, indexCase, v.name, throughput, "keys/s", read)
-		r.Add(indexSizes, fmt.Sprintf("%d keys", rows), v.name, "size", "MB", float64(indexes)/(1<<20))
-		if v.write == "" {
-			return nil
-		}
-		written, err := b.perSecond(batches*batch, func() error {
-			for n := range batches {
-				keys, values := batchOf(src, batch, choose(n))
-				if _, err := d.Exec(ctx, v.write, v.ids(keys), bytesOf(keys), values); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
-		}
-		r.Add(indexWrites, indexCase, v.name, throughput, "keys/s", written)
-		b.Progress("%-32s %8.0f keys/s read, %8.0f keys/s written", v.name, read, written)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	r.Set("table", fmt.Sprintf("%d rows, UNLOGGED, %s, %d batches a round", rows, b.Workload, batches))
+	indexVerdicts(r, variants)
+	return nil
+}
+
+// indexRun is the turn of one variant.
+type indexRun struct {
+	indexVariant
+	b             *Bench
+	d             *db
+	src           *workload.Source
+	rows, batches int
+}
+
+func (v indexRun) measure(ctx context.Context, r *result.Result) error {
+	if err := v.fill(ctx); err != nil {
+		return err
+	}
+	var indexes int64
+	if err := v.d.QueryRow(ctx, `SELECT pg_indexes_size('index_kind')`).Scan(&indexes); err != nil {
+		return err
+	}
+	read, err := v.b.perSecond(v.batches*indexBatch, func() error { return v.readAll(ctx) })
+	if err != nil {
+		return err
+	}
+	r.Add(indexReads, indexCase, v.name, throughput, "keys/s", read)
+	r.Add(indexSizes, fmt.Sprintf("%d keys", v.rows), v.name, "size", "MB", float64(indexes)/(1<<20))
+	if v.write == "" {
+		return nil
+	}
+	written, err := v.b.perSecond(v.batches*indexBatch, func() error { return v.writeAll(ctx) })
+	if err != nil {
+		return err
+	}
+	r.Add(indexWrites, indexCase, v.name, throughput, "keys/s", written)
+	v.b.Progress("%-32s %8.0f keys/s read, %8.0f keys/s written", v.name, read, written)
+	return nil
+}
+
+// fill makes the table anew, with all rows.
+func (v indexRun) fill(ctx context.Context) error {
+	if err := v.d.run(ctx, append([]string{`DROP TABLE IF EXISTS index_kind`}, v.create...)...); err != nil {
+		return err
+	}
+	if err := v.d.DeallocateAll(ctx); err != nil {
+		return err
+	}
+	sql := v.write
+	if sql == "" {
+		sql = `INSERT INTO index_kind (key, value) SELECT k, v FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS u (k, _, v)`
+	}
+	for at := 0; at < v.rows; at += indexBatch {
+		keys, values := batchOf(v.src, indexBatch, func(j int) int { return at + j })
+		if _, err := v.d.Exec(ctx, sql, v.ids(keys), bytesOf(keys), values); err != nil {
+			return err
+		}
+	}
+	return v.d.run(ctx, "VACUUM ANALYZE index_kind", "CHECKPOINT")
+}
+
+// choose picks the distinct keys of batch n: a stride that shares no factor
+// with rows.
+func (v indexRun) choose(n int) func(int) int {
+	start := v.src.Next()
+	return func(j int) int { return (start + n + j*7919) % v.rows }
+}
+
+func (v indexRun) readAll(ctx context.Context) error {
+	for n := range v.batches {
+		keys, _ := batchOf(v.src, indexBatch, v.choose(n))
+		rows, err := v.d.Query(ctx, v.read, v.ids(keys))
+		if err != nil {
+			return err
+		}
+		found := 0
+		for rows.Next() {
+			found++
+		}
+		if rows.Err() != nil {
+			return rows.Err()
+		}
+		if found != indexBatch {
+			return fmt.Errorf("%d of %d keys were found", found, indexBatch)
+		}
+	}
+	return nil
+}
+
+func (v indexRun) writeAll(ctx context.Context) error {
+	for n := range v.batches {
+		keys, values := batchOf(v.src, indexBatch, v.choose(n))
+		if _, err := v.d.Exec(ctx, v.write, v.ids(keys), bytesOf(keys), values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexVerdicts judges by the order of indexVariants.
+func indexVerdicts(r *result.Result, variants []indexVariant) {
 	at := func(group string, i int) float64 { return r.Value(group, indexCase, variants[i].name, throughput) }
 	ratio := func(group string, of, to int) []float64 {
 		return r.RatioOf(group, indexCase, throughput, variants[of].name, variants[to].name)
@@ -180,7 +212,6 @@ func runIndexKind(ctx context.Context, b *Bench, r *result.Result) error {
 			Word:     result.Agree(result.AtLeast(ratio(indexReads, 0, 2), 1), result.AtLeast(ratio(indexWrites, 0, 2), 1)),
 			Sentence: "Comparing integers costs less than comparing byte strings, and long keys cost no more than short ones.",
 		})
-	return nil
 }
 
 // perSecond times work on n things.

@@ -21,7 +21,7 @@ func State(err error) string {
 
 // failure turns an error of the driver into one of ours. sent says that a write
 // may have reached the database.
-func (r Runner) failure(err error, sent bool) error {
+func (r *Runner) failure(err error, sent bool) error {
 	switch State(err) {
 	case "42P01", "42883", "3F000":
 		return fmt.Errorf("%w: %w", fault.ErrSchemaMissing, err)
@@ -32,20 +32,21 @@ func (r Runner) failure(err error, sent bool) error {
 	case errors.Is(err, context.Canceled) && !sent:
 		return fmt.Errorf("howdah: the caller stopped waiting: %w", err)
 	}
-	return r.DB.Failure(err, sent)
+	return r.db.Failure(err, sent)
 }
 
 // Left is the error of a caller that did not wait for its answer, because of
 // cause.
-func (r Runner) Left(cause error) error { return r.failure(cause, false) }
+func (r *Runner) Left(cause error) error { return r.failure(cause, false) }
 
 // repeatable tells of an error that the statement changed nothing and may be
-// tried again at once: it lost to another transaction (40P01, 40001), or its
-// connection was to a server that is lost or is the primary no more, in the
-// place of which the pool looks for the primary. Where no connection can be
-// made, another attempt would find the same.
+// tried again at once: it lost to another transaction (40P01, 40001), its
+// connection had forgotten the statement (26000), or the connection was to a
+// server that is lost or is the primary no more, in the place of which the pool
+// looks for the primary. Where no connection can be made, another attempt would
+// find the same.
 func repeatable(err error) bool {
 	code := State(err)
 	var connecting *pgconn.ConnectError
-	return code == "40P01" || code == "40001" || errors.Is(err, fault.ErrUnavailable) && !errors.As(err, &connecting)
+	return code == "40P01" || code == "40001" || code == "26000" || errors.Is(err, fault.ErrUnavailable) && !errors.As(err, &connecting)
 }

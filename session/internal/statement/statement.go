@@ -1,5 +1,6 @@
-// Package statement runs statements on sessions: each on any connection, in one
-// round trip, within a deadline, with errors that say what is known.
+// Package statement runs statements on sessions, by their names in
+// schema/queries: each on any connection, in one round trip, within a deadline,
+// with errors that say what is known.
 package statement
 
 import (
@@ -13,6 +14,8 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/schema"
 )
 
 // attempts bounds how often a statement that changed nothing is tried again.
@@ -20,49 +23,52 @@ const attempts = 4
 
 // Class is how a write is committed and how long it may take.
 type Class struct {
-	settings string
-	limit    time.Duration // 0: Runner.Timeout
+	commit any           // synchronous_commit; nil: as the database has it
+	limit  time.Duration // 0: Runner.deadlines.Timeout
 }
-
-var asynchronous = ", set_config('synchronous_commit', 'off', true)"
 
 // Durable leaves synchronous_commit as the database has it: what was
 // acknowledged survives a crash.
 func Durable() Class { return Class{} }
 
 // Relaxed is for touches: a crash may lose the last of them.
-func Relaxed() Class { return Class{settings: asynchronous} }
+func Relaxed() Class { return Class{commit: "off"} }
 
 // Local is on disk at the primary and waits for no standby.
-func Local() Class { return Class{settings: ", set_config('synchronous_commit', 'local', true)"} }
+func Local() Class { return Class{commit: "local"} }
 
 // Upkeep is relaxed work that no request waits for.
-func Upkeep() Class { return Class{settings: asynchronous, limit: 10 * time.Second} }
+func Upkeep() Class { return Class{commit: "off", limit: 10 * time.Second} }
 
-// Runner runs statements. Timeout bounds those whose context has no earlier
-// deadline.
+// Runner runs statements. Make it with New.
 type Runner struct {
-	DB      *core.DB
-	Timeout time.Duration
+	db        *core.DB
+	deadlines pgwire.Deadlines
 }
 
-// Read runs a SELECT and scans the one row it may return; pgx.ErrNoRows if
-// there is none.
-func (r Runner) Read(ctx context.Context, scan []any, sql string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+// New makes a Runner. The timeout bounds statements whose context has no earlier
+// deadline.
+func New(db *core.DB, timeout time.Duration) *Runner {
+	return &Runner{db: db, deadlines: pgwire.Deadlines{Timeout: timeout}}
+}
+
+// Read runs a query of schema and scans the one row it may return;
+// pgx.ErrNoRows if there is none.
+func (r *Runner) Read(ctx context.Context, scan []any, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, r.deadlines.Timeout)
 	defer cancel()
 	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
-		return false, conn.QueryRow(ctx, sql, args...).Scan(scan...)
+		return false, conn.QueryRow(ctx, schema.Query(query), args...).Scan(scan...)
 	})
 }
 
-// Query runs a SELECT whose rows collect reads. It may be called again, after
-// an error.
-func (r Runner) Query(ctx context.Context, collect func(pgx.Rows) error, sql string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+// Query runs a query of schema whose rows collect reads. It may be called again,
+// after an error.
+func (r *Runner) Query(ctx context.Context, collect func(pgx.Rows) error, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, r.deadlines.Timeout)
 	defer cancel()
 	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
-		rows, err := conn.Query(ctx, sql, args...)
+		rows, err := conn.Query(ctx, schema.Query(query), args...)
 		if err != nil {
 			return false, err
 		}
@@ -70,13 +76,13 @@ func (r Runner) Query(ctx context.Context, collect func(pgx.Rows) error, sql str
 	})
 }
 
-// Write runs a statement that changes sessions and scans its one row;
+// Write runs a query of schema that changes sessions and scans its one row;
 // pgx.ErrNoRows if there is none. It and the settings before it go in one
 // round trip and are one transaction, also behind a transaction pooler. The
 // pool's lock_timeout suits the shared statements of a cache and is too short
 // for requests that wait for one another.
-func (r Runner) Write(ctx context.Context, class Class, scan []any, sql string, args ...any) error {
-	limit := r.Timeout
+func (r *Runner) Write(ctx context.Context, class Class, scan []any, query string, args ...any) error {
+	limit := r.deadlines.Timeout
 	if class.limit != 0 {
 		limit = class.limit
 	}
@@ -88,8 +94,8 @@ func (r Runner) Write(ctx context.Context, class Class, scan []any, sql string, 
 		// nothing changed, and not that nobody knows.
 		wait := max(time.Until(deadline).Milliseconds()*9/10, 1)
 		batch := &pgx.Batch{}
-		batch.Queue("SELECT set_config('lock_timeout', $1::text, true)"+class.settings, strconv.FormatInt(wait, 10))
-		batch.Queue(sql, args...)
+		batch.Queue(schema.Query("session_settings"), strconv.FormatInt(wait, 10), class.commit)
+		batch.Queue(schema.Query(query), args...)
 		err = exchange(conn.SendBatch(ctx, batch), scan)
 		return !pgconn.SafeToRetry(err), err
 	})
@@ -108,7 +114,7 @@ func exchange(results pgx.BatchResults, scan []any) error {
 }
 
 // repeat runs fn until it succeeds, fails for good, or has failed too often.
-func (r Runner) repeat(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) (err error) {
+func (r *Runner) repeat(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) (err error) {
 	for range attempts {
 		if err = r.once(ctx, fn); !repeatable(err) || ctx.Err() != nil {
 			break
@@ -120,8 +126,8 @@ func (r Runner) repeat(ctx context.Context, fn func(*pgx.Conn) (sent bool, err e
 // once runs fn on a connection. One whose server cannot serve us any more is
 // given up, so that the pool looks for the primary again. fn says whether a
 // change may have been sent.
-func (r Runner) once(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) error {
-	conn, err := r.DB.Acquire(ctx)
+func (r *Runner) once(ctx context.Context, fn func(*pgx.Conn) (sent bool, err error)) error {
+	conn, err := r.db.Acquire(ctx)
 	if err != nil {
 		return r.failure(err, false)
 	}

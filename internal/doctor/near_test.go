@@ -1,0 +1,81 @@
+package doctor_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/doctor"
+	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/schema"
+)
+
+const changeTable = "howdah_internal.change"
+
+// poll reads the change log as a process does that keeps entries in memory.
+func poll(t testing.TB, url string, times int) {
+	t.Helper()
+	conn := connect(t, url)
+	for range times {
+		_, err := conn.Exec(ctx(t), schema.Query("poll"), "3", []string{"3"})
+		require.NoError(t, err)
+	}
+}
+
+// Rows that nobody removes, and space that the log keeps.
+func TestChangeLogGrows(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.New(t))
+	opts := low
+	opts.LogSilence = 2 * time.Second
+	run(t, conn, "SELECT howdah.create_cache('n', near => true)", "SELECT howdah.set_text('n', 'k', 'v')")
+	repair(t, conn, conn, opts, await(t, conn, opts, "log-untrimmed", changeTable))
+
+	run(t, conn, "INSERT INTO howdah_internal.change (cache, hashes) SELECT 1, array_agg(h) FROM generate_series(1, 500) AS n, generate_series(1, 1000) AS h GROUP BY n",
+		"DELETE FROM howdah_internal.change")
+	repair(t, conn, conn, low, await(t, conn, low, "log-large", changeTable))
+}
+
+// A log that no process reads costs writers for nothing. One that is read is not
+// found.
+func TestChangeLogUnread(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	conn := connect(t, url)
+	opts := low
+	opts.LogUnread = time.Second
+	run(t, conn, "SELECT howdah.create_cache('n', near => true)", "SELECT howdah.maintain()")
+	found := await(t, conn, opts, "log-unread", changeTable)
+	require.Equal(t, doctor.Info, found.Severity)
+	require.Nil(t, find(examine(t, conn, low), "log-unread", changeTable), "not before an hour has passed")
+	repair(t, conn, conn, opts, found)
+
+	run(t, conn, "SELECT howdah.alter_cache('n', near => true)")
+	found = await(t, conn, opts, "log-unread", changeTable)
+	poll(t, url, 50)
+	gone(t, conn, opts, found)
+}
+
+// A transaction that was prepared before the log began keeps durable caches out of
+// memory, and polls that take long do so with all.
+func TestChangeLogIsHeldUp(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Own(t, "max_prepared_transactions", "2", "shared_preload_libraries", "pg_stat_statements")
+	url := server.NewURL()
+	conn, super := connect(t, url), connect(t, pgtest.SuperURL(url))
+	run(t, super, "CREATE EXTENSION pg_stat_statements SCHEMA public", "GRANT pg_read_all_stats TO "+one[string](t, conn, "SELECT quote_ident(current_user)"))
+	run(t, conn, "SELECT howdah.create_cache('n', durability => 'sync')", "SELECT howdah.create_cache('u', near => true)",
+		"BEGIN", "SELECT howdah.set_text('n', 'k', 'v')", "PREPARE TRANSACTION 'it''s'")
+	restart := []string{"TRUNCATE howdah_internal.change_state", schema.Query("light_log")} // as after a crash
+	run(t, conn, restart...)
+	require.Nil(t, find(examine(t, conn, low), "log-stranded", changeTable), "no durable cache has a log")
+	run(t, conn, "SELECT howdah.create_cache('d', durability => 'async', near => true)")
+	repair(t, conn, conn, low, await(t, conn, low, "log-stranded", changeTable))
+
+	poll(t, url, 1)
+	require.Nil(t, find(examine(t, conn, low), "log-slow-polls", changeTable))
+	run(t, conn, "SELECT pg_current_snapshot(), pg_sleep(1) FROM howdah_internal.change_state LEFT JOIN howdah_internal.change AS c ON false")
+	found := await(t, conn, low, "log-slow-polls", changeTable)
+	require.Regexp(t, `^2 polls took [5-9]\d\d ms on average$`, found.Evidence)
+}

@@ -1,0 +1,7 @@
+-- Begins the transaction of an upgrade. The defaults of the database may be
+-- different. The lock is for all that change the schema, and its key "howdah" in
+-- ASCII. It comes first: what is read after it cannot change any more.
+BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+-- Names mean what they say, whatever the settings of the session are.
+SET LOCAL search_path = pg_catalog, pg_temp;
+SELECT pg_advisory_xact_lock(114827953725800);

@@ -1,0 +1,2 @@
+-- The cache of a new database.
+SELECT howdah.create_cache('db0');

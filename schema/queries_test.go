@@ -1,0 +1,42 @@
+package schema_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/schema"
+)
+
+// PostgreSQL understands every query.
+func TestQueriesCanBePrepared(t *testing.T) {
+	db := open(t)
+	conn, err := db.Acquire(ctx(t))
+	require.NoError(t, err)
+	defer conn.Release()
+	// What is asked where the schema is older, the extension missing, or is
+	// several statements, which cannot be prepared together.
+	apart := map[string]bool{
+		"migrate_caches_before_6": true, "doctor_statements": true, "doctor_polls": true, "doctor_candidates": true,
+		"migrate_begin": true, "migrate_db0": true, "migrate_drop": true, "migrate_functions": true,
+	}
+	files, err := filepath.Glob("queries/*.sql")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".sql")
+		sql := schema.Query(name)
+		switch name {
+		case "doctor_relations", "doctor_columns", "doctor_indexes":
+			sql = schema.Query("doctor_candidates") + sql
+		case "stat_sample":
+			sql = strings.ReplaceAll(sql, "{table}", table(t, db, "c"))
+		}
+		if !apart[name] {
+			_, err := conn.Conn().Prepare(ctx(t), name, sql)
+			require.NoError(t, err, file)
+		}
+	}
+}
