@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -42,10 +43,10 @@ func (e *Engine) Forget() { e.use(e.Table().AsOf(time.Time{})) }
 // prepare checks a call and gives it its place among the others. Whatever is
 // wrong with its arguments is found here, before anything is sent.
 func (e *Engine) prepare(c *verb.Call, began, timeout int64) error {
+	c.Near, c.Memory, c.Tokens = e.keeps(c), nil, nil
 	if err := statement.Prepare(c, e.set.MaxValueBytes); err != nil {
 		return err
 	}
-	c.Near, c.Memory, c.Tokens = false, nil, nil
 	op := &c.Op
 	op.Table = e.keys
 	if c.Keys == nil {
@@ -126,8 +127,9 @@ func (e *Engine) Do(ctx context.Context, c *verb.Call) error {
 func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 	now := coalesce.Now()
 	ops := make([]*coalesce.Op, 0, len(calls))
+	recall := !slices.ContainsFunc(calls, func(c *verb.Call) bool { return c.Verb == nil || c.Verb.Writes })
 	for _, c := range calls {
-		if e.recall(c) {
+		if recall && e.recall(c) { // a read after a write among them must see it
 			continue
 		}
 		c.Began = now

@@ -83,6 +83,20 @@ func recallRest(found *verb.Entry, entry near.Entry) {
 	}
 }
 
+// keeps reports whether the answer of a call may be kept in memory.
+func (e *Engine) keeps(c *verb.Call) bool {
+	if e.memory.Load() == nil {
+		return false
+	}
+	switch c.Verb {
+	case statement.Get, statement.GetEntry:
+		return e.near(c.Key) != nil
+	case statement.GetMany:
+		return true
+	}
+	return false
+}
+
 // foresee prepares memory for a call that goes to PostgreSQL. A read takes the
 // tokens with which its answer may be kept. They must be older than every write
 // that this process begins later, which so ends the life of what the read finds.
@@ -97,13 +111,10 @@ func (e *Engine) foresee(c *verb.Call) {
 		bump(m, c.Op.Keys)
 		return
 	}
-	if c.Verb != statement.Get && c.Verb != statement.GetEntry && c.Verb != statement.GetMany {
+	if !c.Near {
 		return
 	}
-	if c.Keys == nil && e.near(c.Key) == nil {
-		return
-	}
-	c.Near, c.Memory, c.Tokens = true, m, make([]near.Token, len(c.Op.Keys))
+	c.Memory, c.Tokens = m, make([]near.Token, len(c.Op.Keys))
 	for i, hash := range c.Op.Keys {
 		c.Tokens[i] = m.Begin(int64(hash))
 	}
