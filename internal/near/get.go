@@ -12,7 +12,7 @@ type Entry struct {
 	Version int64
 	Kind    int16
 	Absent  bool      // there is no such entry
-	Expires time.Time // by the clock of this process; zero: never
+	Expires time.Time // by the wall clock of this process; zero: never
 }
 
 type entryKey struct {
@@ -49,10 +49,10 @@ func (it *item) valid(c *Cache, v *view) bool {
 }
 
 // entry is what the caller gets.
-func (it *item) entry(m *Memory) Entry {
+func (it *item) entry() Entry {
 	e := Entry{Value: it.value, Version: it.version, Kind: it.kind, Absent: it.absent}
 	if it.expires != (Instant{}) {
-		e.Expires = m.base.Add(time.Duration(it.expires.mono))
+		e.Expires = time.Unix(0, it.expires.wall)
 	}
 	return e
 }
@@ -108,7 +108,7 @@ func (c *Cache) serve(v *view, it *item, now Instant) (Entry, bool) {
 		return Entry{}, false
 	}
 	c.m.counts.hit(it, now.since(v.asked))
-	return it.entry(c.m), true
+	return it.entry(), true
 }
 
 // ask says that polls are wanted, and wakes a follower that waits.

@@ -327,3 +327,14 @@ func TestSweep(t *testing.T) {
 		require.Equal(t, 1, s.m.Stats().Entries, "at once")
 	})
 }
+
+// An entry that took the place of one that shall leave stays.
+func TestRemoveOnlyWhatWasMeant(t *testing.T) {
+	s := newStage(t)
+	s.fill(s.read(), "old", 1)
+	key := entryKey{1, string(name)}
+	old, _ := s.m.entries.GetIfPresent(key)
+	s.fill(s.read(), "new", 2)
+	s.m.remove(key, old)
+	s.serves("new")
+}

@@ -9,7 +9,9 @@ import (
 )
 
 // sweepEvery is how long an entry that is not valid any more may stay. It
-// could only be read as a miss, but takes room.
+// could only be read as a miss, but takes room. The expiry of otter would not
+// find what was invalidated, needs a goroutine, and costs a reading of the clock
+// with each lookup (120 ns instead of 50) and 32 bytes for each entry.
 const sweepEvery = 10 * time.Second
 
 // sweepUntil removes entries that are not valid any more until ctx ends.
