@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/howdah/howdah/internal/pgtest"
@@ -20,10 +19,10 @@ import (
 type slowNetwork struct {
 	listener net.Listener
 	server   string
-	work     sync.WaitGroup
 }
 
-// slowDown returns the URL of a database behind a slow network, until ctx ends.
+// slowDown returns the URL of a database behind a slow network, which lasts until
+// ctx ends, or the process.
 func slowDown(ctx context.Context, databaseURL string) (string, error) {
 	u, err := url.Parse(pgtest.TCP(databaseURL))
 	if err != nil {
@@ -34,7 +33,7 @@ func slowDown(ctx context.Context, databaseURL string) (string, error) {
 		return "", err
 	}
 	context.AfterFunc(ctx, func() { n.listener.Close() })
-	n.work.Go(n.accept)
+	go n.accept()
 	u.Host = n.listener.Addr().String()
 	return u.String(), nil
 }
@@ -45,7 +44,7 @@ func (n *slowNetwork) accept() {
 		if err != nil {
 			return
 		}
-		n.work.Go(func() { n.join(client) })
+		go n.join(client)
 	}
 }
 
@@ -57,11 +56,11 @@ func (n *slowNetwork) join(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	n.work.Go(func() {
+	go func() {
 		io.Copy(server, client)
 		server.Close()
 		client.Close()
-	})
+	}()
 	io.Copy(delayed{client}, server)
 }
 
