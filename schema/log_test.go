@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -141,6 +142,7 @@ func TestPollsMissNothingAndRepeatNothing(t *testing.T) {
 			w := &writer{pending: map[int64]bool{}, begin: pgx.TxOptions{IsoLevel: []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable}[random.IntN(3)]}}
 			w.tx, err = db.BeginTx(ctx(t), w.begin)
 			require.NoError(t, err)
+			t.Cleanup(func() { _ = w.tx.Rollback(context.Background()) }) // if it is still open
 			writers = append(writers, w)
 		default:
 			i := random.IntN(len(writers))
@@ -149,9 +151,6 @@ func TestPollsMissNothingAndRepeatNothing(t *testing.T) {
 				writers = slices.Delete(writers, i, i+1)
 			}
 		}
-	}
-	for _, w := range writers {
-		require.NoError(t, w.tx.Rollback(ctx(t)))
 	}
 	require.Greater(t, inProgress, 20, "the test shows little")
 	require.Greater(t, polled, 20)

@@ -91,6 +91,7 @@ var house = map[string]room{
 	"examples/scs":   {floor: roof, public: true},
 
 	"internal/pgtest":     {testOnly: true},
+	"internal/coherence":  {testOnly: true},
 	"backend/backendtest": {testOnly: true},
 }
 

@@ -144,9 +144,9 @@
 //
 // Under that rule alone a hot key would never be kept: when a change has
 // invalidated it, reads of it overlap without end, and each refuses the next. So an
-// answer that is not kept stays as a record. A read is kept also if all answers
-// since its Begin were equal to its own, and for this key: their callers were told
-// the same. An answer that memory holds already changes nothing.
+// answer that is not kept stays as a record of what callers were told. A read is
+// kept also if the record of its key says that all answers since its Begin were
+// equal to its own. If the record was evicted, only the count decides.
 //
 // A read that bypasses memory, or whose answer shall not be kept, calls Bump before
 // its caller is answered, for the same reason.

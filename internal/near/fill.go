@@ -21,14 +21,6 @@ func (c *Cache) Begin(hash int64) Token {
 	return Token{slot: slot, state: c.m.slots.load(slot), gen: c.m.view.Load().gen, own: c.gen.Load()}
 }
 
-// run says which answers of a slot were equal, and for the same key: all after
-// the first `from`, up to number `to`.
-type run struct{ from, to uint32 }
-
-// covers tells whether all answers after number begin belong to the run, which
-// must end with the last answer. Numbers may wrap.
-func (r run) covers(begin uint32) bool { return r.to-r.from >= r.to-begin }
-
 // Fill is called with the answer of a read, before its caller is answered.
 // Start is that of the server that answered. Value must not change any more. A
 // read that failed needs no Fill; one whose answer shall not be kept needs Bump.
@@ -64,7 +56,8 @@ type filling struct {
 
 // decide takes the step from one state of the slot to the next, under the lock
 // of the key. Every answer counts in the slot, kept or not: a read that began
-// before it may be kept only if it has the same answer.
+// before it may be kept only if it has the same answer. Since says how far back
+// all answers for the key are known to be the same; numbers may wrap.
 func (f *filling) decide(old *item, found bool) (*item, otter.ComputeOp) {
 	slots, now := f.c.m.slots, f.c.m.clock()
 	for {
@@ -73,11 +66,11 @@ func (f *filling) decide(old *item, found bool) (*item, otter.ComputeOp) {
 		same := found && sameAnswer(old, f.item)
 		again := same && old.valid(f.c, v) && !old.expired(now)
 		f.why = f.refusal(v, s, now)
-		f.item.run = run{from: s.answers(), to: s.answers() + 1}
-		if same && old.run.to == s.answers() {
-			f.item.run.from = old.run.from
+		f.item.since = s.answers()
+		if same {
+			f.item.since = old.since
 		}
-		if f.why == 0 && !f.item.run.covers(f.t.state.answers()) {
+		if f.why == 0 && s.answers()-f.item.since < s.answers()-f.t.state.answers() {
 			f.why = refusedOvertaken
 		}
 		if !slots.swap(f.t.slot, s, s.answered()) {
@@ -106,7 +99,7 @@ func (f *filling) refusal(v *view, s state, now Instant) refusal {
 		return refusedServer
 	case v.stranded && f.c.durable.Load():
 		return refusedStranded
-	case s.parked() || f.t.state.parked() || f.t.own%2 == 1:
+	case s.parked() || f.t.own%2 == 1: // see ParkAll
 		return refusedParked
 	case f.item.expired(now):
 		return refusedExpired

@@ -164,6 +164,13 @@ func TestOverlappingReads(t *testing.T) {
 			s.misses(what)
 		}
 	})
+	t.Run("absent, and an empty value", func(t *testing.T) {
+		s := newStage(t)
+		a, b := s.read(), s.read()
+		s.c.Fill(a, name, Entry{Absent: true}, stageStart)
+		s.c.Fill(b, name, Entry{}, stageStart)
+		s.misses("a caller was told that the key is there")
+	})
 	t.Run("a third one, begun before, is older than both", func(t *testing.T) {
 		s := newStage(t)
 		a := s.read()
@@ -213,7 +220,17 @@ func TestHotKeyIsKept(t *testing.T) {
 	s.fill(token, "new", 2)
 	s.serves("new")
 
-	// A run of equal answers says nothing about an answer before it.
+	// Another key of the slot does not stand in the way.
+	s = newStage(t)
+	before = s.read()
+	s.c.Bump(hash)
+	token = s.read()
+	s.fill(before, "v", 1)
+	s.c.Fill(s.read(), []byte("other"), Entry{}, stageStart)
+	s.fill(token, "v", 1)
+	s.serves("v")
+
+	// Equal answers say nothing about another answer before them.
 	s = newStage(t)
 	first := s.read()
 	s.c.Bump(hash)
@@ -269,10 +286,27 @@ func TestParking(t *testing.T) {
 	s.misses("begun before the parking")
 	s.fill(late, "old", 1)
 	s.misses("begun during the parking")
+	require.EqualValues(t, 2, s.m.Stats().Refused.Overtaken)
 	s.fill(s.read(), "new", 2)
 	s.serves("new")
 	p.Release()
 	s.serves("new")
+}
+
+// The end of a parked write invalidates, also where nobody read meanwhile.
+func TestParkingUnread(t *testing.T) {
+	for what, end := range map[string]func(*stage, *Parking){
+		"release": func(_ *stage, p *Parking) { p.Release() },
+		"poll":    func(s *stage, p *Parking) { p.Until(20); s.poll("21:21:") },
+	} {
+		s := newStage(t)
+		s.fill(s.read(), "old", 1)
+		token := s.read()
+		end(s, s.c.Park(hash))
+		s.misses(what)
+		s.fill(token, "old", 1)
+		s.misses(what)
+	}
 }
 
 func TestParkingRolledBack(t *testing.T) {
@@ -318,7 +352,7 @@ func TestParkingBeforeRun(t *testing.T) {
 	s.c.Park(hash).Release()
 	require.Zero(t, s.m.Stats().Parked, "without polls nothing would end it")
 	require.True(t, s.m.enter())
-	for _, open := range []string{"10:10:", "20:25:20", "21:21:", "20:22:20"} {
+	for _, open := range []string{"10:10:", "20:25:20", "21:21:", "20:22:20", "21:25:21"} {
 		s.poll(open)
 		s.fill(s.read(), "old", 1)
 		s.misses(open)
@@ -482,6 +516,7 @@ func TestStranded(t *testing.T) {
 	s.fill(token, "v", 1)
 	s.misses("a prepared write of it may be on its way")
 	require.EqualValues(t, 1, s.m.Stats().Refused.Stranded)
+	token = s.read()
 	volatile.Fill(volatile.Begin(hash), name, Entry{}, stageStart)
 	require.True(t, read())
 	s.answer.Stranded = false
@@ -506,7 +541,10 @@ func TestDropAll(t *testing.T) {
 		s.fill(token, "v", 1)
 		s.misses("begun before the flush")
 	}
-	s.poll("12:12:", Change{Cache: 3})
+	require.EqualValues(t, 2, s.m.Stats().Refused.Overtaken)
+	s.fill(s.read(), "v", 1)
+	s.poll("12:12:", Change{Cache: 3}, Change{Cache: 1, Hashes: []int64{}})
+	s.serves("v")
 	_, ok := other.Get(name)
 	require.True(t, ok)
 	require.EqualValues(t, 2, s.m.Stats().Drops.Flush)
@@ -522,6 +560,8 @@ func TestSameHandle(t *testing.T) {
 	s.answer.Stranded = true
 	s.poll("11:11:")
 	s.serves("v") // it is not durable any more
+	s.m.Cache(1, true)
+	s.misses("durable, and stranded")
 }
 
 func TestExpiry(t *testing.T) {
@@ -545,6 +585,8 @@ func TestExpiry(t *testing.T) {
 			s.serves("v")
 			s.pass(1, 1)
 			s.misses("expired")
+			s.c.Fill(s.read(), []byte("key"), Entry{Value: []byte("v"), Expires: expires(time.Hour)}, stageStart)
+			s.serves("v") // the same again
 			s.c.Fill(s.read(), []byte("key"), Entry{Value: []byte("w"), Expires: expires(-1)}, stageStart)
 			s.misses("expired before it came")
 			require.EqualValues(t, 1, s.m.Stats().Refused.Expired)

@@ -35,7 +35,7 @@ type item struct {
 	mark    uint32 // of the slot, before the read was sent
 	gen     uint32 // of everything, likewise
 	own     uint32 // generation of the cache, likewise
-	run     run
+	since   uint32 // answers of the slot before the first one of these equal ones
 	kind    int16
 	absent  bool
 	kept    bool // may be served; otherwise it only records an answer, see decide

@@ -188,7 +188,7 @@ func (w *world) note(before, now *item, index int, stale bool) {
 		if !stale {
 			w.origin[now] = max(w.origin[now], index)
 		}
-	case now.run.to-now.run.from > 1: // before had the same answer
+	case before != nil && now.since == before.since: // it had the same answer
 		w.origin[now] = max(w.origin[before], index)
 	default:
 		w.origin[now] = index

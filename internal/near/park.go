@@ -99,7 +99,7 @@ func (m *Memory) releaseFinished(s snapshot, replaced bool, now Instant) {
 		if p.xid == 0 || p.poll == m.sent {
 			continue // this poll may have asked the server before the one that gave the xid
 		}
-		if replaced && p.lost == (Instant{}) {
+		if replaced {
 			p.lost = now
 		}
 		if s.finished(p.xid) || p.lost != (Instant{}) && now.since(p.lost) > patience {

@@ -99,7 +99,7 @@ func TestColours(t *testing.T) {
 	}
 	seen := map[Colour]string{}
 	for name, colour := range map[string]Colour{
-		"Howdah": Howdah, "Redis": Redis, "rueidis": Rueidis, "Memcached": Memcached, "plain": Plain, "nothing": Nothing,
+		"Howdah": Howdah, "Howdah in memory": Memory, "Redis": Redis, "rueidis": Rueidis, "Memcached": Memcached, "plain": Plain, "nothing": Nothing,
 	} {
 		if other, taken := seen[colour]; taken {
 			t.Errorf("%s and %s have the colour %s", name, other, colour)

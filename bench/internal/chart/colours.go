@@ -10,6 +10,7 @@ type Colour string
 // The colours by contestant.
 const (
 	Howdah    Colour = "#0072b2"
+	Memory    Colour = "#56b4e9" // Howdah beside itself, with hot entries in memory
 	Redis     Colour = "#d55e00" // redis-server, and go-redis, its usual client
 	Rueidis   Colour = "#e69f00" // a client of Redis that batches its calls
 	Memcached Colour = "#009e73"
@@ -21,11 +22,15 @@ const (
 var contestants = map[string]Colour{
 	"Howdah":                       Howdah,
 	"howdah serve":                 Howdah,
+	"howdah serve --near":          Memory,
+	"Howdah, Get":                  Howdah,
+	"Howdah, GetAppend":            Memory,
 	"go-redis":                     Redis,
 	"redis-server":                 Redis,
 	"Go server over go-redis":      Redis,
 	"Redis, no log":                Redis,
 	"rueidis":                      Rueidis,
+	"rueidis, DoCache":             Rueidis,
 	"gomemcache":                   Memcached,
 	"pgx, one statement a call":    Plain,
 	"Go server over pgx, UNLOGGED": Plain,

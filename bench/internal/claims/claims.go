@@ -74,6 +74,13 @@ func All() []Article {
 			{"mass-expiry", "No round of upkeep keeps a row locked for longer than writers wait (20 ms)", ""},
 			{"neighbours", "Reads use no transaction ids, and writes that come together share one", ""},
 			{"network", "What then decides is how many requests are under way", ""},
+			{"near", "A hit in memory is faster than one of a client-side cache of Redis, and allocates nothing", ""},
+			{"near", "With most reads answered from memory PostgreSQL has a fraction of the work left, polls included", ""},
+			{"near-serve", "With hot entries in memory howdah serve answers GETs about as fast as redis-server", ""},
+			{"near-serve", "With hot entries in memory howdah serve keeps up with redis-server where most commands are reads of popular keys", ""},
+			{"near-log", "The change log of a cache costs a lone write a quarter more of PostgreSQL's CPU at most, and writes that share a statement a tenth", ""},
+			{"near-storm", "When memory may not answer, its readers do not flood PostgreSQL, and none waits beyond its timeout", ""},
+			{"near-storm", "Entries in memory keep their budget", ""},
 		}},
 	}
 }

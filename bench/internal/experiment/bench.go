@@ -219,27 +219,35 @@ func (b *Bench) Memcached(ctx context.Context) (*service.Server, error) {
 // Serve runs "howdah serve" for Redis clients on the PostgreSQL of this
 // experiment, which it reaches by the Unix socket, as it does its private one.
 func (b *Bench) Serve(ctx context.Context) (*service.Server, error) {
-	return b.serve(ctx, service.StartHowdah)
-}
-
-// ServeHTTP runs "howdah serve" for HTTP.
-func (b *Bench) ServeHTTP(ctx context.Context) (*service.Server, error) {
-	return b.serve(ctx, service.StartHowdahHTTP)
-}
-
-func (b *Bench) serve(ctx context.Context, start func(ctx context.Context, program, databaseURL string, args ...string) (*service.Server, error)) (*service.Server, error) {
 	pg, err := b.Postgres(ctx)
 	if err != nil {
 		return nil, err
 	}
-	program := b.Howdah
-	if program == "" {
+	return b.serve(ctx, service.StartHowdah, pg.SocketURL)
+}
+
+// ServeHTTP runs "howdah serve" for HTTP.
+func (b *Bench) ServeHTTP(ctx context.Context) (*service.Server, error) {
+	pg, err := b.Postgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.serve(ctx, service.StartHowdahHTTP, pg.SocketURL)
+}
+
+// starter is service.StartHowdah or service.StartHowdahHTTP.
+type starter func(ctx context.Context, program, databaseURL string, args ...string) (*service.Server, error)
+
+func (b *Bench) serve(ctx context.Context, start starter, url string, args ...string) (*service.Server, error) {
+	if b.Howdah == "" {
 		b.Progress("building howdah")
-		if program, err = service.BuildHowdah(ctx, b.dir); err != nil {
+		program, err := service.BuildHowdah(ctx, b.dir)
+		if err != nil {
 			return nil, err
 		}
+		b.Howdah = program
 	}
-	s, err := start(ctx, program, pg.SocketURL)
+	s, err := start(ctx, b.Howdah, url, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,11 @@ func (b *Bench) prepare(ctx context.Context, name, dir string) (*tree, error) {
 	if err := t.build(ctx, b.dir, program); err != nil {
 		return nil, err
 	}
-	if err := b.database(ctx, t, "compare_"+name); err != nil {
+	pg, err := b.Postgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if t.url, err = b.newDatabase(ctx, pg.URL, "compare_"+name); err != nil {
 		return nil, err
 	}
 	if _, err := output(exec.CommandContext(ctx, program, "migrate", "--database-url", t.url)); err != nil {
@@ -157,26 +161,22 @@ func (t *tree) build(ctx context.Context, dir, program string) error {
 	return nil
 }
 
-// database makes a database of its own for a tree, on the one PostgreSQL.
-func (b *Bench) database(ctx context.Context, t *tree, name string) error {
-	pg, err := b.Postgres(ctx)
+// newDatabase makes a database of the name, empty, on the PostgreSQL of this
+// experiment, and returns the URL with which to reach it as another is reached.
+func (b *Bench) newDatabase(ctx context.Context, another, name string) (string, error) {
+	u, err := url.Parse(another)
 	if err != nil {
-		return err
-	}
-	u, err := url.Parse(pg.URL)
-	if err != nil {
-		return err
+		return "", err
 	}
 	super, err := b.sql(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := super.run(ctx, fmt.Sprintf("CREATE DATABASE %s OWNER %s", name, pgx.Identifier{u.User.Username()}.Sanitize())); err != nil {
-		return err
+		return "", err
 	}
 	u.Path = "/" + name
-	t.url = u.String()
-	return nil
+	return u.String(), nil
 }
 
 // call runs the driver of a tree.

@@ -112,7 +112,7 @@ func TestParseBenchmark(t *testing.T) {
 // A whole experiment, on a PostgreSQL of its own: the least that shows that
 // everything fits together.
 func TestSmoke(t *testing.T) {
-	for _, name := range []string{"expiry-index", "locked-row", "few-connections", "noeviction-budget"} {
+	for _, name := range []string{"expiry-index", "locked-row", "few-connections", "noeviction-budget", "near-log", "near-storm"} {
 		t.Run(name, func(t *testing.T) {
 			r, err := named(t, name).Do(t.Context(), tiny(t))
 			if err != nil {

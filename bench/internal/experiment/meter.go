@@ -70,6 +70,14 @@ func (m *meter) attach(l measure.Load) measure.Load {
 	return l
 }
 
+// compareAs appends a ratio of what should be low, under a label of its own: a
+// group has other ratios already.
+func compareAs(r *result.Result, label, group, which, metric, of, to string, most float64) {
+	if rounds := r.RatioOf(group, which, metric, of, to); rounds != nil {
+		r.Ratios = append(r.Ratios, result.Ratio{Group: label, Case: which, Of: of, To: to, Rounds: rounds, Target: most, AtMost: true})
+	}
+}
+
 // addClosed notes throughput and latencies of a closed loop.
 func addClosed(r *result.Result, group, which, series string, s measure.Sample) {
 	r.Add(group, which, series, throughput, perSecond, s.Rate())

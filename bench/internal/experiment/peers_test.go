@@ -34,7 +34,7 @@ func TestLibraryWithPeers(t *testing.T) {
 
 // The experiments that need other servers, as small as they go.
 func TestSmokeWithPeers(t *testing.T) {
-	for _, name := range []string{"redis-benchmark", "processes", "http-cache", "kv-scale", "pgpool", "footprint", "many-caches"} {
+	for _, name := range []string{"redis-benchmark", "processes", "http-cache", "kv-scale", "pgpool", "footprint", "many-caches", "near", "near-serve"} {
 		t.Run(name, func(t *testing.T) {
 			o := tiny(t)
 			o.Entries = 1000
@@ -47,6 +47,26 @@ func TestSmokeWithPeers(t *testing.T) {
 			}
 			checkResult(t, r)
 			switch name {
+			case "near":
+				for _, series := range []string{nearGet, nearAppend} {
+					if share := r.Value(nearHits, "1", series, fromMemory); share == 0 {
+						t.Errorf("%s: memory answered nothing", series)
+					}
+				}
+				if n := r.Value(nearHits, "1", nearAppend, allocations); n != 0 {
+					t.Errorf("a hit by GetAppend allocates %g times", n)
+				}
+				for _, x := range nearShares {
+					if share := r.Value(nearCPU, x.name, nearOn, fromMemory); share == 0 || share > 100*x.share+2 {
+						t.Errorf("%s: memory answered %.1f %%", x.name, share)
+					}
+				}
+			case "near-serve":
+				for _, group := range []string{"GET", nearMixes[0].name, nearMixes[1].name} {
+					if r.Value(group, "-P 16", servedNear, fromMemory) == 0 {
+						t.Errorf("%s: memory answered nothing", group)
+					}
+				}
 			case "http-cache":
 				for _, mix := range httpMixes {
 					if m, ok := r.Find(mix.name, httpCase, overHowdah, "hits"); ok == (mix.reads == 0) || ok && (m.Median() < 60 || m.Median() > 95) {

@@ -62,10 +62,7 @@ func runRedisBenchmark(ctx context.Context, b *Bench, r *result.Result) error {
 			}
 			r.Compare(verb, p.name, throughput, servedHowdah, servedRedis, p.targets[verb], false)
 			if p.depth == 1 {
-				r.Compare(verb, p.name, p99, servedHowdah, servedRedis, target99, true)
-				if n := len(r.Ratios) - 1; n >= 0 && r.Ratios[n].AtMost {
-					r.Ratios[n].Group += " p99"
-				}
+				compareAs(r, verb+" p99", verb, p.name, p99, servedHowdah, servedRedis, target99)
 			}
 		}
 	}

@@ -93,6 +93,97 @@ func TestManyCachesAreJudgedByEachNumber(t *testing.T) {
 	}
 }
 
+// Every part of what memory promises counts: one caller too slow, one allocation,
+// one size of statement, one read beyond its timeout.
+func TestNearIsJudgedByEachPart(t *testing.T) {
+	hits := func(slowest, allocated float64) *result.Result {
+		r := &result.Result{Experiment: "near"}
+		for _, callers := range []string{"1", "16", "64"} {
+			rate := 1.6
+			if callers == "16" {
+				rate = slowest
+			}
+			addRounds(r, nearHits, callers, nearGet, throughput, 1.6, 1.6)
+			addRounds(r, nearHits, callers, nearAppend, throughput, rate, rate)
+			addRounds(r, nearHits, callers, nearRedis, throughput, 1, 1)
+		}
+		addRounds(r, nearHits, "1", nearAppend, allocations, allocated)
+		for _, x := range nearShares {
+			addRounds(r, nearCPU, x.name, nearOn, databaseCPU, 1, 1)
+			addRounds(r, nearCPU, x.name, nearOff, databaseCPU, 6.5, 6.5)
+		}
+		return r
+	}
+	log := func(batch float64) *result.Result {
+		r := &result.Result{Experiment: "near-log"}
+		for _, x := range logSizes {
+			with := 1.2
+			if x.keys > 1 {
+				with = batch
+			}
+			addRounds(r, logGroup, keysOf(x.keys), withLog, leastCPU, with, with)
+			addRounds(r, logGroup, keysOf(x.keys), withoutLog, leastCPU, 1, 1)
+		}
+		return r
+	}
+	stormy := func(worst, active float64) *result.Result {
+		r := &result.Result{Experiment: "near-storm"}
+		for _, s := range storms {
+			addRounds(r, stormGroup, s.name, rival.HowdahName, stormWorst, 90, worst)
+			addRounds(r, stormGroup, s.name, rival.HowdahName, stormFailed, 0, 0)
+			addRounds(r, stormGroup, s.name, rival.HowdahName, stormActive, active, active)
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		r    *result.Result
+		want string
+	}{
+		"all":                       {hits(1.6, 0), result.Confirmed},
+		"slow with 16 callers":      {hits(1.4, 0), result.Refuted},
+		"an allocation":             {hits(1.6, 1), result.Refuted},
+		"a log within its bounds":   {log(1.05), result.Confirmed},
+		"a log too dear for many":   {log(1.15), result.Refuted},
+		"a storm within bounds":     {stormy(400, 8), result.Confirmed},
+		"a read beyond its timeout": {stormy(2000, 8), result.Depends},
+		"too many statements":       {stormy(400, 9), result.Refuted},
+	} {
+		Judge([]*result.Result{c.r})
+		if v := c.r.Verdicts[0]; v.Word != c.want {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	if v := hits(1.6, 0); len(nearVerdicts(v, nil)) != 2 || nearVerdicts(v, nil)[1].Word != result.Confirmed {
+		t.Errorf("%+v", nearVerdicts(v, nil))
+	}
+}
+
+// A server that is far ahead by its rate must also answer from memory, and leave
+// PostgreSQL in peace.
+func TestNearServeIsJudgedByItsMemory(t *testing.T) {
+	of := func(memory float64) []result.Verdict {
+		r := &result.Result{Experiment: "near-serve"}
+		for _, p := range nearPipelines {
+			for _, group := range []string{"GET", nearMixes[0].name, nearMixes[1].name} {
+				for _, s := range []string{servedNear, servedHowdah, servedRedis} {
+					addRounds(r, group, p.name, s, throughput, 2, 2)
+					addRounds(r, group, p.name, s, p99, 1, 1)
+				}
+			}
+			addRounds(r, "GET", p.name, servedNear, fromMemory, memory, memory)
+			addRounds(r, "GET", p.name, servedNear, databaseCPU, 0.01, 0.01)
+			addRounds(r, "GET", p.name, servedHowdah, databaseCPU, 1, 1)
+		}
+		Judge([]*result.Result{r})
+		return r.Verdicts
+	}
+	for memory, want := range map[float64]string{100: result.Confirmed, 50: result.Refuted} {
+		if v := of(memory); v[0].Word != want || v[1].Word != result.Confirmed {
+			t.Errorf("%g %% from memory: %+v", memory, v)
+		}
+	}
+}
+
 // One failed command refutes, and so does one entry too many in every round.
 func TestBoundsAreJudgedByTheWorst(t *testing.T) {
 	few := &result.Result{Experiment: "few-connections"}

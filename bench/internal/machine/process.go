@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,6 +57,35 @@ func (p Process) MemoryMB() float64 {
 		}
 	}
 	return float64(kb) / 1024
+}
+
+// Signal sends a signal to the process and its children, the process first: one
+// that is stopped starts no more of them.
+func (p Process) Signal(s syscall.Signal) error {
+	if p.PID <= 0 {
+		return errors.New("there is no process to send a signal to")
+	}
+	if err := syscall.Kill(p.PID, s); err != nil {
+		return err
+	}
+	for _, child := range p.family() {
+		if err := syscall.Kill(child.pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+	}
+	return nil
+}
+
+// RunNanoseconds is how long the process, without its children, has run. It is
+// exact where CPUSeconds counts ticks, and is for processes of one thread, such as
+// a PostgreSQL backend: of others it is the first thread.
+func (p Process) RunNanoseconds() (int64, error) {
+	field := firstField(fmt.Sprintf("/proc/%d/schedstat", p.PID))
+	ns, err := strconv.ParseInt(field, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("/proc/%d/schedstat says %q: this needs Linux with CONFIG_SCHED_INFO", p.PID, field)
+	}
+	return ns, nil
 }
 
 // stat is what /proc/PID/stat says.

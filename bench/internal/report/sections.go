@@ -78,6 +78,18 @@ var sections = []section{
 			[]place{{"GET", "GET", "plain"}, {"SET", "SET", "plain"}, {"GET, pipelines of 16", "GET", "-P 16"}, {"SET, pipelines of 16", "SET", "-P 16"}}}},
 	},
 	{
+		title: "Redis clients, hot entries in memory", experiment: "near-serve",
+		text: "The same with `howdah serve --near`, which answers GETs of hot keys from its memory, at most 100 ms old; and reads and writes of popular keys (Zipf 1.1).",
+		figures: []figure{{"near-serve", "Redis clients, 50 connections, hot entries in memory", requests, "", []string{"howdah serve --near", "howdah serve", "redis-server"}, "throughput",
+			[]place{{"GET", "GET", "plain"}, {"GET, pipelines of 16", "GET", "-P 16"}, {"95 % GET", "95 % GET, Zipf 1.1", "plain"}, {"80 % GET", "80 % GET, Zipf 1.1", "plain"}}}},
+	},
+	{
+		title: "Hits in memory", experiment: "near",
+		text: "Goroutines read keys that the library, or rueidis by its client-side cache, holds in the memory of their process; and 64 callers of whom PostgreSQL sees the rest.",
+		figures: []figure{{"near-hits", "GET, hits in memory", requests, "callers", []string{"Howdah, Get", "Howdah, GetAppend", "rueidis, DoCache"}, "throughput",
+			along("GET, hits in memory", "1", "16", "64")}},
+	},
+	{
 		title: "HTTP", experiment: "http-cache",
 		text: "50 connections read and write session documents, through `howdah serve` or through a small Go server in front of Redis or a plain table.",
 		figures: []figure{{"http-cache", "An HTTP server that caches, 50 connections", requests, "",

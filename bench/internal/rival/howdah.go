@@ -21,7 +21,14 @@ type Howdah struct {
 // NewHowdah uses a cache with the library's defaults, but a timeout that a
 // saturated machine does not meet.
 func NewHowdah(ctx context.Context, url, cache string) (*Howdah, error) {
-	db, err := howdah.Open(ctx, url, &howdah.Options{Timeout: 10 * time.Second})
+	return openHowdah(ctx, url, cache, &howdah.Options{Timeout: patience})
+}
+
+// patience is a timeout that a saturated machine does not meet.
+const patience = 10 * time.Second
+
+func openHowdah(ctx context.Context, url, cache string, o *howdah.Options) (*Howdah, error) {
+	db, err := howdah.Open(ctx, url, o)
 	if err != nil {
 		return nil, err
 	}
@@ -35,13 +42,15 @@ func NewHowdahClass(ctx context.Context, url, durability string) (*Howdah, error
 	if err != nil {
 		return nil, err
 	}
-	if err := h.db.DropCache(ctx, name); err != nil && !errors.Is(err, howdah.ErrCacheNotFound) {
-		return nil, err
+	return h, h.create(ctx, howdah.CacheConfig{Name: name, Durability: howdah.Durability(durability)})
+}
+
+// create makes the cache, empty.
+func (r *Howdah) create(ctx context.Context, c howdah.CacheConfig) error {
+	if err := r.db.DropCache(ctx, c.Name); err != nil && !errors.Is(err, howdah.ErrCacheNotFound) {
+		return err
 	}
-	if err := h.db.CreateCache(ctx, howdah.CacheConfig{Name: name, Durability: howdah.Durability(durability)}); err != nil {
-		return nil, err
-	}
-	return h, nil
+	return r.db.CreateCache(ctx, c)
 }
 
 // Name is HowdahName.

@@ -76,16 +76,23 @@ type ruedis struct{ client rueidis.Client }
 // together (auto-pipelining). Its client-side cache is off: every read is
 // answered by the server.
 func NewRueidis(target string) (Rival, error) {
-	o := RedisOptions(target)
-	option := rueidis.ClientOption{
-		InitAddress: []string{o.Addr}, Username: o.Username, Password: o.Password, SelectDB: o.DB, TLSConfig: o.TLSConfig,
-		DisableCache: true, ForceSingleClient: true,
+	client, err := newRueidis(target, true)
+	if err != nil {
+		return nil, err
 	}
-	client, err := rueidis.NewClient(option)
+	return &ruedis{client}, nil
+}
+
+func newRueidis(target string, withoutCache bool) (rueidis.Client, error) {
+	o := RedisOptions(target)
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{o.Addr}, Username: o.Username, Password: o.Password, SelectDB: o.DB, TLSConfig: o.TLSConfig,
+		DisableCache: withoutCache, ForceSingleClient: true,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("rueidis: %w", err)
 	}
-	return &ruedis{client}, nil
+	return client, nil
 }
 
 func (r *ruedis) Name() string { return RueidisName }

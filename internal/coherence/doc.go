@@ -1,0 +1,22 @@
+// Package coherence checks what Howdah promises of reads that are answered from
+// memory, against real servers:
+//
+//   - a hit is never older than the bound,
+//   - a process reads its own writes,
+//   - reads of a process never go backwards.
+//
+// Processes write and read at random while PostgreSQL crashes and readers are
+// stopped, and note what they saw with the time before and after each call, by
+// one clock of the machine. A trigger on the tables of the caches keeps the
+// ledger: every change of a key, in the order in which PostgreSQL made them.
+// Order puts the two together, and History.Judge says which reads broke a
+// promise.
+//
+// The order comes from the ledger, and not from versions: a deletion has no
+// version, a write in a shared statement is not told its own, and of a write
+// whose outcome is unknown only PostgreSQL knows. The trigger draws a number
+// while its transaction holds the lock of the row, so the numbers of one key
+// increase in the order of its states, and the number disappears with the
+// transaction that is rolled back. Each entry also names the value before it:
+// a ledger with a gap is refused.
+package coherence

@@ -1,0 +1,452 @@
+//go:build unix
+
+package coherence
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// forced is one interleaving, step by step, in one process: a reader with its
+// memory, and writers beside it.
+type forced struct {
+	t      *testing.T
+	e      *experiment
+	a      *actor // reads and writes with memory, as process 1
+	other  *actor // writes as process 2
+	conn   *pgx.Conn
+	server *pgtest.Server // to crash
+	key    int
+	follow func() (stop func())
+
+	mu    sync.Mutex
+	gates map[string]func() // what the reader does at a place
+}
+
+func force(t *testing.T, url string, s *pgtest.Server, m mutant, bound time.Duration) *forced {
+	t.Helper()
+	f := &forced{t: t, e: newExperiment(t, url), server: s, gates: map[string]func(){}}
+	f.e.bound = bound
+	f.connect()
+	_, err := f.conn.Exec(t.Context(), faults[m])
+	require.NoError(t, err)
+	f.a, f.other = f.program(1, m), f.program(2, m)
+	f.a.direct.before = func(place string) {
+		f.mu.Lock()
+		gate := f.gates[place]
+		f.mu.Unlock()
+		if gate != nil {
+			gate()
+		}
+	}
+	f.follow = func() func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		var work sync.WaitGroup
+		work.Go(func() { f.a.direct.memory.Run(ctx) })
+		return sync.OnceFunc(func() { cancel(); work.Wait() })
+	}
+	return f
+}
+
+func (f *forced) program(process int, m mutant) *actor {
+	p := &program{orders: orders{Process: process, URL: f.e.url, Bound: f.e.bound, Caches: cachesOfRun, Keys: 2}, report: report{Errors: map[string]int{}}}
+	var err error
+	p.direct, err = openDirect(f.t.Context(), f.e.url, f.e.bound, m)
+	require.NoError(f.t, err)
+	f.t.Cleanup(p.direct.pool.Close)
+	return &actor{program: p, rng: rand.New(rand.NewPCG(f.e.seed, uint64(process)))}
+}
+
+func (f *forced) connect() {
+	f.t.Helper()
+	conn := f.e.connect(f.e.url)
+	f.t.Cleanup(func() { conn.Close(context.Background()) })
+	f.conn = conn
+}
+
+// at makes the reader call do when it comes to a place; nil: nothing.
+func (f *forced) at(place string, do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gates[place] = do
+}
+
+// read reads the key once and notes the answer.
+func (f *forced) read() (r Read) {
+	f.t.Helper()
+	var ok bool
+	f.eventually("an answer", func() bool {
+		r, ok = f.a.directRead(f.t.Context(), f.key)
+		return ok
+	})
+	f.a.mu.Lock()
+	defer f.a.mu.Unlock()
+	f.a.report.Reads = append(f.a.report.Reads, r)
+	return r
+}
+
+// warm reads until memory answers.
+func (f *forced) warm() {
+	f.t.Helper()
+	f.eventually("a hit", func() bool { return f.read().Source == Memory })
+}
+
+// readOn reads for three bounds, in which a change must be noticed, and then
+// until memory answers.
+func (f *forced) readOn() {
+	f.t.Helper()
+	f.readAll()
+	f.warm()
+}
+
+func (f *forced) readAll() {
+	f.t.Helper()
+	for end := now() + 3*int64(f.e.bound); now() < end; time.Sleep(time.Millisecond) {
+		f.read()
+	}
+}
+
+// prime stores a value and reads it until memory answers, after the poll that
+// shows the write.
+func (f *forced) prime() {
+	f.t.Helper()
+	f.set()
+	f.polled()
+	f.warm()
+}
+
+// ask makes memory go on to poll.
+func (f *forced) ask() { f.a.direct.memory.Cache(0, false).Get(nil) }
+
+// polled returns after two more polls: the second began after the call.
+func (f *forced) polled() {
+	f.t.Helper()
+	polls := f.a.direct.memory.Stats().Polls
+	f.eventually("two polls", func() bool { f.ask(); return f.a.direct.memory.Stats().Polls >= polls+2 })
+}
+
+// silence lets no poll be answered from now on, until end is called.
+func (f *forced) silence() (end func()) {
+	f.t.Helper()
+	entered, ended := make(chan struct{}, 1), make(chan struct{})
+	f.at("poll", func() {
+		select {
+		case entered <- struct{}{}:
+		default:
+		}
+		<-ended
+	})
+	f.eventually("poll", func() bool {
+		f.ask()
+		return len(entered) > 0
+	})
+	return func() { close(ended) }
+}
+
+// set writes a new value as another process does.
+func (f *forced) set() {
+	f.t.Helper()
+	f.eventually("write", func() bool {
+		w := f.other.store(f.key)
+		return f.other.attempt(func() error {
+			return f.other.direct.put(f.t.Context(), cachesOfRun[w.Cache], KeyName(w.Key), w.Value)
+		}, w) == nil
+	})
+}
+
+// begin opens a transaction that writes w.
+func (f *forced) begin(w Write) {
+	f.t.Helper()
+	_, err := f.conn.Exec(f.t.Context(), fmt.Sprintf("BEGIN; SELECT howdah.set_text('%s', '%s', '%d')",
+		cachesOfRun[w.Cache], KeyName(w.Key), w.Value))
+	require.NoError(f.t, err)
+}
+
+// commit runs the statement that commits w.
+func (f *forced) commit(w Write, sql string) {
+	f.t.Helper()
+	require.NoError(f.t, f.other.attempt(func() error {
+		_, err := f.conn.Exec(f.t.Context(), sql)
+		return err
+	}, w))
+}
+
+func (f *forced) eventually(what string, condition func() bool) {
+	f.t.Helper()
+	for end := time.Now().Add(someTime); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			f.t.Fatalf("no %s within a minute", what)
+		}
+	}
+}
+
+// verdict judges what was read.
+func (f *forced) verdict() *Verdict {
+	f.t.Helper()
+	conn := f.e.connect(f.e.url)
+	defer conn.Close(context.Background())
+	changes, err := ReadLedger(f.t.Context(), conn)
+	require.NoError(f.t, err)
+	h, err := Order(changes, append(f.a.report.Writes, f.other.report.Writes...), f.e.crashes)
+	require.NoError(f.t, err)
+	v := h.Judge(f.a.report.Reads, f.e.bound)
+	f.t.Log(v)
+	return v
+}
+
+// An interleaving, and the fault without which it breaks no rule.
+type interleaving struct {
+	mutant mutant
+	rule   Rule
+	run    func(f *forced)
+	bound  time.Duration
+}
+
+const (
+	quick = 100 * time.Millisecond
+	// slow lets a lease outlast what happens while no poll is answered.
+	slow = 2 * time.Second
+)
+
+var interleavings = []interleaving{
+	{withoutXip, Stale, openTransaction, quick},
+	{lateToken, Stale, overtakenFill, quick},
+	{lateToken, Backwards, twoFills, slow},
+	{withoutFloor, Stale, trimmedLog, quick},
+	{withoutLease, Stale, silentDatabase, quick},
+	{withoutBump, OwnWrite, ownWrite, slow},
+	{withoutLog, Stale, plainWrite, quick},
+	{formerID, Stale, remadeCache, quick},
+	{withoutFunctionLog, Stale, functionCall, quick},
+	{withoutCacheLog, Stale, flush, quick},
+	{withoutCacheLog, Stale, logTurnedOff, quick},
+}
+
+// crashes are interleavings in which PostgreSQL crashes.
+var crashes = []interleaving{
+	{withoutLife, Stale, lostLog, quick},
+	{withoutStrand, Stale, strandedWrite, quick},
+}
+
+// faults are those of the database.
+var faults = map[mutant]string{
+	withoutFunctionLog: `CREATE OR REPLACE FUNCTION howdah_internal._log(settings howdah_internal.cache, hashes bigint[]) RETURNS void
+		LANGUAGE plpgsql AS 'BEGIN END'`,
+	withoutCacheLog: `CREATE FUNCTION coherence.swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+		CREATE TRIGGER swallow BEFORE INSERT ON howdah_internal.change
+		FOR EACH ROW WHEN (NEW.hashes IS NULL) EXECUTE FUNCTION coherence.swallow()`,
+}
+
+// Each interleaving breaks a rule with its fault, and none without.
+func TestForced(t *testing.T) {
+	for _, i := range interleavings {
+		for _, m := range []mutant{i.mutant, sound} {
+			t.Run(i.name(m), func(t *testing.T) {
+				t.Parallel() // they wait, most of the time
+				i.test(t, pgtest.New(t), nil, m)
+			})
+		}
+	}
+}
+
+func TestForcedCrashes(t *testing.T) {
+	for _, i := range crashes {
+		for _, m := range []mutant{i.mutant, sound} {
+			t.Run(i.name(m), func(t *testing.T) {
+				t.Parallel()
+				s := twoPhase(t)
+				i.test(t, s.NewURL(), s, m)
+			})
+		}
+	}
+}
+
+func (i interleaving) name(m mutant) string {
+	if m == sound {
+		return fmt.Sprintf("%s/%s/sound", i.mutant, i.rule)
+	}
+	return fmt.Sprintf("%s/%s/caught", i.mutant, i.rule)
+}
+
+func (i interleaving) test(t *testing.T, url string, s *pgtest.Server, m mutant) {
+	f := force(t, url, s, m, i.bound)
+	i.run(f)
+	broken := f.verdict().Broken
+	if m == sound {
+		require.Empty(t, broken)
+	} else {
+		require.NotZero(t, broken[i.rule])
+	}
+}
+
+// A transaction writes, is open during a poll, and commits.
+func openTransaction(f *forced) {
+	defer f.follow()()
+	f.prime()
+	w := f.other.store(f.key)
+	f.begin(w)
+	f.key += 2
+	f.set() // a later transaction ends first
+	f.key -= 2
+	f.polled()
+	f.warm()
+	f.commit(w, "COMMIT")
+	f.readOn()
+}
+
+// A read is answered; before memory is filled, another process writes, and the
+// poll that shows the write comes and goes.
+func overtakenFill(f *forced) {
+	defer f.follow()()
+	f.set()
+	f.polled()
+	f.at("answered", func() {
+		f.at("answered", nil)
+		f.set()
+		f.polled()
+	})
+	f.read()
+	f.readOn()
+}
+
+// The same, but it is a second read that fills memory in between.
+func twoFills(f *forced) {
+	defer f.follow()()
+	f.set()
+	f.polled()
+	defer f.silence()()
+	f.at("answered", func() {
+		f.at("answered", nil)
+		f.set()
+		f.read()
+	})
+	f.read()
+	f.read()
+}
+
+// A reader is stopped until the change log was trimmed.
+func trimmedLog(f *forced) {
+	stop := f.follow()
+	defer func() { stop() }()
+	f.prime()
+	stop()
+	f.set()
+	f.eventually("the trim", func() bool {
+		_, err := f.conn.Exec(f.t.Context(), "SELECT howdah_internal._trim_log(clock_timestamp() + interval '10 milliseconds')")
+		require.NoError(f.t, err)
+		var left int
+		require.NoError(f.t, f.conn.QueryRow(f.t.Context(), "SELECT count(*) FROM howdah_internal.change").Scan(&left))
+		return left == 0
+	})
+	stop = f.follow()
+	f.polled()
+	f.readOn()
+}
+
+// No poll is answered.
+func silentDatabase(f *forced) {
+	defer f.follow()()
+	f.prime()
+	defer f.silence()()
+	f.set()
+	f.readAll()
+}
+
+// The process writes, and no poll comes before it reads.
+func ownWrite(f *forced) {
+	defer f.follow()()
+	f.prime()
+	defer f.silence()()
+	w := f.a.store(f.key)
+	require.NoError(f.t, f.a.attempt(func() error {
+		return f.a.direct.put(f.t.Context(), cachesOfRun[w.Cache], KeyName(w.Key), w.Value)
+	}, w))
+	f.read()
+}
+
+// Another process writes.
+func plainWrite(f *forced) {
+	defer f.follow()()
+	f.prime()
+	f.set()
+	f.readOn()
+}
+
+// A cache is dropped and made again before another process writes.
+func remadeCache(f *forced) {
+	defer f.follow()()
+	f.prime()
+	require.NoError(f.t, f.other.remake(f.t.Context(), f.conn, 0))
+	f.eventually("answer of the new table", func() bool { return f.read().Source == Database })
+	f.prime()
+	f.set()
+	f.readOn()
+}
+
+// An application writes by SQL.
+func functionCall(f *forced) {
+	defer f.follow()()
+	f.prime()
+	w := f.other.store(f.key)
+	f.commit(w, fmt.Sprintf("SELECT howdah.set_text('%s', '%s', '%d')", cachesOfRun[w.Cache], KeyName(w.Key), w.Value))
+	f.readOn()
+}
+
+// A cache is flushed.
+func flush(f *forced) {
+	defer f.follow()()
+	f.prime()
+	f.commit(Write{Key: All}, "SELECT howdah.flush('"+cachesOfRun[0]+"')")
+	f.readOn()
+}
+
+// The change log of a cache is turned off, and another process writes.
+func logTurnedOff(f *forced) {
+	defer f.follow()()
+	f.prime()
+	_, err := f.conn.Exec(f.t.Context(), "SELECT howdah.alter_cache('"+cachesOfRun[0]+"', near => false)")
+	require.NoError(f.t, err)
+	f.set()
+	f.readAll()
+}
+
+// A process writes while the reader is stopped, and a crash empties the log. The
+// entry itself is in a LOGGED cache.
+func lostLog(f *forced) {
+	f.key = 1
+	stop := f.follow()
+	defer func() { stop() }()
+	f.prime()
+	stop()
+	f.set()
+	f.e.crash(f.server)
+	stop = f.follow()
+	f.polled()
+	f.readOn()
+}
+
+// A prepared transaction outlives a crash, and its row in the log does not.
+func strandedWrite(f *forced) {
+	f.key = 1
+	defer f.follow()()
+	f.prime()
+	w := f.other.store(f.key)
+	f.begin(w)
+	_, err := f.conn.Exec(f.t.Context(), "PREPARE TRANSACTION 'stranded'")
+	require.NoError(f.t, err)
+	f.e.crash(f.server)
+	f.connect()
+	f.polled()
+	f.readAll()
+	f.commit(w, "COMMIT PREPARED 'stranded'")
+	f.readOn()
+}
