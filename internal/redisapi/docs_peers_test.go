@@ -21,6 +21,8 @@ func TestDocsOfRedis(t *testing.T) {
 		"client|no-touch": "Redis has it since 7.2",
 		"cluster":         "no subcommand is offered",
 		"command|list":    "the filters have no choices",
+		"howdah.fresh":    "Redis lacks it",
+		"howdah.info":     "Redis lacks it",
 	}
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	newTable().each(func(cmd *Command) {
