@@ -98,6 +98,11 @@ func runNear(ctx context.Context, b *Bench, r *result.Result) error {
 		}
 		compareAs(r, "PostgreSQL's CPU", nearCPU, x.name, databaseCPU, nearOn, nearOff, x.most)
 	}
+	oldest := a.near.Stats().MaxAge
+	if oldest > nearBound {
+		return fmt.Errorf("a hit was %v old, beyond the bound of %v", oldest, nearBound)
+	}
+	r.Add("Age of hits", "all", nearOn, "most", ms, oldest.Seconds()*1000)
 	return nil
 }
 
