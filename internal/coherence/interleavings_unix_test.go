@@ -35,6 +35,7 @@ var interleavings = []interleaving{
 	{withoutFunctionLog, Stale, functionCall, quick},
 	{withoutCacheLog, Stale, flush, quick},
 	{withoutCacheLog, Stale, logTurnedOff, quick},
+	{withoutCacheLog, Stale, droppedCache, quick},
 }
 
 // crashes are interleavings in which PostgreSQL crashes.
@@ -171,6 +172,15 @@ func flush(f *forced) {
 	f.prime()
 	f.commit(Write{Key: All}, "SELECT howdah.flush('"+cachesOfRun[0]+"')")
 	f.readOn()
+}
+
+// A cache is dropped and made again, and the reader asks only for what it has in
+// memory.
+func droppedCache(f *forced) {
+	defer f.follow()()
+	f.prime()
+	require.NoError(f.t, f.other.attempt(func() error { return f.other.remake(f.t.Context(), f.conn, 0) }, Write{Key: All}))
+	f.readAll()
 }
 
 // The change log of a cache is turned off, and another process writes.
