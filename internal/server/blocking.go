@@ -150,6 +150,9 @@ func (c *blockingConn) write() {
 		c.client.wrote(0, time.Time{})
 		c.answered = done
 		c.mu.Unlock()
+		if fed {
+			signal(c.room) // send may wait for the client for long
+		}
 		if done {
 			_ = c.nc.SetReadDeadline(time.Now()) // ends the reader, wherever it waits
 			signal(c.room)
