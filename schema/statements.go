@@ -3,8 +3,10 @@ package schema
 import (
 	"embed"
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 //go:embed statements/*.sql queries/*.sql
@@ -194,9 +196,30 @@ func Unknown(features []string) string {
 const Near = "near"
 
 func text(file string) string {
-	sql, err := statements.ReadFile(file + ".sql")
-	if err != nil {
-		panic(err)
+	sql, ok := texts()[file]
+	if !ok {
+		panic(fmt.Sprintf("schema: there is no file %s.sql", file))
 	}
-	return string(sql)
+	return sql
 }
+
+// texts are the statements and queries by their files, without endings. They are
+// read once: reading an embedded file copies it, and sessions ask with each call.
+var texts = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, folder := range []string{"statements", "queries"} {
+		entries, err := statements.ReadDir(folder)
+		if err != nil {
+			panic(err)
+		}
+		for _, entry := range entries {
+			file := path.Join(folder, entry.Name())
+			sql, err := statements.ReadFile(file)
+			if err != nil {
+				panic(err)
+			}
+			all[strings.TrimSuffix(file, ".sql")] = string(sql)
+		}
+	}
+	return all
+})
