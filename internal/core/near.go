@@ -30,13 +30,9 @@ func newMemory(o Options, set **engine.Set) (*near.Memory, error) {
 	if o.Near.Bound == 0 {
 		return nil, nil
 	}
-	bytes := o.Near.Bytes
-	if bytes == 0 {
-		bytes = defaultNearBytes
-	}
 	return near.New(near.Options{
 		Bound:  o.Near.Bound,
-		Bytes:  bytes,
+		Bytes:  o.Near.Bytes,
 		Logger: o.Logger,
 		Poll: func(ctx context.Context, since near.Cursor) (near.Answer, error) {
 			answer, err := poll(ctx, *set, since)

@@ -75,6 +75,7 @@ func (o Options) withDefaults() (out Options, err error) {
 			return out, fmt.Errorf("howdah: Options.%s is %v; it must be at least a millisecond", d.name, *d.field)
 		}
 	}
+	out.Near.Bytes = cmp.Or(out.Near.Bytes, defaultNearBytes)
 	out.MaxReplicationLag = cmp.Or(out.MaxReplicationLag, 64<<20)
 	if out.Pooler != "" && out.Pooler != PoolerTransaction {
 		return out, fmt.Errorf("howdah: Options.Pooler is %q; it must be empty or \"transaction\"", out.Pooler)

@@ -49,7 +49,7 @@ func (db *DB) Stats() Stats {
 	slices.SortFunc(s.Caches, func(a, b engine.Stats) int { return cmp.Compare(a.Name, b.Name) })
 	s.Upkeep = db.upkeep.Stats()
 	if memory := db.Near(); memory != nil {
-		s.Near = NearStats{Bound: db.opts.Near.Bound, MaxBytes: cmp.Or(db.opts.Near.Bytes, defaultNearBytes), Stats: memory.Stats()}
+		s.Near = NearStats{Bound: db.opts.Near.Bound, MaxBytes: db.opts.Near.Bytes, Stats: memory.Stats()}
 	}
 	s.DiskFull = db.engines.DiskFull()
 	p := db.engines.Pool.Stat()

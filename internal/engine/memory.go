@@ -43,7 +43,7 @@ func (e *Engine) near(key []byte) *near.Cache {
 // recall answers a get from memory, if it can. What asks for more than the value
 // asks PostgreSQL, unless it says that memory will do.
 func (e *Engine) recall(c *verb.Call) bool {
-	if e.memory.Load() == nil || c.Fresh || c.Verb != statement.Get && !(c.Recall && c.Verb == statement.GetEntry) {
+	if c.Fresh || c.Verb != statement.Get && !(c.Recall && c.Verb == statement.GetEntry) {
 		return false
 	}
 	m := e.near(c.Key)
@@ -85,14 +85,11 @@ func recallRest(found *verb.Entry, entry near.Entry) {
 
 // keeps reports whether the answer of a call may be kept in memory.
 func (e *Engine) keeps(c *verb.Call) bool {
-	if e.memory.Load() == nil {
-		return false
-	}
 	switch c.Verb {
 	case statement.Get, statement.GetEntry:
 		return e.near(c.Key) != nil
 	case statement.GetMany:
-		return true
+		return e.memory.Load() != nil
 	}
 	return false
 }
@@ -180,7 +177,7 @@ func (e *Engine) remember(r *statement.Request) {
 // PostgreSQL: what remained of its life when the statement ran is counted from
 // the beginning of the call.
 func entryOf(found *verb.Entry, began int64) near.Entry {
-	entry := near.Entry{Value: found.Value, Version: found.Version, Absent: !found.Found}
+	entry := near.Entry{Value: found.Value, Version: found.Version, Kind: found.Kind, Absent: !found.Found}
 	if found.Found && found.TTL != verb.NoExpiry {
 		entry.Expires = time.Now().Add(found.TTL - time.Duration(coalesce.Now()-began))
 	}

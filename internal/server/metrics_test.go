@@ -183,7 +183,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	require.Equal(t, described, documented)
 
-	s := near(t, logged(t), time.Second)
+	s := startNear(t, logged(t), time.Second)
 	c := s.dial()
 	c.send("SET", "k", "v")
 	c.reply()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/internal/redisapi"
 )
 
@@ -34,17 +35,10 @@ const (
 	DefaultNearBytes = 64 << 20
 )
 
-// The bounds of Near.Bound and of Near.Bytes.
-const (
-	minNearBound = 10 * time.Millisecond
-	maxNearBound = 10 * time.Second
-	minNearBytes = 1 << 20
-)
-
 // CheckNearBound says in a sentence what is wrong with a bound.
 func CheckNearBound(bound time.Duration) error {
-	if bound < minNearBound || bound > maxNearBound {
-		return fmt.Errorf("must be from %v to %v", minNearBound, maxNearBound)
+	if bound < near.MinBound || bound > near.MaxBound {
+		return fmt.Errorf("must be from %v to %v", near.MinBound, near.MaxBound)
 	}
 	return nil
 }
@@ -57,7 +51,7 @@ func (n *Near) check(option func(name string) string) error {
 		}
 	}
 	switch {
-	case n.Bytes != 0 && n.Bytes < minNearBytes:
+	case n.Bytes != 0 && n.Bytes < near.MinBytes:
 		return fmt.Errorf("%s must be at least 1 MiB; give %s off to keep nothing in memory", option("near-bytes"), option("near"))
 	case slices.Contains(n.Exclude, ""):
 		return fmt.Errorf("%s must not be empty, which every key begins with; give %s off to keep nothing in memory", option("near-exclude"), option("near"))

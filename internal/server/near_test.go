@@ -17,7 +17,7 @@ import (
 )
 
 // longBound is so long that a change by another server is not seen by chance.
-const longBound = maxNearBound
+const longBound = 10 * time.Second
 
 // logged is a database whose cache db0 has a change log.
 func logged(t *testing.T) (url string) {
@@ -35,8 +35,8 @@ func execute(t *testing.T, url, sql string) {
 	require.NoError(t, err)
 }
 
-// near starts a server that keeps entries of a database in memory.
-func near(t *testing.T, url string, bound time.Duration) *running {
+// startNear starts a server that keeps entries of a database in memory.
+func startNear(t *testing.T, url string, bound time.Duration) *running {
 	return start(t, func(c *Config) {
 		c.DatabaseURL, c.Timeout = url, 10*time.Second
 		c.Near = Near{Bound: bound, Exclude: []string{"excluded:"}}
@@ -95,7 +95,7 @@ func (s *running) fetch(key string, header ...string) (value, status string) {
 // fresh answer, at once.
 func TestNear(t *testing.T) {
 	url := logged(t)
-	here := near(t, url, longBound)
+	here := startNear(t, url, longBound)
 	reader := here.dial()
 	db, err := howdah.Open(t.Context(), url, &howdah.Options{Timeout: 10 * time.Second})
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestNear(t *testing.T) {
 func TestNearWithoutChangeLog(t *testing.T) {
 	url := pgtest.New(t)
 	execute(t, url, "SELECT howdah.create_cache('pages', near => true), howdah.create_cache('other')")
-	s := near(t, url, time.Second)
+	s := startNear(t, url, time.Second)
 	c := s.dial()
 	c.ask("SET", "k", "v")
 	for range 3 {
@@ -176,7 +176,7 @@ func TestNearWithoutChangeLog(t *testing.T) {
 func TestNearOff(t *testing.T) {
 	for name, bound := range map[string]time.Duration{"default": 0, "off": -1} {
 		t.Run(name, func(t *testing.T) {
-			s := near(t, logged(t), bound)
+			s := startNear(t, logged(t), bound)
 			c := s.dial()
 			c.ask("SET", "k", "v")
 			require.Equal(t, "0", c.nearField("near_enabled"))
@@ -193,7 +193,7 @@ func TestNearOff(t *testing.T) {
 
 // The metrics say what was read from memory.
 func TestNearMetrics(t *testing.T) {
-	s := near(t, logged(t), time.Second)
+	s := startNear(t, logged(t), time.Second)
 	c := s.dial()
 	c.ask("SET", "k", "v")
 	c.warm("k")
