@@ -3,13 +3,11 @@ package howdah_test
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -341,18 +339,7 @@ func TestAnotherTakesOver(t *testing.T) {
 func TestUpkeepByTheRuntimeRole(t *testing.T) {
 	databaseURL := pgtest.New(t)
 	owner := open(t, databaseURL, nil)
-	super, err := pgx.Connect(t.Context(), pgtest.SuperURL(databaseURL))
-	require.NoError(t, err)
-	t.Cleanup(func() { super.Close(context.Background()) })
-	u, err := url.Parse(databaseURL)
-	require.NoError(t, err)
-	role := "app_" + u.Path[1:]
-	_, err = super.Exec(t.Context(), "CREATE ROLE "+role+" LOGIN PASSWORD 'p'")
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := super.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
-		require.NoError(t, err)
-	})
+	role, appURL := newRole(t, databaseURL)
 	execute(t, owner, "SELECT howdah.grant_runtime($1)", role)
 	execute(t, owner, "SELECT howdah.create_cache('full', max_entries => 100, eviction => 'noeviction')")
 	execute(t, owner, "SELECT howdah.create_cache('lru', max_entries => 100)")
@@ -361,9 +348,8 @@ func TestUpkeepByTheRuntimeRole(t *testing.T) {
 	fill(t, owner, "lru", 200, "'infinity'")
 	fill(t, owner, "db0", 200, "statement_timestamp()")
 
-	u.User = url.UserPassword(role, "p")
-	app := open(t, u.String(), nil)
-	_, err = app.Cache("lru").Get(t.Context(), "key:200")
+	app := open(t, appURL, nil)
+	_, err := app.Cache("lru").Get(t.Context(), "key:200")
 	require.NoError(t, err)
 	running(t, app)
 	eventually(t, "all is done", func() bool {
