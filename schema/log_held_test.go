@@ -82,8 +82,8 @@ func (w *logWriter) second(t *testing.T, db *pgxpool.Pool) {
 	var trimmed chan error
 	for i := range writesPerSecond {
 		keys := make([][]byte, 64)
-		for j := range keys {
-			keys[j] = fmt.Appendf(nil, "key:%d", w.random.IntN(20_000))
+		for j := range keys { // so many that the versions of one key, which the snapshot keeps too, stay few
+			keys[j] = fmt.Appendf(nil, "key:%d", w.random.IntN(2_000_000))
 		}
 		if i == writesPerSecond/2 {
 			trimmed = make(chan error, 1)
