@@ -102,13 +102,22 @@ func (m *model) feed(from, n int, tasks *sync.WaitGroup) (started int) {
 			m.pipe.Append([]byte(text + "\n"))
 		case 1:
 			reply := append([]byte(text), bytes.Repeat([]byte("t"), m.r.IntN(2*Large))...)
-			m.want.Write(reply)
+			var values Output
+			if value := m.values[m.r.IntN(len(m.values))]; len(value) >= Large {
+				at := len(text)
+				m.want.Write(reply[:at])
+				m.want.Write(value)
+				m.want.Write(reply[at:])
+				values.Insert(at, value)
+			} else {
+				m.want.Write(reply)
+			}
 			m.pipe.Exclusive(func() {
 				tasks.Go(func() {
 					if load := m.pipe.Load(); load.InFlight != 0 {
 						m.t.Errorf("%d requests are in flight beside a task", load.InFlight)
 					}
-					m.pipe.Resume(reply)
+					m.pipe.Resume(reply, &values)
 				})
 			})
 		default:
