@@ -196,9 +196,11 @@ func (p *Pipeline) Finish(r Reply) {
 		return
 	}
 	r.place().done = true
-	before := p.values.bytes
+	// A value that others have too counts: what a client asks for is bounded by what
+	// it would be sent, so that its requests do not stand before those of others.
+	before := p.values.total
 	r.Hold(&p.values)
-	p.expected = max(p.values.bytes-before, p.expected-p.expected/16)
+	p.expected = max(p.values.total-before, p.expected-p.expected/16)
 	p.settle()
 	var begin func()
 	if p.inFlight == 0 {
