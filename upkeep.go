@@ -16,7 +16,7 @@ type Upkeep struct {
 	Cache    string        // its name, or UpkeepOfSessions
 	Expired  int64         // rows removed because they had expired
 	Evicted  int64         // rows removed for the budget
-	Bytes    int64         // what the removed rows needed: key, value and 88 bytes each; 0 for sessions
+	Bytes    int64         // what the removed rows needed: key, value and 100 bytes each; 0 for sessions
 	Blocks   int64         // looked at
 	Elapsed  time.Duration // in the database
 	Entries  int64         // estimate of what the cache holds; 0 without a budget

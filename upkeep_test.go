@@ -75,7 +75,7 @@ func TestMaintainRemovesWhatExpired(t *testing.T) {
 		require.LessOrEqual(t, r.Expired, int64(700))
 		require.LessOrEqual(t, r.Blocks, int64(100))
 		require.Zero(t, r.Evicted)
-		require.Equal(t, r.Expired*(88+200)+keyBytes(r), r.Bytes)
+		require.Equal(t, r.Expired*(100+200)+keyBytes(r), r.Bytes)
 		expired += r.Expired
 		require.Less(t, i, 200)
 		if expired == 15_000 {

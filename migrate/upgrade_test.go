@@ -46,7 +46,7 @@ func TestUpgradeFromTheFirstVersion(t *testing.T) {
 		require.ErrorContains(t, err, "run \"howdah migrate\" first")
 		status, err := migrate.ReadStatus(ctx(t), conn)
 		require.NoError(t, err)
-		require.Equal(t, []string{"006_physical_tables", "007_change_log"}, status.Pending)
+		require.Equal(t, []string{"006_physical_tables", "007_change_log", "008_cache_ids"}, status.Pending)
 		require.Equal(t, []string{"db0"}, status.Caches)
 	})
 }
@@ -127,7 +127,7 @@ func upgradeKeepsData(t *testing.T, program string) {
 
 	result := up(t, conn)
 	require.Equal(t, 5, result.From)
-	require.Equal(t, []string{"006_physical_tables", "007_change_log"}, result.Applied)
+	require.Equal(t, []string{"006_physical_tables", "007_change_log", "008_cache_ids"}, result.Applied)
 	require.NoError(t, migrate.Check(ctx(t), conn))
 	require.NoError(t, migrate.Check(ctx(t), app), "the recorded role may use what is new")
 	require.Equal(t, filesBefore, one[string](t, conn, files))

@@ -133,7 +133,7 @@ var functionEffects = map[string][]step{
 	"_refuse_write":   nil,
 	"_evict":          {{idle, "howdah_internal._evict('unlogged')", ""}},
 	// They touch no entry: catalogs, grants, arithmetic.
-	"_clock": nil, "_create_prefix_index": nil, "_create_table": nil, "_create_view": nil, "_grant_cache": nil,
+	"_clock": nil, "_reserve_id": nil, "_create_prefix_index": nil, "_create_table": nil, "_create_view": nil, "_grant_cache": nil,
 	"_grant_runtime": nil, "_jitter": nil, "_own_table": nil, "_replication_lag": nil, "_sample": nil,
 }
 

@@ -53,10 +53,6 @@ func TestEachCacheThatIsMadeHasATableOfItsOwn(t *testing.T) {
 	require.NotEqual(t, first, table(t, db, "c"))
 	refused(t, db, "42P01", "SELECT FROM "+first)
 	require.Equal(t, []string{}, all[string](t, db, "SELECT name FROM howdah_internal.cache WHERE features <> '{}'"))
-
-	// The id can be chosen, so that several servers have one in common.
-	run(t, db, "UPDATE howdah_internal.cache SET id = 1000 WHERE name = 'c'; ALTER TABLE "+table(t, db, "c")+" RENAME TO cache_1000")
-	run(t, db, "SELECT howdah.set('c', 'k', 'v')")
 }
 
 func TestNothingInternalIsListed(t *testing.T) {

@@ -38,7 +38,7 @@ func (r *reader) samples() error {
 			late = t.removable(fmt.Sprintf(" - interval '%d s'", int(r.opts.UpkeepSilence.Seconds())))
 		}
 		if t.cache != nil {
-			budget = "octet_length(key) + octet_length(value) + 88"
+			budget = "octet_length(key) + octet_length(value) + 100"
 		}
 		inline := ""
 		for _, c := range t.columns {

@@ -38,7 +38,7 @@ func (b Budget) rows(entries, size int64) (rows int64) {
 	if b.MaxBytes > 0 {
 		row := int64(512) // until the first estimate
 		if entries > 0 {
-			row = max(88, size/entries)
+			row = max(100, size/entries)
 		}
 		if n := b.MaxBytes / row; rows == 0 || n < rows {
 			rows = n

@@ -25,6 +25,10 @@ type insert struct {
 // Len returns the number of bytes that are not written yet.
 func (o *Output) Len() int { return o.size }
 
+// unwritten returns the memory of what is in o, of which nothing was written yet:
+// each value once, however often it is to be written.
+func (o *Output) unwritten() int { return len(o.text) + o.values.bytes }
+
 // Held returns the memory that o keeps: its buffer, and each value once,
 // however often it is to be written.
 func (o *Output) Held() int { return cap(o.text) + o.values.bytes }
@@ -44,6 +48,20 @@ func (o *Output) AppendOwned(reply []byte) {
 	}
 	o.Insert(len(o.text), reply)
 	o.size += len(reply)
+}
+
+// appendReply adds text, which the caller gives away, with the values that were
+// inserted into it, and empties values.
+func (o *Output) appendReply(text []byte, values *Output) {
+	if len(values.inserts) == 0 {
+		o.AppendOwned(text)
+		return
+	}
+	values.text, values.size = text, len(text)
+	for _, v := range values.inserts {
+		values.size += len(v.value)
+	}
+	o.Move(values)
 }
 
 // encode adds the reply of r.

@@ -69,7 +69,7 @@ type Pipeline struct {
 	queued     int    // of them, all
 	arguments  int    // bytes of the requests
 	values     Values // of the finished requests
-	after      int    // bytes of replies that wait behind a request
+	after      int    // memory of replies that wait behind a request
 	input      int    // bytes that the connection holds besides
 	expected   int    // bytes that a request in flight may bring, by experience
 	task       func() // has the connection to itself, or waits for that
@@ -138,7 +138,7 @@ func (p *Pipeline) room() bool {
 
 // held is what waits to be written or to be answered.
 func (p *Pipeline) held() int {
-	return p.arguments + p.values.bytes + p.after + p.ready.size
+	return p.arguments + p.values.bytes + p.after + p.ready.unwritten()
 }
 
 func (p *Pipeline) settle() { p.account.Set(p.held() + p.input) }
@@ -196,9 +196,11 @@ func (p *Pipeline) Finish(r Reply) {
 		return
 	}
 	r.place().done = true
-	before := p.values.bytes
+	// A value that others have too counts: what a client asks for is bounded by what
+	// it would be sent, so that its requests do not stand before those of others.
+	before := p.values.total
 	r.Hold(&p.values)
-	p.expected = max(p.values.bytes-before, p.expected-p.expected/16)
+	p.expected = max(p.values.total-before, p.expected-p.expected/16)
 	p.settle()
 	var begin func()
 	if p.inFlight == 0 {
@@ -235,17 +237,20 @@ func (p *Pipeline) Exclusive(begin func()) {
 	}
 }
 
-// Resume ends what Exclusive began, with its reply, which the caller gives away.
-func (p *Pipeline) Resume(reply []byte) {
+// Resume ends what Exclusive began, with its reply and the values that were
+// inserted into it. The caller gives both away.
+func (p *Pipeline) Resume(reply []byte, values *Output) {
 	p.mu.Lock()
 	p.task = nil
 	if p.closed {
 		p.mu.Unlock()
 		return
 	}
-	p.last().AppendOwned(reply)
+	last := p.last()
+	before := last.unwritten()
+	last.appendReply(reply, values)
 	if p.tail != nil {
-		p.after += len(reply)
+		p.after += last.unwritten() - before
 	}
 	p.settle()
 	wake := p.mustWake()
@@ -268,7 +273,7 @@ func (p *Pipeline) Output(out *Output) (closing bool) {
 		p.head = place.next
 		p.queued--
 		p.arguments -= place.size
-		p.after -= place.after.size
+		p.after -= place.after.unwritten()
 		r.Drop(&p.values)
 	}
 	rest := p.head
@@ -368,7 +373,7 @@ func (p *Pipeline) Close() bool {
 // Load is what a pipeline holds.
 type Load struct {
 	Input    int // bytes besides the requests
-	Ready    int // bytes of replies that wait for nothing but Output
+	Ready    int // memory of replies that wait for nothing but Output
 	Requests int // whose replies were not taken
 	InFlight int // of them, those not finished
 	Bytes    int // of all arguments, values and replies
@@ -378,5 +383,5 @@ type Load struct {
 func (p *Pipeline) Load() Load {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Load{p.input, p.ready.size, p.queued, p.inFlight, p.held()}
+	return Load{p.input, p.ready.unwritten(), p.queued, p.inFlight, p.held()}
 }

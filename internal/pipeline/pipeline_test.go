@@ -102,13 +102,22 @@ func (m *model) feed(from, n int, tasks *sync.WaitGroup) (started int) {
 			m.pipe.Append([]byte(text + "\n"))
 		case 1:
 			reply := append([]byte(text), bytes.Repeat([]byte("t"), m.r.IntN(2*Large))...)
-			m.want.Write(reply)
+			var values Output
+			if value := m.values[m.r.IntN(len(m.values))]; len(value) >= Large {
+				at := len(text)
+				m.want.Write(reply[:at])
+				m.want.Write(value)
+				m.want.Write(reply[at:])
+				values.Insert(at, value)
+			} else {
+				m.want.Write(reply)
+			}
 			m.pipe.Exclusive(func() {
 				tasks.Go(func() {
 					if load := m.pipe.Load(); load.InFlight != 0 {
 						m.t.Errorf("%d requests are in flight beside a task", load.InFlight)
 					}
-					m.pipe.Resume(reply)
+					m.pipe.Resume(reply, &values)
 				})
 			})
 		default:
@@ -273,4 +282,34 @@ func TestPipelineCharges(t *testing.T) {
 	m.pipe.EndInput(0)
 	hog.Set(0)
 	require.Zero(t, budget.Used())
+}
+
+// A client that asks for one large value again and again has as many requests under
+// way as it could for different values, although it holds the value once.
+func TestSharedValuesDoNotLetMoreStart(t *testing.T) {
+	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20})
+	value := make([]byte, 1<<20)
+	start := func() *numbered {
+		r := &numbered{text: "x", value: value, released: &m.released}
+		m.pipe.Start(r, 10)
+		return r
+	}
+	var out Output
+	for range 10 {
+		var started []*numbered
+		for m.pipe.Admit() {
+			started = append(started, start())
+		}
+		for _, r := range started {
+			m.pipe.Finish(r)
+		}
+		m.pipe.Output(&out)
+		out.Reset()
+	}
+	started := 0
+	for m.pipe.Admit() {
+		start()
+		started++
+	}
+	require.Equal(t, 64, started)
 }

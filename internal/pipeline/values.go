@@ -9,19 +9,21 @@ import "unsafe"
 type Values struct {
 	uses  map[*byte]int // of large values
 	bytes int
+	total int // bytes of all values ever held, each as often as it was
 }
 
 // Bytes returns the memory of the values that are held.
 func (v *Values) Bytes() int { return v.bytes }
 
 // HoldSize counts n bytes of memory beside the values, until DropSize.
-func (v *Values) HoldSize(n int) { v.bytes += n }
+func (v *Values) HoldSize(n int) { v.bytes, v.total = v.bytes+n, v.total+n }
 
 // DropSize takes back a HoldSize of the same size.
 func (v *Values) DropSize(n int) { v.bytes -= n }
 
 // Hold counts a use of value.
 func (v *Values) Hold(value []byte) {
+	v.total += len(value)
 	if len(value) < Large {
 		v.bytes += len(value)
 		return

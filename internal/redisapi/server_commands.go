@@ -118,9 +118,9 @@ func slowlogGet(_ *Conn, args [][]byte, reply []byte) []byte {
 	return append(reply, resp.EmptyArray...)
 }
 
-// rowOverhead is the size of a row without key and value, in bytes: headers, hash,
-// version, expiry, and its share of the index.
-const rowOverhead = 96
+// rowOverhead is the size of a row without key and value, in bytes, as budgets count
+// it: headers, the columns beside them, and the index entry.
+const rowOverhead = 100
 
 func memoryUsage(r *request, args [][]byte) error {
 	for i := 3; i < len(args); i += 2 {

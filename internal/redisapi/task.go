@@ -7,6 +7,7 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -22,6 +23,8 @@ type task struct {
 	ctx context.Context // without a deadline: the library bounds each of its calls
 	tx  *transaction    // EXEC: the transaction around it
 	out []byte
+
+	large pipeline.Output // EXEC: the large values in out, which are not copied into it
 
 	found []watchedKey // EXEC: the keys to be marked as found once it is committed
 }
@@ -43,8 +46,9 @@ func (t *task) start() {
 		t.do(t)
 		if t.mute {
 			t.out = nil
+			t.large.Release()
 		}
-		t.conn.pipe.Resume(t.out)
+		t.conn.pipe.Resume(t.out, &t.large)
 	}()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
@@ -148,7 +149,8 @@ func exec(t *task, _ [][]byte) error {
 	if !c.multi {
 		return refusal("ERR EXEC without MULTI")
 	}
-	x := execution{task: t, queue: c.queue, watched: c.watched}
+	x := execution{task: t, queue: c.queue, watched: c.watched, held: pipeline.NewAccount(c.engine.options.Memory)}
+	defer x.held.Set(0)
 	dirty := c.dirty
 	c.set(func(s *session) {
 		s.watched = nil // stays registered until the end of x
@@ -174,7 +176,12 @@ type execution struct {
 	queue   []queuedCommand
 	watched *watchSet
 	batch   []execCall
+	held    pipeline.Account // for the values of the reply
 }
+
+// maxBatch is how many calls of an EXEC are sent together: their values are in
+// memory before they can be counted.
+const maxBatch = 128
 
 // execCall is a queued command that is one call. refused is the error of arguments
 // that are not valid.
@@ -221,7 +228,7 @@ func (x *execution) run() error {
 		return nil
 	}
 	c.set(func(s *session) { *s = before })
-	x.out = x.out[:0]
+	x.resetReply()
 	if errors.Is(err, fault.ErrWatch) {
 		x.out = resp.AppendNullArray(x.out, c.proto)
 		return nil
@@ -282,13 +289,19 @@ func (x *execution) options() core.TxOptions {
 // attempt runs the queue from its beginning. Consecutive calls are sent together.
 func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 	x.tx, x.ctx = tx, ctx
-	x.out, x.found = resp.AppendArray(x.out[:0], len(x.queue)), x.found[:0]
+	x.resetReply()
+	x.out, x.found = resp.AppendArray(x.out, len(x.queue)), x.found[:0]
 	x.release()
 	for _, q := range x.queue {
 		if q.cmd.call != nil {
 			r := newRequest(x.conn, q.cmd, q.args)
 			err := q.cmd.call(r, q.args)
 			x.batch = append(x.batch, execCall{r, err})
+			if len(x.batch) == maxBatch {
+				if err := x.flush(); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		if err := x.flush(); err != nil {
@@ -331,11 +344,30 @@ func (x *execution) flush() error {
 			x.conn.engine.stats.countError(x.out[start:])
 		} else {
 			b.request.eachFound(x.noteFound)
+			b.request.out = &x.large
 			x.out, failed = b.request.encode(x.out)
+			b.request.out = nil
 		}
 		b.request.cmd.stats.add(spent/int64(len(x.batch)), failed)
 	}
+	return x.checkMemory()
+}
+
+// checkMemory refuses a transaction whose reply no longer fits into the memory of
+// the server. It is rolled back.
+func (x *execution) checkMemory() error {
+	size := cap(x.out) + x.large.Held()
+	x.held.Set(size)
+	if size > pipeline.Free && x.conn.pipe.Exceeded() {
+		return errMemory
+	}
 	return nil
+}
+
+// resetReply empties the reply, which is written again or replaced by an error.
+func (x *execution) resetReply() {
+	x.out = x.out[:0]
+	x.large.Reset()
 }
 
 // do runs calls in the transaction. A call that the library refuses keeps its

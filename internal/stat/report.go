@@ -40,7 +40,7 @@ type Row struct {
 	Entries    int64  `json:"entries"` // live
 	Exact      bool   `json:"exact"`   // entries and expired were counted, not estimated
 	Expired    *int64 `json:"expired"` // rows that wait for removal
-	Bytes      *int64 `json:"bytes"`   // of the live entries, as budgets count: key, value and 88
+	Bytes      *int64 `json:"bytes"`   // of the live entries, as budgets count: key, value and 100
 	MaxEntries int64  `json:"max_entries"`
 	MaxBytes   int64  `json:"max_bytes"`
 	// Used is the share of the budget, of the one that is used more.

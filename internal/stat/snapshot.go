@@ -85,7 +85,7 @@ type Sample struct {
 	Rows     int64 // ended sessions too, which are kept for a while
 	Live     int64
 	Gone     int64   // expired, to be removed
-	RowBytes float64 // of an entry on average: key, value and 88; 0 for sessions
+	RowBytes float64 // of an entry on average: key, value and 100; 0 for sessions
 }
 
 // ErrNoAccess says that the role may not read Howdah's tables.

@@ -30,7 +30,7 @@ DECLARE
                 WHERE c.ctid >= $1 AND c.ctid < $2 AND %2$s
                 %3$s LIMIT $3
                 FOR UPDATE SKIP LOCKED))
-            RETURNING octet_length(d.key) + octet_length(d.value) + 88 AS bytes
+            RETURNING octet_length(d.key) + octet_length(d.value) + 100 AS bytes
         )
         SELECT count(*), coalesce(sum(g.bytes), 0) FROM gone AS g$sql$;
     -- An expired row stays while it may be served stale, or somebody holds the

@@ -33,7 +33,7 @@ BEGIN
     WHERE s.start < total;
 
     EXECUTE format($sql$
-        SELECT count(*), coalesce(sum(octet_length(c.key) + octet_length(c.value) + 88), 0),
+        SELECT count(*), coalesce(sum(octet_length(c.key) + octet_length(c.value) + 100), 0),
                array_agg(%2$s) FILTER (WHERE %3$s), array_agg(s.place) FILTER (WHERE %3$s)
         FROM unnest($1) AS s (place), LATERAL (
             SELECT c.* FROM howdah_internal.%1$I AS c
@@ -53,9 +53,9 @@ $$;
 COMMENT ON FUNCTION howdah_internal._sample(howdah_internal.cache, bigint, bigint, bigint) IS
 'Internal. Reads some blocks of a cache, spread over it: how many, the live rows
 in them, what these need, and, of those that the policy may evict, the scores and
-the places (first blocks). An entry counts as its key, its value and 88 bytes
-for row and index. (It takes 102 since rows say how they may be served stale; the
-budgets of caches keep their meaning.)
+the places (first blocks). An entry counts as its key, its value and 100 bytes
+for row and index: row header, columns, padding, line pointer and index entry take
+94 to 106, depending on the length of key and value.
 
 expected: how many rows there were the last time.';
 

@@ -10,7 +10,8 @@ CREATE OR REPLACE FUNCTION howdah.create_cache(
     prefix_index  boolean  DEFAULT false,
     ttl_jitter    integer  DEFAULT 0,
     if_not_exists boolean  DEFAULT false,
-    near          boolean  DEFAULT false
+    near          boolean  DEFAULT false,
+    id            integer  DEFAULT NULL
 ) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -33,10 +34,19 @@ BEGIN
     settings.features := CASE WHEN near THEN '{near}' ELSE '{}' END;
     PERFORM howdah_internal._check_settings(settings);
 
+    IF id IS NOT NULL THEN
+        -- Others can neither draw an id nor make this cache until this one is made.
+        LOCK TABLE howdah_internal.cache IN SHARE ROW EXCLUSIVE MODE;
+        IF NOT EXISTS (SELECT FROM howdah_internal.cache AS c WHERE c.name = create_cache.name) THEN
+            PERFORM howdah_internal._reserve_id(name, id);
+        END IF;
+    END IF;
+
     -- The row first: of two that make the same cache, one waits and then fails.
     INSERT INTO howdah_internal.cache AS c
-           (name, durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor, prefix_index, ttl_jitter, features)
-    SELECT settings.name, settings.durability, settings.default_ttl, settings.max_ttl, settings.max_bytes,
+           (id, name, durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor, prefix_index, ttl_jitter, features)
+    SELECT coalesce(create_cache.id, nextval(pg_get_serial_sequence('howdah_internal.cache', 'id'))),
+           settings.name, settings.durability, settings.default_ttl, settings.max_ttl, settings.max_bytes,
            settings.max_entries, settings.eviction, settings.fillfactor, settings.prefix_index, settings.ttl_jitter, settings.features
     ON CONFLICT ON CONSTRAINT cache_pkey DO NOTHING
     RETURNING c.* INTO settings;
@@ -53,7 +63,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean) IS
+COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean, integer) IS
 'Makes a cache. Only the owner of the schema may. The view howdah.cache_<name> shows
 its entries; the table behind it has a number for a name, a new one for each cache
 that is made.
@@ -78,12 +88,16 @@ ttl_jitter: by how many per cent, from 0 to 90, the TTL of a stored value is
 shortened at random, so that what is stored together does not expire together. It
 holds for every TTL that comes with a value, the default and the maximum included;
 not for howdah.expire and howdah.touch, and not for a time of day asked for.
-if_not_exists: true: a cache that exists is no error, and keeps its settings.
+if_not_exists: true: a cache that exists is no error, and keeps its settings and id.
 near: true notes every write in the change log, so that programs may keep entries in
 their own memory and learn what has changed. A write costs a little more.
+id: the number in the name of the table, from 1 to 1000000000, so that several databases
+can hold one cache under one name of its table; NULL: the next one. It must be higher
+than all ids that this database has used, those of dropped caches included. Other
+sessions that make or drop caches wait until the transaction ends.
 
 Returns true if it made the cache.
 Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege.';
 
-REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean)
+REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean, integer)
     FROM PUBLIC;

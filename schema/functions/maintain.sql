@@ -123,7 +123,7 @@ pg_read_all_stats, slots to everybody.
 
 Returns one row for each cache that it came to, and for the sessions if there are
 any (howdah.session): how many rows had expired and were evicted, their bytes (key,
-value and 88 for row and index; 0 for sessions), the blocks it looked at, how long
+value and 100 for row and index; 0 for sessions), the blocks it looked at, how long
 that took; entries and size are estimates of what the cache holds, NULL without
 one; more is true if there is work left; held_back is true if max_lag slowed it
 down. No row at all: another session is in a round.

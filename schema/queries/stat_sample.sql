@@ -4,5 +4,5 @@
 SELECT count(*),
        count(*) FILTER (WHERE expires_at > statement_timestamp()),
        count(*) FILTER (WHERE expires_at <= statement_timestamp()),
-       coalesce(avg(octet_length(key) + octet_length(value) + 88), 0)::float8
+       coalesce(avg(octet_length(key) + octet_length(value) + 100), 0)::float8
 FROM {table} TABLESAMPLE SYSTEM ($1::float4)

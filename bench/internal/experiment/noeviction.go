@@ -47,7 +47,7 @@ type noevictionBudget struct {
 
 var noevictionBudgets = []noevictionBudget{
 	{"20,000 entries", howdah.CacheConfig{MaxEntries: 20_000}, `1`},
-	{"8 MB", howdah.CacheConfig{MaxBytes: 8 << 20}, `octet_length(key) + octet_length(value) + 88`},
+	{"8 MB", howdah.CacheConfig{MaxBytes: 8 << 20}, `octet_length(key) + octet_length(value) + 100`},
 }
 
 func (x noevictionBudget) limit() float64 { return float64(x.config.MaxEntries + x.config.MaxBytes) }

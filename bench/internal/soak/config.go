@@ -89,7 +89,7 @@ func (c *Config) Complete() error {
 
 // entryOverhead is what Howdah counts for the row and its index entry, on top
 // of key and value.
-const entryOverhead = 88
+const entryOverhead = 100
 
 // entryBytes is the mean of what an entry counts as.
 func (c Config) entryBytes() float64 { return keyBytes + c.Values.mean() + entryOverhead }

@@ -176,7 +176,7 @@ func (t *control) clean(ctx context.Context) error {
 	}
 	var rows, bytes int64
 	err = t.pool.QueryRow(ctx, `
-		SELECT count(*), coalesce(sum(octet_length(key) + octet_length(value) + 88), 0) FROM public.soak_control`).Scan(&rows, &bytes)
+		SELECT count(*), coalesce(sum(octet_length(key) + octet_length(value) + 100), 0) FROM public.soak_control`).Scan(&rows, &bytes)
 	if err != nil || bytes <= t.budget {
 		return err
 	}

@@ -65,7 +65,7 @@ func (s *sampler) facts(ctx context.Context) (f facts, err error) {
 	}
 	err = s.conn.QueryRow(ctx, `
 		SELECT count(*) FILTER (WHERE expires_at > now()),
-		       coalesce(sum(octet_length(key) + octet_length(value) + 88) FILTER (WHERE expires_at > now()), 0),
+		       coalesce(sum(octet_length(key) + octet_length(value) + 100) FILTER (WHERE expires_at > now()), 0),
 		       count(*) FILTER (WHERE expires_at <= now())
 		FROM `+s.table).Scan(&f.Entries, &f.Bytes, &f.Expired)
 	if err != nil {
