@@ -104,6 +104,15 @@ func (c *Cache) Fresh() *Cache {
 	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: true}
 }
 
+// Recall answers gets from memory, as engine.Engine.Recall says. A cache that is
+// bound to a transaction, or always fresh, has nothing in memory.
+func (c *Cache) Recall(keys [][]byte, entries *[near.Batch]near.Entry) (hits uint32) {
+	if e := c.ready(); e != nil && c.tx == nil && !c.fresh {
+		return e.Recall(keys, entries)
+	}
+	return 0
+}
+
 func prefixes(texts []string) [][]byte {
 	var all [][]byte
 	for _, text := range texts {

@@ -89,15 +89,16 @@ func (n *counters) record(c *verb.Call) {
 	}
 }
 
-// recalled counts a get that was answered from memory, and takes no time to count.
-func (n *counters) recalled(v *verb.Verb, found bool) {
+// recalled counts gets that were answered from memory, and took no time to count.
+func (n *counters) recalled(v *verb.Verb, found, absent int) {
 	counters := &n.verbs[v.Index]
-	counters.calls.Add(1)
-	counters.latency[0].Add(1)
-	if found {
-		counters.hits.Add(1)
-	} else {
-		counters.misses.Add(1)
+	counters.calls.Add(uint64(found + absent))
+	counters.latency[0].Add(uint64(found + absent))
+	if found > 0 {
+		counters.hits.Add(uint64(found))
+	}
+	if absent > 0 {
+		counters.misses.Add(uint64(absent))
 	}
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -69,8 +70,40 @@ func (e *Engine) recall(c *verb.Call) bool {
 			reads.noteHit(e.set, c.Key)
 		}
 	}
-	e.counters.recalled(c.Verb, !entry.Absent)
+	if entry.Absent {
+		e.counters.recalled(c.Verb, 0, 1)
+	} else {
+		e.counters.recalled(c.Verb, 1, 0)
+	}
 	return true
+}
+
+// Recall answers gets from memory, of at most near.Batch keys that were all received
+// before it is called. It writes the entries that it finds to entries, at the places
+// of their keys, and returns their places as bits. The others are to be started as
+// calls: nothing is known of them, and nothing was counted.
+func (e *Engine) Recall(keys [][]byte, entries *[near.Batch]near.Entry) (hits uint32) {
+	m := e.memory.Load()
+	if m == nil {
+		return 0
+	}
+	if hits = m.GetBatch(keys, entries); hits == 0 {
+		return 0
+	}
+	reads := e.reads.Load()
+	found := 0
+	for rest := hits; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros32(rest)
+		if entries[i].Absent {
+			continue
+		}
+		found++
+		if reads != nil {
+			reads.noteHit(e.set, keys[i])
+		}
+	}
+	e.counters.recalled(statement.Get, found, bits.OnesCount32(hits)-found)
+	return hits
 }
 
 // recallRest is what a get does not ask for. What remains of the entry's life is by

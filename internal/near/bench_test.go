@@ -48,19 +48,14 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-func BenchmarkGetAt(b *testing.B) {
+func BenchmarkGetBatch(b *testing.B) {
 	c, keys := warm(b, 64<<20)
+	var entries [Batch]Entry
 	b.ReportAllocs()
-	i, now := 0, c.m.Now()
-	for b.Loop() {
-		if i%16 == 0 {
-			now = c.m.Now()
-		}
-		if _, ok := c.GetAt(now, keys[i]); !ok {
+	for i := 0; i < b.N; i += Batch {
+		at := i % (len(keys) - Batch)
+		if c.GetBatch(keys[at:at+Batch], &entries) != 1<<Batch-1 {
 			b.Fatal("missed")
-		}
-		if i++; i == len(keys) {
-			i = 0
 		}
 	}
 }

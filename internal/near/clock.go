@@ -17,6 +17,3 @@ func (i Instant) since(earlier Instant) time.Duration { return time.Duration(i.m
 
 // instant converts a time, which has both readings if it comes from time.Now.
 func (m *Memory) instant(t time.Time) Instant { return Instant{int64(t.Sub(m.base)), t.UnixNano()} }
-
-// Now reads the clock, for GetAt.
-func (m *Memory) Now() Instant { return m.clock() }

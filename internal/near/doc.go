@@ -105,9 +105,12 @@
 // that it had left when its read was sent; if the clock of the database is set
 // forward, it is served longer by that step.
 //
-// GetAt serves many requests with one reading, made after all of them were
-// received. The claim holds with that reading in place of the call: the proof
-// needs no more than that the lease was loaded before the slot.
+// GetBatch serves many requests with one reading, made after all of them were
+// received, which are the calls of the claim. Step 1 needs no more than that the
+// reading is after the request, and step 2 that the lease was loaded before the
+// slot; when the item was looked up matters to neither. A reading from before a
+// request was received, such as one for a round of an event loop that still reads
+// from its sockets, would serve it beyond the bound by as much as it is older.
 //
 // # Writes of this process
 //

@@ -85,9 +85,9 @@ func TestHit(t *testing.T) {
 	e, ok := s.c.Get(name)
 	require.True(t, ok)
 	require.Equal(t, Entry{Value: []byte("v"), Version: 3, Kind: 2}, e)
-	at, ok := s.c.GetAt(s.m.Now(), name)
-	require.True(t, ok)
-	require.Equal(t, e, at)
+	var entries [Batch]Entry
+	require.Equal(t, uint32(1<<1), s.c.GetBatch([][]byte{[]byte("other"), name}, &entries))
+	require.Equal(t, e, entries[1])
 	_, ok = s.m.Cache(2, false).Get(name)
 	require.False(t, ok, "the key of another cache")
 
@@ -403,8 +403,8 @@ func TestLease(t *testing.T) {
 			s.pass(c.mono, c.wall)
 			_, ok := s.c.Get([]byte("key"))
 			require.Equal(t, c.served, ok)
-			_, ok = s.c.GetAt(s.m.Now(), []byte("key"))
-			require.Equal(t, c.served, ok)
+			var entries [Batch]Entry
+			require.Equal(t, c.served, s.c.GetBatch([][]byte{[]byte("key")}, &entries) == 1)
 			s.poll("11:11:")
 			s.serves("v") // nothing was lost meanwhile
 		})

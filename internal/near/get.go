@@ -1,6 +1,7 @@
 package near
 
 import (
+	"math/rand/v2"
 	"time"
 	"unsafe"
 )
@@ -64,51 +65,80 @@ func (it *item) expired(now Instant) bool {
 // Get returns the entry of a key. It allocates nothing, and keeps nothing of
 // key.
 func (c *Cache) Get(key []byte) (Entry, bool) {
-	v := c.m.view.Load() // first: see the package comment
-	it := c.find(v, key)
-	if it == nil {
+	m := c.m
+	v := m.view.Load() // first: see the package comment
+	m.want()
+	it := c.lookup(key)
+	if it == nil || !it.valid(c, v) {
+		m.counts.misses.Add(1)
 		return Entry{}, false
 	}
-	return c.serve(v, it, c.m.clock()) // the clock last
-}
-
-// GetAt is Get for a caller that reads the clock once for many requests, with
-// Memory.Now, after it has received them all.
-func (c *Cache) GetAt(now Instant, key []byte) (Entry, bool) {
-	v := c.m.view.Load()
-	it := c.find(v, key)
-	if it == nil {
-		return Entry{}, false
-	}
-	return c.serve(v, it, now)
-}
-
-// find returns the valid item of a key, or nil.
-func (c *Cache) find(v *view, key []byte) *item {
-	if !c.m.asked.Load() {
-		c.m.ask()
-	}
-	it, ok := c.m.entries.GetIfPresent(keyOf(c.id, key))
-	if !ok || !it.valid(c, v) {
-		c.m.counts.misses.Add(1)
-		return nil
-	}
-	return it
-}
-
-// serve checks the time.
-func (c *Cache) serve(v *view, it *item, now Instant) (Entry, bool) {
+	now := m.clock() // after the call has begun
 	if !now.before(v.end) {
-		c.m.counts.misses.Add(1)
-		c.m.counts.lapsed.Add(1)
+		m.counts.misses.Add(1)
+		m.counts.lapsed.Add(1)
 		return Entry{}, false
 	}
 	if it.expired(now) {
-		c.m.counts.misses.Add(1)
+		m.counts.misses.Add(1)
 		return Entry{}, false
 	}
-	c.m.counts.hit(it, now.since(v.asked))
+	m.counts.hit(it, now.since(v.asked))
 	return it.entry(), true
+}
+
+// Batch is how many keys GetBatch takes at most.
+const Batch = 16
+
+// GetBatch is Get for keys that were all received before it is called: one
+// reading of the clock serves them all. It writes the entries that it finds to
+// entries, at the places of their keys, and returns their places as bits. What is
+// no hit is not counted, for the caller asks Get in its turn.
+//
+// The loads of one key do not wait for those of the key before it, as long as
+// nothing in the loops takes a lock or counts: where entries do not fit into the
+// processor's caches, a batch takes half the time of as many calls of Get.
+func (c *Cache) GetBatch(keys [][]byte, entries *[Batch]Entry) (hits uint32) {
+	m := c.m
+	v := m.view.Load() // first: see the package comment
+	m.want()
+	var items [Batch]*item
+	for i, key := range keys {
+		items[i] = c.lookup(key)
+	}
+	now := m.clock() // after the call has begun
+	if !now.before(v.end) {
+		return 0
+	}
+	for i, it := range items[:len(keys)] {
+		if it != nil && it.valid(c, v) && !it.expired(now) {
+			entries[i] = it.entry()
+			hits |= 1 << i
+		}
+	}
+	m.counts.hitBatch(&items, hits, now.since(v.asked))
+	return hits
+}
+
+// hitSample is how many hits one stands for of which the policy of eviction
+// learns while nothing has to be evicted: that costs as much as the rest of a hit.
+const hitSample = 16
+
+// lookup returns what memory holds of a key, valid or not, or nil.
+func (c *Cache) lookup(key []byte) *item {
+	if c.m.crowded.Load() || rand.Uint32()%hitSample == 0 {
+		it, _ := c.m.entries.GetIfPresent(keyOf(c.id, key))
+		return it
+	}
+	entry, _ := c.m.entries.GetEntryQuietly(keyOf(c.id, key))
+	return entry.Value
+}
+
+// want says that polls are wanted.
+func (m *Memory) want() {
+	if !m.asked.Load() {
+		m.ask()
+	}
 }
 
 // ask says that polls are wanted, and wakes a follower that waits.

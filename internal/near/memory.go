@@ -95,6 +95,7 @@ type Memory struct {
 	view    atomic.Pointer[view]
 	asked   atomic.Bool // somebody read since the follower last looked
 	idle    atomic.Bool // the follower waits for wake
+	crowded atomic.Bool // entries may have to be evicted soon; as of the last poll
 	entries *otter.Cache[entryKey, *item]
 	slots   *slots
 	absents absents

@@ -141,6 +141,7 @@ func (m *Memory) poll(ctx context.Context, sent Instant) error {
 		return err
 	}
 	m.counts.polled(m.clock().since(sent))
+	m.crowded.Store(int64(m.entries.WeightedSize()) > m.options.Bytes/4*3)
 	return m.apply(sent, answer)
 }
 

@@ -1,6 +1,7 @@
 package near
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"time"
 )
@@ -121,10 +122,33 @@ type counts struct {
 
 // hit counts a hit that was served at an age of the lease.
 func (n *counts) hit(it *item, age time.Duration) {
-	shard := &n.hits[it.slot%uint32(len(n.hits))]
-	shard.ages[min(uint64(max(age, 0))*AgeBuckets/uint64(n.bound), AgeBuckets-1)].Add(1)
+	absent := uint64(0)
 	if it.absent {
-		shard.absent.Add(1)
+		absent = 1
+	}
+	n.add(it.slot, 1, absent, age)
+}
+
+// hitBatch counts those of items whose bits are set.
+func (n *counts) hitBatch(items *[Batch]*item, hits uint32, age time.Duration) {
+	if hits == 0 {
+		return
+	}
+	absent := uint64(0)
+	for rest := hits; rest != 0; rest &= rest - 1 {
+		if items[bits.TrailingZeros32(rest)].absent {
+			absent++
+		}
+	}
+	n.add(items[bits.TrailingZeros32(hits)].slot, uint64(bits.OnesCount32(hits)), absent, age)
+}
+
+// add counts hits, some of which said that there is no entry. Slot spreads them.
+func (n *counts) add(slot uint32, hits, absent uint64, age time.Duration) {
+	shard := &n.hits[slot%uint32(len(n.hits))]
+	shard.ages[min(uint64(max(age, 0))*AgeBuckets/uint64(n.bound), AgeBuckets-1)].Add(hits)
+	if absent > 0 {
+		shard.absent.Add(absent)
 	}
 	for old := n.maxAge.Load(); int64(age) > old; old = n.maxAge.Load() {
 		n.maxAge.CompareAndSwap(old, int64(age))

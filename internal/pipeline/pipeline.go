@@ -54,7 +54,7 @@ type Options struct {
 }
 
 // Pipeline is the requests of one connection in the order of their replies.
-// BeginInput, Admit, Start, Append, Exclusive and EndInput are called by one
+// BeginInput, Admit, Start, Answer, Append, Exclusive and EndInput are called by one
 // goroutine at a time, Output by one at a time; Finish, Resume and the rest by
 // any.
 type Pipeline struct {
@@ -172,18 +172,37 @@ func (p *Pipeline) Start(r Reply, size int) bool {
 		r.Release()
 		return false
 	}
+	p.enqueue(r)
+	r.place().size = size
+	p.inFlight++
+	p.arguments += size
+	p.mu.Unlock()
+	return true
+}
+
+// Answer is Start and Finish of a request whose outcome is known when it comes, and
+// whose arguments need not be kept. It is called between BeginInput and EndInput.
+func (p *Pipeline) Answer(r Reply) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		r.Release()
+		return
+	}
+	p.enqueue(r)
+	r.place().done = true
+	r.Hold(&p.values)
+	p.mu.Unlock()
+}
+
+func (p *Pipeline) enqueue(r Reply) {
 	if p.tail == nil {
 		p.head = r
 	} else {
 		p.tail.place().next = r
 	}
 	p.tail = r
-	r.place().size = size
-	p.inFlight++
 	p.queued++
-	p.arguments += size
-	p.mu.Unlock()
-	return true
 }
 
 // Finish says that the outcome of a request is known.

@@ -313,3 +313,37 @@ func TestSharedValuesDoNotLetMoreStart(t *testing.T) {
 	}
 	require.Equal(t, 64, started)
 }
+
+// A request whose outcome is known when it comes is answered in its turn, counts
+// while it waits, and is released once.
+func TestAnswer(t *testing.T) {
+	var released atomic.Int64
+	woken := 0
+	p := New(Options{MaxRequests: 3, MaxBytes: 1 << 20, Wake: func() { woken++ }})
+	request := func(text string) *numbered { return &numbered{text: text, value: []byte("value"), released: &released} }
+	take := func() string {
+		var out Output
+		p.Output(&out)
+		return string(out.Bytes())
+	}
+	p.BeginInput()
+	first := request("first")
+	require.True(t, p.Start(first, 10))
+	p.Answer(request("second"))
+	p.Append([]byte("third"))
+	require.True(t, p.Admit())
+	p.Answer(request("fourth"))
+	require.False(t, p.Admit(), "three requests wait")
+	require.False(t, p.EndInput(0))
+	require.Empty(t, take())
+	require.Equal(t, Load{Ready: 0, Requests: 3, InFlight: 1, Bytes: 10 + 2*len("value") + len("third")}, p.Load())
+	p.Finish(first)
+	require.Equal(t, 1, woken)
+	require.Equal(t, "firstvalue\nsecondvalue\nthirdfourthvalue\n", take())
+	require.Equal(t, Load{}, p.Load())
+	require.EqualValues(t, 3, released.Load())
+
+	require.True(t, p.Close())
+	p.Answer(request("late"))
+	require.EqualValues(t, 4, released.Load())
+}

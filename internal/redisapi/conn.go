@@ -72,8 +72,19 @@ func (c *Conn) Feed(data []byte) (consumed int) {
 	c.lastSeen.Store(now)
 	// Not once more with nothing left: a connection that nothing waits on is
 	// not stalled, and Output need not wake anybody for it.
+	misses := 0 // commands that memory does not answer
 	for consumed < len(data) && c.pipe.Admit() {
 		c.unread.Store(int64(len(data) - consumed))
+		if misses > 0 {
+			misses--
+		} else if c.recalls() {
+			var n int
+			if n, misses = c.recall(data[consumed:], now); n > 0 {
+				consumed += n
+				continue
+			}
+			misses--
+		}
 		args, n, err := c.parser.Parse(data[consumed:])
 		consumed += n
 		if err != nil {

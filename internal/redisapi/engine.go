@@ -117,7 +117,11 @@ type Engine struct {
 	settings *settings
 	caches   [Databases]*core.Cache
 	exists   [Databases]atomic.Bool // the cache is known to exist
+	get      *Command
+	memory   bool // the database keeps entries in memory
+	maxKey   int  // bytes; more is refused, by the codec or by dispatch
 	requests *sync.Pool
+	recalled *sync.Pool
 	stats    counters
 	started  time.Time
 	runID    string
@@ -148,10 +152,14 @@ func New(options Options) (*Engine, error) {
 		limits:   resp.Limits{MaxBulk: options.MaxBulk},
 		commands: newTable(),
 		settings: newSettings(),
+		memory:   options.DB.Near() != nil,
+		maxKey:   min(verb.MaxKeyBytes, options.MaxBulk),
 		requests: newRequestPool(),
+		recalled: newRecalledPool(),
 		started:  time.Now(),
 		clients:  make(map[int64]*Conn),
 	}
+	e.get = e.commands.byName["get"]
 	e.keyspace.lock = make(chan struct{}, 1)
 	e.stats.errors.limit, e.stats.unknown.limit = maxErrorPrefixes, maxUnknownNames
 	e.stats.since.Store(e.started.UnixNano())

@@ -142,14 +142,22 @@ func (r *request) encode(dst []byte) ([]byte, bool) {
 	return dst, failed
 }
 
-// bulk appends a value as a bulk string. A large one is not copied where the
-// reply goes to a connection at once: thousands of requests may ask for it.
+// bulk appends a value as a bulk string.
 func (r *request) bulk(dst, value []byte) []byte {
-	if len(value) < pipeline.Large || r.out == nil {
+	if r.out == nil {
+		return resp.AppendBulk(dst, value)
+	}
+	return appendValue(dst, value, r.out)
+}
+
+// appendValue appends a value as a bulk string. A large one is not copied where the
+// reply goes to a connection at once: thousands of requests may ask for it.
+func appendValue(dst, value []byte, out *pipeline.Output) []byte {
+	if len(value) < pipeline.Large {
 		return resp.AppendBulk(dst, value)
 	}
 	dst = resp.AppendBulkHeader(dst, len(value))
-	r.out.Insert(len(dst), value)
+	out.Insert(len(dst), value)
 	return append(dst, '\r', '\n')
 }
 

@@ -51,6 +51,10 @@ func (p *Parser) SetAuthenticated(yes bool) { p.authenticated = yes }
 // allocate.
 func (p *Parser) Need() int { return p.need }
 
+// Idle tells whether no part of a command was read: the next Parse begins a command,
+// which the caller may also read in another way ([CutPair]).
+func (p *Parser) Idle() bool { return p.seen == 0 && p.left == 0 && !p.skips }
+
 // Parse reads the next command at the start of buf, which holds all bytes that
 // were received and not yet consumed. The caller discards the first n bytes,
 // whatever else is returned:

@@ -114,10 +114,17 @@ func (l *loop) run() {
 		if l.slept {
 			l.slept, l.since = false, l.now
 		}
+		// All requests are read before a reply is written: a client process with
+		// many connections is woken once for all of them, not again and again.
 		for i := range l.events[:n] {
 			ev := &l.events[i]
 			if c := l.conns[ev.Fd]; c != nil {
 				l.handle(c, ev.Events)
+			}
+		}
+		for i := range l.events[:n] {
+			if c := l.conns[l.events[i].Fd]; c != nil {
+				l.serve(c)
 			}
 		}
 		l.runQueues()

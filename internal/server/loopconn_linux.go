@@ -89,6 +89,7 @@ func detach(nc net.Conn) (int, error) {
 	return fd, dupErr
 }
 
+// handle reads what a connection has sent. serve must follow.
 func (l *loop) handle(c *loopConn, events uint32) {
 	if events&broken != 0 && events&readable == 0 {
 		l.close(c)
@@ -96,11 +97,7 @@ func (l *loop) handle(c *loopConn, events uint32) {
 	}
 	if events&readable != 0 && c.mask&readable != 0 {
 		l.read(c)
-		if c.closed {
-			return
-		}
 	}
-	l.serve(c)
 }
 
 // read takes what one system call gives.
@@ -141,7 +138,8 @@ func (l *loop) serve(c *loopConn) {
 			l.close(c)
 			return
 		}
-		if !fed && !wrote {
+		// Replies that are not ready yet wake the connection when they are.
+		if !fed && !wrote || c.in.len() == 0 && c.out.Len() == 0 {
 			break
 		}
 	}

@@ -1,0 +1,119 @@
+package redisapi
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/pipeline"
+	"github.com/howdah/howdah/internal/resp"
+)
+
+// recalled is a run of GETs that memory has answered, and is one reply to the
+// pipeline. A hit takes less time than a request and its verb.Call: they are for
+// what has to wait.
+type recalled struct {
+	pipeline.Place
+	conn    *Conn
+	proto   resp.Proto
+	started int64 // nanoseconds of the engine's clock
+	n       int
+	values  [near.Batch][]byte
+	absent  [near.Batch]bool
+}
+
+// newRecalledPool makes the pool of an engine.
+func newRecalledPool() *sync.Pool { return &sync.Pool{New: func() any { return new(recalled) }} }
+
+// recalls reports whether a GET that comes now may be answered from memory by
+// recall. All that a GET cannot change may be asked once for many of them.
+func (c *Conn) recalls() bool {
+	e := c.engine
+	return e.memory && c.authenticated && !c.multi && c.watched == nil && !c.silent && !c.skipNext &&
+		c.parser.Idle() && !e.watches.inUse() && !c.pipe.Exceeded()
+}
+
+// recall answers the GETs at the start of data, as far as they are in memory, and
+// returns how many bytes these commands take. misses is how many commands from
+// there on are to be dispatched one by one before recall may find something again.
+func (c *Conn) recall(data []byte, now int64) (consumed, misses int) {
+	var keys [near.Batch][]byte
+	var ends [near.Batch]int
+	n, end := 0, 0
+	for n < near.Batch {
+		key, size := resp.CutPair(data[end:], "get", c.engine.maxKey)
+		if size == 0 {
+			break
+		}
+		end += size
+		keys[n], ends[n] = key, end
+		n++
+	}
+	if n == 0 {
+		return 0, 1
+	}
+	var entries [near.Batch]near.Entry
+	hits := c.engine.caches[c.database].Recall(keys[:n], &entries)
+	if hits&1 == 0 {
+		return 0, min(bits.TrailingZeros32(hits), n)
+	}
+	run := c.answerRun(&entries, bits.TrailingZeros32(^hits), now)
+	return ends[run-1], 0
+}
+
+// answerRun puts the first n entries among the replies and returns how many of them
+// it took: large values, of which few are enough for a connection, come one by one.
+func (c *Conn) answerRun(entries *[near.Batch]near.Entry, n int, now int64) int {
+	r := c.engine.recalled.Get().(*recalled)
+	r.conn, r.proto, r.started = c, c.proto, now
+	size := 0
+	for r.n = 0; r.n < n && (r.n == 0 || size < pipeline.Free); r.n++ {
+		e := &entries[r.n]
+		r.values[r.n], r.absent[r.n] = e.Value, e.Absent
+		size += len(e.Value)
+	}
+	run := r.n
+	c.lastCmd.Store(c.engine.get)
+	c.pipe.Answer(r)
+	return run
+}
+
+// Encode implements pipeline.Reply.
+func (r *recalled) Encode(dst []byte, out *pipeline.Output) []byte {
+	for i, value := range r.values[:r.n] {
+		if r.absent[i] {
+			dst = resp.AppendNull(dst, r.proto)
+		} else {
+			dst = appendValue(dst, value, out)
+		}
+	}
+	stats := &r.conn.engine.get.stats
+	stats.calls.Add(uint64(r.n))
+	if took := r.conn.encodedAt - r.started; took > 0 {
+		stats.nanos.Add(uint64(r.n) * uint64(took))
+	}
+	return dst
+}
+
+// Hold implements pipeline.Reply.
+func (r *recalled) Hold(values *pipeline.Values) {
+	for _, value := range r.values[:r.n] {
+		values.Hold(value)
+	}
+}
+
+// Drop implements pipeline.Reply.
+func (r *recalled) Drop(values *pipeline.Values) {
+	for _, value := range r.values[:r.n] {
+		values.Drop(value)
+	}
+}
+
+// Release implements pipeline.Reply.
+func (r *recalled) Release() {
+	pool := r.conn.engine.recalled
+	r.Place.Reset()
+	clear(r.values[:r.n])
+	r.conn = nil
+	pool.Put(r)
+}
