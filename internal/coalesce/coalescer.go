@@ -30,6 +30,19 @@ type Options struct {
 	// blocked and had no effect. Run should end such a flight earlier. 0 means
 	// 200 ms.
 	Grace time.Duration
+	// Same says whether two ops with one number for a key mean the same key.
+	// Those that do not neither merge nor answer each other. It is called with
+	// the mutex held. nil: numbers never collide.
+	Same func(a, b *Op) bool
+	// Unknown says whether an op that Complete ended with this error may have had
+	// an effect; it may after a panic, and after ErrIncomplete. nil: after no
+	// other error.
+	Unknown func(error) bool
+	// Acknowledged is called once for each op given to Flight.Acknowledge, when
+	// its keys are free and before any caller is answered. It stores the results
+	// of the echoes. last says that no other write of its key was queued then.
+	// nil: nothing is to be done.
+	Acknowledged func(set *Op, echoes []Echo, last bool)
 	// Run executes one flight; see Flight for what it must do. ctx is the
 	// caller's for a flight on the goroutine of a lone caller of Do, and
 	// context.Background() for all others.
@@ -53,6 +66,7 @@ type Coalescer struct {
 	lanes   [laneCount]lane
 	crowded bool // a flight did not start because of MaxFlights
 
+	admitted               uint64 // ops so far; see Op.order
 	queuedOps, queuedBytes int
 	active                 int           // flights, holders of Exclusive, sweeps
 	closed                 bool          // new ops are refused
@@ -184,7 +198,7 @@ func (op *Op) prepare(c *Coalescer, done func(*Op, error)) {
 	}
 	op.w, op.done = nil, done
 	op.leaving, op.blocked, op.tries = staying, false, 0
-	op.newer, op.follower = nil, nil
+	op.newer, op.follower, op.echoed = nil, nil, false
 }
 
 // admit queues op. If the caller can fly and nothing else is under way, it
@@ -193,6 +207,7 @@ func (c *Coalescer) admit(op *Op, pilot bool) (*lone, error) {
 	if err := c.refuse(op); err != nil {
 		return nil, err
 	}
+	c.number(op)
 	if op.mergeable() && c.merge(op) {
 		c.count(op)
 		return nil, nil
@@ -250,4 +265,10 @@ func (c *Coalescer) uncount(op *Op) {
 	c.queuedBytes -= cost
 	t.queuedOps--
 	t.queuedBytes -= cost
+}
+
+// number gives op its place in the order of all ops.
+func (c *Coalescer) number(op *Op) {
+	c.admitted++
+	op.order = c.admitted
 }

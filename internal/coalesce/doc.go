@@ -54,6 +54,25 @@
 // Queued Sets of one key merge (the last one wins), and so do equal reads:
 // they hold one place, and share one outcome.
 //
+// # Answers beside writes
+//
+// What a Set leaves under its key is known without asking (Op.Echo). Reads that
+// wait right behind it and ask for nothing else end with it (Flight.Acknowledge):
+// each acts right after the Set, while it was under way, and is answered with
+// what the Set stored. If the Set fails, they run as other reads do.
+//
+// A queued Set also takes a later one into its place over such reads. SET a, GET,
+// SET b, GET then go as one write of b. All four act at one instant, in their
+// order: the first GET is answered with a, the second one with b. Two cases need
+// care.
+//
+//   - SET a leaves while it is queued. The first GET came before SET b, and nothing
+//     answers it any more. It must read before SET b writes, so the group steps
+//     back behind it (Op.orphaned, Coalescer.stepBack).
+//   - The outcome of the group is unknown. The first GET can no longer run: it might
+//     read b, which was written after it. It fails as the group does
+//     (Options.Unknown). The second one runs.
+//
 // # Leaving
 //
 // Every caller may leave, because its context ended or its deadline passed,

@@ -32,6 +32,7 @@ func (c *Coalescer) hold(op *Op) (*waiter, error) {
 	if err := c.refuse(op); err != nil {
 		return nil, err
 	}
+	c.number(op)
 	c.enqueue(op)
 	c.count(op)
 	w := op.w

@@ -4,8 +4,9 @@ package coalesce
 // one goroutine at a time, and not after Run has returned.
 //
 // The order is: acquire a connection, Take, encode, Sent, read the answers,
-// then Complete, Blocked or TableBlocked for each op. A Run that cannot get a
-// connection still calls Take and completes what it got with the error.
+// then Complete, Acknowledge, Blocked or TableBlocked for each op. A Run that
+// cannot get a connection still calls Take and completes what it got with the
+// error.
 //
 // There are two implementations: shared, and lone for an op that has no
 // company.
@@ -56,8 +57,19 @@ type Flight interface {
 	// Complete ends an op that Take returned, with its followers: their
 	// callers get err and what Run has stored in their Calls; their keys are
 	// free for the next. Run must not touch the op afterwards. done callbacks
-	// run inside. To store nothing for callers that have left, see Op.Left.
+	// run inside. To store nothing for callers that have left, see Op.Left. A Set
+	// that took effect is ended by Acknowledge instead.
 	Complete(op *Op, err error)
+
+	// Acknowledge is Complete without an error for a Set that took effect. It
+	// also ends reads behind the Set, with Echo, that wait for it: they act right
+	// after it, and are answered with what it stored, without a statement. Those
+	// that came between two Sets of a group are answered with what the older one
+	// stored: all act at one instant, in their order. known says that what op
+	// itself stored is still there, as far as can be known; reads behind it are
+	// not answered otherwise, nor if op's caller has left. See
+	// Options.Acknowledged.
+	Acknowledge(op *Op, known bool)
 
 	// Blocked says that op met a lock held by somebody else and had no effect.
 	// It is run again in a flight of its own, until its deadline; its keys are

@@ -7,6 +7,12 @@ type keyQueue struct {
 	key        uint64
 	head, tail *node
 	writers    int // nodes that are not reads
+
+	// set is the newest op that is not a read, if it is a Set of this key alone
+	// and answers every read behind it: another Set may take its place. nil:
+	// there is none.
+	set   *Op
+	wrote uint64 // Op.order of the newest op of this queue that is not a read
 }
 
 // node is an op's place in the queue of one of its keys. It is granted when
@@ -59,6 +65,7 @@ func (c *Coalescer) enqueue(op *Op) {
 			q.tail.next = n
 		}
 		q.tail = n
+		c.noteSet(q, op)
 		if !n.granted {
 			op.waiting++
 		}
@@ -83,6 +90,9 @@ func (c *Coalescer) dequeue(op *Op) {
 		}
 		if !n.read() {
 			q.writers--
+		}
+		if q.set == op {
+			q.set = nil
 		}
 		switch {
 		case q.head == nil:
@@ -139,6 +149,9 @@ func replaceNode(old, op *Op) {
 	} else {
 		n.next.prev = n
 	}
+	if n.q.set == old {
+		n.q.set = op
+	}
 	old.nodes[0] = node{}
 	old.nodes = nil
 }
@@ -158,7 +171,7 @@ func (c *Coalescer) newKeyQueue(t *Table, key uint64) *keyQueue {
 
 func (c *Coalescer) freeKeyQueue(q *keyQueue) {
 	if len(c.freeQueues) < maxFreeKeyQueues {
-		q.table = nil
+		*q = keyQueue{}
 		c.freeQueues = append(c.freeQueues, q)
 	}
 }

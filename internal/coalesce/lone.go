@@ -12,6 +12,7 @@ type lone struct {
 	batch  [1]*Op // what Take returned
 	took   bool
 	ending ending
+	known  bool  // if acknowledged: see Acknowledge
 	err    error // if completed
 }
 
@@ -21,6 +22,7 @@ type ending uint8
 const (
 	unended ending = iota
 	completed
+	acknowledged
 	keyBlocked
 	tableBlocked
 )
@@ -64,9 +66,26 @@ func (c *Coalescer) doLone(ctx context.Context, f *lone) error {
 
 // land ends the flight: its op is done, or, if there is a waiter, queued again.
 func (f *lone) land(ctx context.Context) (again *waiter, err error) {
-	c, l, op, t := f.c, f.lane, f.op, f.op.Table
+	c, op := f.c, f.op
+	done, known := f.ending == acknowledged, f.known
+	var fin finished
+	var echoes []Echo
+	var last bool
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	if done {
+		echoes, last = c.echo(op, known, &fin)
+	}
+	again, err = f.leaveLane(ctx)
+	c.mu.Unlock()
+	if done {
+		c.acknowledged(op, echoes, last, &fin)
+	}
+	return again, err
+}
+
+// leaveLane frees the slot of the flight, and the keys of its op if that is done.
+func (f *lone) leaveLane(ctx context.Context) (again *waiter, err error) {
+	c, l, op, t := f.c, f.lane, f.op, f.op.Table
 	c.stats.took(l.kind, op.keyCount())
 	t.stats.took(l.kind, op.keyCount())
 	if f.ending >= keyBlocked {
@@ -144,6 +163,12 @@ func (f *lone) Retake(ops []*Op) []*Op {
 func (f *lone) Complete(op *Op, err error) {
 	if f.end(op, completed) {
 		f.err = err
+	}
+}
+
+func (f *lone) Acknowledge(op *Op, known bool) {
+	if f.end(op, acknowledged) {
+		f.known = known
 	}
 }
 

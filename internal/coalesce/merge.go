@@ -5,36 +5,48 @@ const mergeLookback = 4
 
 // merge joins op, which is not queued yet, to a queued op of the same key if
 // the rules allow: both Sets or both Reads, of one Class, nothing but reads
-// between them (for a Set: nothing at all).
+// between them; for a Set only reads that the other one answers.
 func (c *Coalescer) merge(op *Op) bool {
 	q := op.Table.keys[op.Keys[0]]
 	if q == nil {
 		return false
 	}
-	n := q.tail
-	for i := 0; i < mergeLookback && n != nil; i++ {
-		o := n.op
-		if o.state == queued && o.Kind == op.Kind && o.Class == op.Class && len(o.Keys) == 1 {
-			if op.Kind == Set {
-				lead(o, op)
-			} else {
-				follow(o, op)
-			}
+	if op.Kind == Set {
+		if old := q.set; old != nil && c.equal(old, op) {
+			lead(q, old, op)
 			op.Table.stats.Merged++
 			return true
 		}
-		if op.Kind != Read || o.Kind != Read {
-			return false
+		return false
+	}
+	n := q.tail
+	for i := 0; i < mergeLookback && n != nil && n.read() && n.op.order > q.wrote; i++ {
+		if c.equal(n.op, op) {
+			follow(n.op, op)
+			op.Table.stats.Merged++
+			return true
 		}
 		n = n.prev
 	}
 	return false
 }
 
+// equal says whether op may share the place of old.
+func (c *Coalescer) equal(old, op *Op) bool {
+	return old.state == queued && old.Kind == op.Kind && old.Class == op.Class && old.Echo == op.Echo &&
+		len(old.Keys) == 1 && c.same(old, op)
+}
+
+// same says whether two ops with the same number for a key mean the same key.
+func (c *Coalescer) same(a, b *Op) bool { return c.opt.Same == nil || c.opt.Same(a, b) }
+
 // lead makes op the leader of the group that old leads.
-func lead(old, op *Op) {
+func lead(q *keyQueue, old, op *Op) {
+	// Reads that are behind old and came after it ask for what old stores.
+	old.echoed = q.tail.op.order > old.order
 	op.blocked, op.tries = old.blocked, old.tries
 	replaceNode(old, op)
+	q.wrote = op.order
 	old.list.replace(old, op)
 	op.follower = old
 	old.newer = op
@@ -52,7 +64,8 @@ func follow(leader, op *Op) {
 
 // leave takes op out of its group, its list and its key queues. It returns
 // the op that leads the group from now on, if that has changed and anybody
-// remains. Not for ops in a group that Run may be reading.
+// remains. Not for ops in a group that Run may be reading. What is left may be
+// orphaned.
 func (c *Coalescer) leave(op *Op) (leader *Op) {
 	heir := op.follower
 	switch {
@@ -60,6 +73,7 @@ func (c *Coalescer) leave(op *Op) (leader *Op) {
 		op.newer.follower = heir
 		if heir != nil {
 			heir.newer = op.newer
+			heir.echoed = heir.echoed || op.echoed
 		}
 		heir = nil
 	case heir != nil:
@@ -77,11 +91,14 @@ func (c *Coalescer) leave(op *Op) (leader *Op) {
 }
 
 // dropExpired takes the members of a queued group whose deadline has passed
-// out of it and returns its leader, nil if nobody remains.
+// out of it and returns its leader, nil if nobody remains. The leader may have
+// changed its list; see stepBack.
 func (c *Coalescer) dropExpired(leader *Op, now int64, fin *finished) *Op {
+	left := false
 	for o := leader; o != nil; {
 		older := o.follower
 		if o.expired(now) {
+			left = true
 			heir := c.leave(o)
 			if o == leader {
 				leader = heir
@@ -91,6 +108,9 @@ func (c *Coalescer) dropExpired(leader *Op, now int64, fin *finished) *Op {
 			fin.push(o, o.expiryError())
 		}
 		o = older
+	}
+	if left && leader != nil && leader.orphaned() {
+		c.stepBack(leader)
 	}
 	return leader
 }

@@ -47,8 +47,12 @@ type register struct {
 	readers int
 	writer  bool
 	locked  bool // by a foreign transaction
-	last    [modelWorkers]int
+	last    snapshot
+	acked   snapshot // what callers were told of
 }
+
+// snapshot is what a register holds: the last write of each worker.
+type snapshot [modelWorkers]int
 
 // enter and exit frame the time in which an op has its keys: writes exclude
 // all, reads exclude writes.
@@ -118,7 +122,10 @@ type entry struct {
 
 	applied  atomic.Bool
 	left     atomic.Bool // Op.Left was seen
-	observed []int       // by a read: the worker's own number in each register
+	echoed   atomic.Bool // Op.Echoed was seen
+	observed []snapshot  // by a read, of each register
+	stored   snapshot    // by a Set: what its register held right after it
+	floor    []snapshot  // of each register: what was acknowledged when the call began
 	answers  atomic.Int32
 	err      error
 }
@@ -130,12 +137,13 @@ func (s *store) apply(e *entry) {
 		r := &s.tables[e.table].keys[k]
 		r.mu.Lock()
 		if e.kind == Read {
-			e.observed = append(e.observed, r.last[e.worker])
+			e.observed = append(e.observed, r.last)
 		} else {
 			if r.last[e.worker] > e.number {
 				s.t.Errorf("write %d of worker %d on key %d came after its write %d", e.number, e.worker, k, r.last[e.worker])
 			}
 			r.last[e.worker] = e.number
+			e.stored = r.last
 		}
 		r.mu.Unlock()
 	}
@@ -178,10 +186,8 @@ func (s *store) run(_ context.Context, f Flight) {
 			f.Blocked(op)
 			continue
 		}
-		var err error
-		if rand.IntN(20) == 0 {
-			err = errStatement
-		} else {
+		err := [20]error{0: errStatement, 1: errUnknown}[rand.IntN(20)]
+		if err == nil || err == errUnknown && rand.IntN(2) == 0 {
 			// A merged write stands for all of its group, oldest first.
 			var group []*entry
 			group = append(group, op.Call.(*entry))
@@ -194,12 +200,32 @@ func (s *store) run(_ context.Context, f Flight) {
 		}
 		for o := op; o != nil; o = o.Follower() {
 			o.Call.(*entry).left.Store(o.Left())
+			o.Call.(*entry).echoed.Store(o.Echoed())
 		}
 		s.exit(ops[:1])
-		f.Complete(op, err)
+		if op.Kind == Set && err == nil {
+			f.Acknowledge(op, rand.IntN(10) > 0)
+		} else {
+			f.Complete(op, err)
+		}
 	}
 	if rand.IntN(100) == 0 {
 		runtime.Gosched()
+	}
+}
+
+// acknowledged is Options.Acknowledged.
+func (s *store) acknowledged(set *Op, echoes []Echo, _ bool) {
+	for _, echo := range echoes {
+		read, of := echo.Read.Call.(*entry), echo.Set.Call.(*entry)
+		if echo.Set != set && !of.echoed.Load() {
+			s.t.Error("Run was not told that a read is answered with what a follower stored")
+		}
+		if echo.Set == set && of.payload[0] != 'p' {
+			s.t.Error("a read is answered with a Set whose caller has left and scribbled over its value")
+		}
+		read.applied.Store(true)
+		read.observed = append(read.observed, of.stored)
 	}
 }
 
@@ -304,7 +330,8 @@ func TestModel(t *testing.T) {
 	s := &store{t: t}
 	c := New(Options{
 		MaxKeys: modelMaxKeys, MaxBytes: modelBytes, MaxQueueBytes: 30000, MaxFlights: modelFlights,
-		Run: s.run,
+		Run: s.run, Acknowledged: s.acknowledged,
+		Unknown: func(err error) bool { return err == errUnknown },
 	})
 	var tables []*Table
 	for i := range s.tables {
@@ -338,13 +365,13 @@ func TestModel(t *testing.T) {
 		checkWorker(t, log)
 	}
 	t.Logf("%v, %+v", outcomes, c.Stats())
-	for _, outcome := range []string{"ok", "failed", "not sent", "sent"} {
+	for _, outcome := range []string{"ok", "failed", "not sent", "sent", "unknown"} {
 		if outcomes[outcome] == 0 && !testing.Short() {
 			t.Errorf("no call ended as %q: the model tests too little", outcome)
 		}
 	}
 	for _, table := range tables {
-		if s := table.Stats(); s.Merged == 0 || s.Blocked == 0 || s.Alone == 0 || s.Isolated == 0 || s.Expired == 0 || s.Cancelled == 0 {
+		if s := table.Stats(); s.Merged == 0 || s.Blocked == 0 || s.Alone == 0 || s.Isolated == 0 || s.Expired == 0 || s.Cancelled == 0 || s.Echoed == 0 {
 			t.Errorf("the model tests too little: %+v", s)
 		}
 	}

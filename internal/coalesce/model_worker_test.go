@@ -46,11 +46,12 @@ func (m *modelWorker) work(calls int) []*entry {
 		}
 		mu.Unlock()
 		m.fill(op, e)
+		e.floor = m.s.floor(e)
 		if m.rng.IntN(4) == 0 {
 			ctx, cancel := m.context()
 			err := m.c.Do(ctx, op)
 			cancel()
-			e.end(err)
+			m.s.end(e, err)
 			clear(e.payload) // a race if Run still reads it
 			if !errors.Is(err, ErrSent) {
 				mu.Lock()
@@ -61,7 +62,7 @@ func (m *modelWorker) work(calls int) []*entry {
 		}
 		window <- struct{}{}
 		m.c.Start(op, func(op *Op, err error) {
-			e.end(err)
+			m.s.end(e, err)
 			clear(e.payload)
 			mu.Lock()
 			free = append(free, op)
@@ -99,6 +100,7 @@ func (m *modelWorker) fill(op *Op, e *entry) {
 		op.Keys = e.keys
 	}
 	op.Class = uint8(m.rng.IntN(2))
+	op.Echo = m.rng.IntN(4) > 0
 	op.Bytes = m.rng.IntN(modelBytes / 3)
 	if m.rng.IntN(100) == 0 {
 		op.Bytes *= 5
@@ -128,9 +130,30 @@ func (m *modelWorker) context() (context.Context, context.CancelFunc) {
 	return background, func() {}
 }
 
-func (e *entry) end(err error) {
+// floor is what was acknowledged of the keys of a call that begins now.
+func (s *store) floor(e *entry) (floor []snapshot) {
+	for _, k := range e.keys {
+		r := &s.tables[e.table].keys[k]
+		r.mu.Lock()
+		floor = append(floor, r.acked)
+		r.mu.Unlock()
+	}
+	return floor
+}
+
+// end takes the outcome of a call.
+func (s *store) end(e *entry, err error) {
 	e.err = err
 	e.answers.Add(1)
+	if e.kind == Read || err != nil {
+		return
+	}
+	for _, k := range e.keys {
+		r := &s.tables[e.table].keys[k]
+		r.mu.Lock()
+		r.acked[e.worker] = max(r.acked[e.worker], e.number)
+		r.mu.Unlock()
+	}
 }
 
 // checkEntry checks what one call says of itself and names its outcome.
@@ -155,6 +178,8 @@ func checkEntry(t *testing.T, e *entry) string {
 		return "not sent"
 	case errors.Is(e.err, ErrSent):
 		return "sent"
+	case e.err == errUnknown:
+		return "unknown"
 	case e.err == errStatement, panicked:
 		if applied {
 			t.Errorf("call %d of worker %d had an effect but ended with %v", e.number, e.worker, e.err)
@@ -166,7 +191,8 @@ func checkEntry(t *testing.T, e *entry) string {
 }
 
 // checkWorker checks that each read observed exactly the last of the worker's
-// earlier writes that had an effect.
+// earlier writes that had an effect, and every write that was acknowledged before
+// the read began.
 func checkWorker(t *testing.T, log []*entry) {
 	var last [modelTables][modelKeys]int
 	for _, e := range log {
@@ -176,9 +202,17 @@ func checkWorker(t *testing.T, log []*entry) {
 				if e.applied.Load() {
 					last[e.table][k] = e.number
 				}
-			case e.err == nil && e.observed[i] != last[e.table][k]:
-				t.Errorf("read %d of worker %d on key %d observed its write %d, not %d",
-					e.number, e.worker, k, e.observed[i], last[e.table][k])
+			case e.err == nil:
+				if own := e.observed[i][e.worker]; own != last[e.table][k] {
+					t.Errorf("read %d of worker %d on key %d observed its write %d, not %d",
+						e.number, e.worker, k, own, last[e.table][k])
+				}
+				for other, floor := range e.floor[i] {
+					if e.observed[i][other] < floor {
+						t.Errorf("read %d of worker %d on key %d observed write %d of worker %d, after %d was acknowledged",
+							e.number, e.worker, k, e.observed[i][other], other, floor)
+					}
+				}
 			}
 		}
 	}

@@ -48,6 +48,10 @@ type Op struct {
 	// Class separates ops that must not merge though their Kind and key are
 	// equal: reads that ask for different things, for instance.
 	Class uint8
+	// Echo, of a Set: what it leaves under its key is known without asking. Of a
+	// Read: it asks for nothing else. Such a Read that waits behind such a Set of
+	// the same single key may be answered with it; see Flight.Acknowledge.
+	Echo bool
 	// Bytes is the op's share of Options.MaxBytes and MaxQueueBytes.
 	Bytes int
 	// Deadline is the instant, on the clock of Now, from which the caller no
@@ -63,7 +67,9 @@ type Op struct {
 	leaving leaving // how the caller of Do wants to leave its flight
 	blocked bool    // Flight.Blocked was called for it
 	tries   int8    // flights of its own that met a lock, up to Patient
+	echoed  bool    // see Echoed
 	waiting int     // keys that are not granted yet
+	order   uint64  // its number among all ops, by admission
 	nodes   []node
 	node0   [1]node // backs nodes for a single key
 	many    []node  // backs nodes for several; kept for reuse
@@ -127,6 +133,11 @@ func (op *Op) Followers() iter.Seq[*Op] {
 // Follower is Followers as a linked list: it gives the next op of the merged
 // group, or nil at its end.
 func (op *Op) Follower() *Op { return op.follower }
+
+// Echoed tells a Run that has op, a follower of a Set, whether reads that wait
+// for the outcome will be answered with what op stored, and not with what its
+// leader did. The caller of op may leave before, so Run copies it before Sent.
+func (op *Op) Echoed() bool { return op.echoed }
 
 // keyCount is the op's share of Options.MaxKeys.
 func (op *Op) keyCount() int { return max(1, len(op.Keys)) }

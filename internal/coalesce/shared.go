@@ -90,7 +90,7 @@ func (f *shared) takeTurn(from *feed, turn int, now int64, fin *finished) (more 
 	again := from.taken > 0
 	more = true
 	for op := from.head; op != nil && f.keys-begin < turn; op = from.head {
-		if op = c.dropExpired(op, now, fin); op == nil {
+		if op = c.dropExpired(op, now, fin); op == nil || op.list != &from.opList {
 			continue
 		}
 		if more = f.fits(op); !more {
@@ -189,7 +189,13 @@ func (f *shared) Retake(ops []*Op) []*Op {
 		if op.list != &f.open {
 			continue
 		}
-		if op = f.remain(op, now, &fin); op != nil {
+		switch op = f.remain(op, now, &fin); {
+		case op == nil:
+		case op.orphaned():
+			f.open.remove(op)
+			c.stepBack(op)
+			c.requeued(op)
+		default:
 			kept = append(kept, op)
 		}
 	}
@@ -238,10 +244,18 @@ func (f *shared) Complete(op *Op, err error) {
 
 // complete ends a group, taken or not, that is in a list.
 func (c *Coalescer) complete(op *Op, err error, fin *finished) {
-	op.list.remove(op)
 	if err == nil && op.Table.suspicious() {
 		op.Table.clear(op)
 	}
+	if err != nil && op.Kind == Set && c.unknown(err) {
+		c.failBetween(op, err, fin)
+	}
+	c.end(op, err, fin)
+}
+
+// end takes a group out of its list and its queues.
+func (c *Coalescer) end(op *Op, err error, fin *finished) {
+	op.list.remove(op)
 	c.dequeue(op)
 	for o := op; o != nil; {
 		older := o.follower
@@ -249,6 +263,20 @@ func (c *Coalescer) complete(op *Op, err error, fin *finished) {
 		fin.push(o, err)
 		o = older
 	}
+}
+
+func (f *shared) Acknowledge(op *Op, known bool) {
+	c := f.c
+	var fin finished
+	c.mu.Lock()
+	if op.list != &f.open {
+		c.mu.Unlock()
+		return
+	}
+	echoes, last := c.echo(op, known, &fin)
+	c.complete(op, nil, &fin)
+	c.mu.Unlock()
+	c.acknowledged(op, echoes, last, &fin)
 }
 
 func (f *shared) Blocked(op *Op) {
@@ -291,16 +319,25 @@ func (f *shared) blocked(op *Op, table bool, now int64, fin *finished) {
 		return
 	}
 	f.open.remove(op)
-	l.queue(op)
+	if op.orphaned() {
+		c.stepBack(op)
+	} else {
+		l.queue(op)
+	}
 	if c.aborted {
 		c.complete(op, ErrClosed, fin)
 		return
 	}
+	c.requeued(op)
+	c.kick(l)
+}
+
+// requeued counts a group that was taken and is queued again.
+func (c *Coalescer) requeued(op *Op) {
 	for o := op; o != nil; o = o.follower {
 		o.flight = nil
 		c.count(o)
 	}
-	c.kick(l)
 }
 
 // settle ends what Run has left open.

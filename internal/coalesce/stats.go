@@ -26,6 +26,7 @@ type TableStats struct {
 	Keys        [KeyBuckets]uint64
 	KeysTotal   uint64 // keys in all these flights
 	Merged      uint64 // ops that shared the place of an equal one
+	Echoed      uint64 // reads that were answered with the Set that they waited for
 	Blocked     uint64 // ops given to Flight.Blocked and Flight.TableBlocked
 	Expired     uint64 // deadlines that passed before the op was sent
 	Cancelled   uint64 // callers that left otherwise, or after it was sent

@@ -13,7 +13,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var errStatement = errors.New("statement failed")
+var (
+	errStatement = errors.New("statement failed")
+	errUnknown   = errors.New("outcome unknown")
+)
 
 // rig is a Coalescer whose flights stop at each step until the test lets them
 // go on. All of it runs in a synctest bubble.
@@ -22,6 +25,8 @@ type rig struct {
 	*Coalescer
 	table   *Table // of ops that name none
 	arrived chan *held
+	echoes  []string // "read=set", as Options.Acknowledged was given them
+	last    bool     // likewise, for the last Set
 }
 
 // held is a flight that has called Run and waits for the test.
@@ -39,6 +44,12 @@ func newRig(t *testing.T, opt Options) *rig {
 		r.arrived <- h
 		for step := range h.step {
 			step(f)
+		}
+	}
+	opt.Acknowledged = func(_ *Op, echoes []Echo, last bool) {
+		r.last = last
+		for _, echo := range echoes {
+			r.echoes = append(r.echoes, echo.Read.Call.(string)+"="+echo.Set.Call.(string))
 		}
 	}
 	r.Coalescer = New(opt)

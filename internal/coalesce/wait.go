@@ -180,7 +180,7 @@ func (c *Coalescer) inGrace(w *waiter) bool {
 // withdraw removes a queued op: it had no effect.
 func (c *Coalescer) withdraw(op *Op, cause error) error {
 	blocked := op.Table.heldUp(op)
-	c.leave(op)
+	c.leaveQueued(op)
 	c.uncount(op)
 	op.state = idle
 	op.w.op, op.w = nil, nil

@@ -215,6 +215,8 @@ func callError(err error, v *verb.Verb) error {
 		return fault.ErrOverloaded
 	case errors.Is(err, coalesce.ErrClosed):
 		return fault.ErrClosed
+	case !v.Writes && errors.Is(err, fault.ErrUnknownOutcome):
+		return fmt.Errorf("%w: the answer to a write that the read waited for was lost", fault.ErrUnavailable)
 	}
 	return err
 }

@@ -125,6 +125,9 @@ func (fl *flight) refresh(ops []*coalesce.Op) error {
 // plan makes the requests of a batch, one for each statement that a cache needs.
 func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
 	requests := make([]*statement.Request, 0, 2)
+	for _, op := range ops {
+		copyEchoed(op)
+	}
 	for len(ops) > 0 {
 		n := sameTable(ops)
 		requests = planTable(requests, engineOf(callOf(ops[0])).Table(), ops[:n])
@@ -317,12 +320,16 @@ func (fl *flight) succeed(r *statement.Request) {
 	}
 	e.remember(r)
 	for _, c := range r.Calls {
-		if c.Repeat {
+		switch {
+		case c.Repeat:
 			c.Repeat = false
 			fl.Blocked(&c.Op)
-			continue
+		case c.Op.Kind == coalesce.Set && c.Status == verb.OK:
+			share(c)
+			fl.Acknowledge(&c.Op, stands(c, r.Table))
+		default:
+			fl.complete(c, nil)
 		}
-		fl.complete(c, nil)
 	}
 }
 
@@ -372,8 +379,17 @@ func (fl *flight) reread(r *statement.Request, step int) bool {
 	return true
 }
 
-// complete ends a call and those that merged with it. They share its values.
+// complete ends a call and those that merged with it.
 func (fl *flight) complete(c *verb.Call, err error) {
+	share(c)
+	if c.Verb.Writes {
+		engineOf(c).invalidate(c.Op.Keys) // before the caller is answered
+	}
+	fl.Complete(&c.Op, err)
+}
+
+// share gives the results of a call to those that merged with it.
+func share(c *verb.Call) {
 	for op := c.Op.Follower(); op != nil; op = op.Follower() {
 		if op.Left() {
 			continue
@@ -383,10 +399,6 @@ func (fl *flight) complete(c *verb.Call, err error) {
 		follower.Result, follower.Entries, follower.ServerStart = c.Result, slices.Clone(c.Entries), c.ServerStart
 		c.Shared, follower.Shared = true, true
 	}
-	if c.Verb.Writes {
-		engineOf(c).invalidate(c.Op.Keys) // before the caller is answered
-	}
-	fl.Complete(&c.Op, err)
 }
 
 func (fl *flight) failAll(ops []*coalesce.Op, err error) {

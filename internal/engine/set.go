@@ -80,6 +80,9 @@ func New(pool *pgxpool.Pool, opts Options) *Set {
 		MaxQueueBytes: 4 * opts.MaxQueueBytes,
 		MaxFlights:    opts.MaxConns,
 		Grace:         3 * opts.LockTimeout,
+		Same:          sameKey,
+		Unknown:       isUnknown,
+		Acknowledged:  s.acknowledged,
 		Run:           s.run,
 	})
 	return s

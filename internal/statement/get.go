@@ -12,7 +12,7 @@ import (
 var (
 	// Get reads the value. Results: Status, Result.Value.
 	// With Near, also Result.Version, Kind, ExpiresAt and TTL, and ServerStart.
-	Get = define(Spec{Verb: verb.Verb{Name: "get"}, Pick: pickGet})
+	Get = define(Spec{Verb: verb.Verb{Name: "get"}, Pick: pickGet, Echoes: func(*verb.Call) bool { return true }})
 	// GetEntry reads value, version and expiry. Results: Status, Result.
 	GetEntry = define(Spec{Verb: verb.Verb{Name: "get_entry"}, Pick: pickEntry})
 	// Stat is GetEntry without the value.

@@ -11,7 +11,7 @@ var (
 	// the conditional form. Results: Status (NotStored if a condition failed),
 	// Result.Version; with WantOld, Result.Found and Result.Value are the old
 	// value, whether or not the condition held.
-	Set = define(Spec{Verb: verb.Verb{Name: "set", Writes: true, Room: true}, Pick: pickSet, Merges: isPlainSet})
+	Set = define(Spec{Verb: verb.Verb{Name: "set", Writes: true, Room: true}, Pick: pickSet, Merges: isPlainSet, Echoes: isKnown})
 	// SetMany stores Keys and Values with one Expiry, all or none. A key named
 	// twice takes its last value.
 	SetMany = define(Spec{Verb: verb.Verb{Name: "set_many", Writes: true, Room: true, Many: true, Values: true}, Pick: pickSetMany})
@@ -23,6 +23,18 @@ var (
 // isPlainSet reports that a set depends on nothing that was there before.
 func isPlainSet(c *verb.Call) bool {
 	return c.Condition == verb.Always && c.Expiry.Kind != verb.Keep && !c.WantOld && !c.WantVersion
+}
+
+// isKnown reports that a plain set leaves its value under the key, for a time at
+// least. An instant at which it expires may be past by PostgreSQL's clock.
+func isKnown(c *verb.Call) bool {
+	switch c.Expiry.Kind {
+	case verb.Default, verb.Never:
+		return isPlainSet(c)
+	case verb.In:
+		return isPlainSet(c) && c.Expiry.Value > 0
+	}
+	return false
 }
 
 func pickSet(c *verb.Call, t *Table) *Form {

@@ -26,6 +26,11 @@ type Spec struct {
 	// of those that wait for one key, only the last is sent. nil: never.
 	Merges func(*verb.Call) bool
 
+	// Echoes reports, of a call that Merges, that what it leaves under the key is
+	// its Value, if it succeeds; and of a read that it asks for the value alone. So
+	// such a set answers such a read that waits for it. nil: never.
+	Echoes func(*verb.Call) bool
+
 	// Check returns what is wrong with arguments that only this verb has.
 	Check func(*verb.Call) error
 }
@@ -122,6 +127,7 @@ func Prepare(c *verb.Call, maxValue int) error {
 	}
 	c.Limit, c.Repeat = int64(maxValue), false
 	c.Op.Call, c.Op.Class = c, s.Index
+	c.Op.Echo, c.Stored = s.Echoes != nil && s.Echoes(c), nil
 	if c.Near {
 		c.Op.Class |= nearClass
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"regexp"
 	"slices"
 	"sync/atomic"
@@ -142,6 +143,20 @@ func (t *Table) statement(f *Form) pgwire.Statement {
 	s := &pgwire.Statement{Name: fmt.Sprintf("howdah_%s_%x", f.File, h.Sum64()), SQL: sql}
 	slot.Store(s)
 	return *s
+}
+
+// Life is the shortest time for which an entry that is stored now can live, if it
+// is not to expire at an instant; ever: it does not expire.
+func (t *Table) Life(e verb.Expiry) (life time.Duration, ever bool) {
+	v, never := t.expiry(e)
+	switch {
+	case never && t.MaxTTL == 0:
+		return 0, true
+	case never, t.MaxTTL > 0 && t.MaxTTL < v:
+		v = t.MaxTTL
+	}
+	v = min(v, math.MaxInt64/1000)
+	return time.Duration(v-v/100*int64(t.Jitter)-int64(t.Jitter)) * time.Microsecond, false
 }
 
 // expiry is an Expiry as the statements take it: microseconds from now, or

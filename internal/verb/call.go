@@ -106,6 +106,9 @@ type Call struct {
 	Memory *near.Cache  // where the answer may be kept; nil: nowhere
 	Tokens []near.Token // one for each key, if there is Memory
 
+	// Stored is a copy of Value, if reads may ask for it after the caller has left.
+	Stored []byte
+
 	keep []byte // the memory of Key, for reuse
 }
 

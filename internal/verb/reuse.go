@@ -18,7 +18,7 @@ func New(verb *Verb, key string) *Call {
 // Key, Value and Expiry only.
 func (c *Call) Free() {
 	c.Verb, c.Value, c.Expiry, c.Fresh = nil, nil, Expiry{}, false
-	c.Memory, c.Tokens = nil, nil
+	c.Memory, c.Tokens, c.Stored = nil, nil, nil
 	c.Reset()
 	c.Err = nil
 	if cap(c.keep) > 256 {
