@@ -28,6 +28,10 @@ type Spec struct {
 
 	// Check returns what is wrong with arguments that only this verb has.
 	Check func(*verb.Call) error
+
+	// Locked gives a call its outcome when another transaction has held its row
+	// for long. nil: the call waits until its deadline.
+	Locked func(*verb.Call)
 }
 
 // Form is one statement: a file of schema/statements, its parameters and its
