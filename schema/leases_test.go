@@ -274,6 +274,20 @@ func TestAClaimWaitsForARemoval(t *testing.T) {
 	}
 }
 
+// A snapshot that is older than the claim may show what was void before it: under
+// REPEATABLE READ nobody gets a lease.
+func TestNoLeaseUnderRepeatableRead(t *testing.T) {
+	db := open(t)
+	for level, want := range map[string]string{"READ COMMITTED": "won", "REPEATABLE READ": "unleased", "SERIALIZABLE": "unleased"} {
+		tx, err := db.Begin(ctx(t))
+		require.NoError(t, err)
+		defer tx.Rollback(ctx(t))
+		run(t, tx, "SET TRANSACTION ISOLATION LEVEL "+level)
+		require.Equal(t, want, claim(t, tx, "k").State, level)
+		require.NoError(t, tx.Rollback(ctx(t)))
+	}
+}
+
 // Under REPEATABLE READ a removal that cannot see the newest row fails, and is
 // repeated: it never passes over a claim.
 func TestRemovalUnderRepeatableRead(t *testing.T) {
