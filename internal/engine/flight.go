@@ -316,7 +316,7 @@ func (fl *flight) succeed(r *statement.Request) {
 		reads.note(r)
 	}
 	if r.Writes() && !e.Pressure.strict.Load() { // see settle
-		e.Pressure.written(len(r.Rows))
+		e.Pressure.written(r.Stored())
 	}
 	e.remember(r)
 	for _, c := range r.Calls {
@@ -341,7 +341,7 @@ func (fl *flight) refused(r *statement.Request, err error, step int) {
 		fl.takeApart(r, step)
 	case fault.IsLocked(err), r.Form.LostRace(err):
 		for _, c := range r.Calls {
-			fl.Blocked(&c.Op)
+			fl.blocked(c)
 		}
 	case len(r.Calls) > 1 && step < callByCall && fault.IsData(err):
 		fl.callByCall(r.Calls)
@@ -382,7 +382,7 @@ func (fl *flight) reread(r *statement.Request, step int) bool {
 // complete ends a call and those that merged with it.
 func (fl *flight) complete(c *verb.Call, err error) {
 	share(c)
-	if c.Verb.Writes {
+	if c.Verb.Changes() {
 		engineOf(c).invalidate(c.Op.Keys) // before the caller is answered
 	}
 	fl.Complete(&c.Op, err)
