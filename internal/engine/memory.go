@@ -40,6 +40,9 @@ func (e *Engine) near(key []byte) *near.Cache {
 	return m
 }
 
+// Recall answers a read from memory alone, if it can, as Do does first.
+func (e *Engine) Recall(c *verb.Call) bool { return e.recall(c) }
+
 // recall answers a get from memory, if it can. What asks for more than the value
 // asks PostgreSQL, unless it says that memory will do.
 func (e *Engine) recall(c *verb.Call) bool {
