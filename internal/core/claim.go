@@ -63,4 +63,3 @@ func (c *Cache) holds(ctx context.Context, call *verb.Call) (bool, error) {
 	err := c.Do(ctx, call)
 	return err == nil && call.Status == verb.OK, err
 }
-

@@ -135,10 +135,12 @@ func readClaim(r *Request, v [][]byte) {
 func readClaimed(c *verb.Call, v [][]byte) {
 	expiresAt, leasedUntil, now := pgwire.ReadInt8(v[5]), pgwire.ReadInt8(v[6]), pgwire.ReadInt8(v[8])
 	stale := int64(pgwire.ReadInt4(v[7]))
-	c.Result.Version = pgwire.ReadInt8(v[3])
 	c.Claim.Won = pgwire.ReadBool(v[9])
 	c.Claim.Left = remains(leasedUntil, now)
 	live := expiresAt > now
+	if live || stale > 0 || c.Claim.Won { // the token is not for those who have lost
+		c.Result.Version = pgwire.ReadInt8(v[3])
+	}
 	switch {
 	case live, stale > 0 && now-expiresAt < stale*1e6:
 		c.Found(v[2])
