@@ -143,9 +143,15 @@ func fetched(r fetch.Result) ([]byte, error) {
 // remembered answers a Fetch from memory, if it can, and refreshes the value when
 // that is due.
 func (c *Cache) remembered(ctx context.Context, group *fetch.Group, key string, ttl time.Duration, load fetch.Load, o *FetchOptions) ([]byte, bool) {
-	e := c.ready()
-	if c.fresh || e == nil {
+	if c.fresh {
 		return nil, false
+	}
+	e := c.ready()
+	if e == nil { // only the Group has asked for it so far
+		if e = c.db.engines.Known(c.name); e == nil || !e.Table().Known() {
+			return nil, false
+		}
+		c.known.Store(e)
 	}
 	call := verb.New(statement.GetEntry, key)
 	defer call.Free()
