@@ -60,28 +60,34 @@ func (c *Cache) Fetch(ctx context.Context, key string, ttl time.Duration, load f
 	if err != nil {
 		return nil, err
 	}
-	many := func(ctx context.Context, _ []string) (map[string][]byte, error) { return one(ctx, key, load) }
-	if value, ok := c.remembered(ctx, group, key, ttl, many, &o); ok {
+	value, refresh, ok := c.remembered(group, key, o.early())
+	if ok && refresh == 0 {
 		return value, nil
 	}
 	settled, err := o.withDefaults(ttl)
 	if err != nil {
 		return nil, err
 	}
-	return fetched(group.Fetch(ctx, []string{key}, many, settled)[0])
+	if ok {
+		group.Refresh(ctx, key, refresh, one(key, load), settled)
+		return value, nil
+	}
+	return fetched(group.Fetch(ctx, []string{key}, one(key, load), settled)[0])
 }
 
 // one makes a load of many keys of a load of one. That there is no value is no
 // error of a load of many.
-func one(ctx context.Context, key string, load func(context.Context) ([]byte, error)) (map[string][]byte, error) {
-	value, err := load(ctx)
-	switch {
-	case errors.Is(err, fault.ErrMiss):
-		return nil, nil
-	case err != nil:
-		return nil, err
+func one(key string, load func(context.Context) ([]byte, error)) fetch.Load {
+	return func(ctx context.Context, _ []string) (map[string][]byte, error) {
+		value, err := load(ctx)
+		switch {
+		case errors.Is(err, fault.ErrMiss):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		return map[string][]byte{key: value}, nil
 	}
-	return map[string][]byte{key: value}, nil
 }
 
 // FetchMany is Fetch for many keys, with one load for those that are not there. See
@@ -98,11 +104,15 @@ func (c *Cache) FetchMany(ctx context.Context, keys []string, ttl time.Duration,
 	found := make(map[string][]byte, len(keys))
 	var missing []string
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
-		if value, ok := c.remembered(ctx, group, key, ttl, load, &o); ok {
-			found[key] = value
-		} else {
+		value, refresh, ok := c.remembered(group, key, o.early())
+		switch {
+		case !ok:
 			missing = append(missing, key)
+			continue
+		case refresh != 0:
+			group.Refresh(ctx, key, refresh, load, settled)
 		}
+		found[key] = value
 	}
 	if len(missing) == 0 {
 		return found, nil
@@ -140,33 +150,30 @@ func fetched(r fetch.Result) ([]byte, error) {
 	return nil, r.Err
 }
 
-// remembered answers a Fetch from memory, if it can, and refreshes the value when
-// that is due.
-func (c *Cache) remembered(ctx context.Context, group *fetch.Group, key string, ttl time.Duration, load fetch.Load, o *FetchOptions) ([]byte, bool) {
+// remembered answers a Fetch from memory, if it can. refresh is the token for an
+// early refresh, if that is due, and otherwise 0.
+func (c *Cache) remembered(group *fetch.Group, key string, early float64) (value []byte, refresh fetch.Token, ok bool) {
 	if c.fresh {
-		return nil, false
+		return nil, 0, false
 	}
 	e := c.ready()
 	if e == nil { // only the Group has asked for it so far
 		if e = c.db.engines.Known(c.name); e == nil || !e.Table().Known() {
-			return nil, false
+			return nil, 0, false
 		}
 		c.known.Store(e)
 	}
 	call := verb.New(statement.GetEntry, key)
-	defer call.Free()
 	call.Recall = true
-	if !e.Recall(call) || call.Status != verb.OK {
-		return nil, false
-	}
-	found := &call.Result
-	group.Remembered()
-	if group.Due(found.TTL, o.early()) {
-		if settled, err := o.withDefaults(ttl); err == nil {
-			group.Refresh(ctx, key, fetch.Token(found.Version), load, settled)
+	if e.Recall(call) && call.Status == verb.OK {
+		value, ok = bytes.Clone(call.Result.Value), true
+		group.Remembered()
+		if group.Due(call.Result.TTL, early) {
+			refresh = fetch.Token(call.Result.Version)
 		}
 	}
-	return bytes.Clone(found.Value), true
+	call.Free()
+	return value, refresh, ok
 }
 
 // fetches are the groups of the caches that were fetched from.
