@@ -268,6 +268,76 @@ func TestFetchStaleBesideUpkeep(t *testing.T) {
 	require.ErrorIs(t, err, howdah.ErrMiss, "others do not see it")
 }
 
+// While the origin is down, an expired value is served for as long as asked, by the
+// database's clock; then come errors.
+func TestFetchOriginDown(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	cache := db.Cache("db0")
+	now := func() (at time.Time) {
+		require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&at))
+		return at
+	}
+	const ttl, stale = 200 * time.Millisecond, time.Second
+	o := howdah.FetchOptions{StaleIfError: stale, Early: -1}
+	before := now()
+	_, err := cache.Fetch(t.Context(), "k", ttl, (&counted{value: []byte("v")}).load, o)
+	require.NoError(t, err)
+	after := now()
+	down := &counted{err: errors.New("the origin is down")}
+	for err == nil {
+		began := now()
+		var got []byte
+		if got, err = cache.Fetch(t.Context(), "k", ttl, down.load, o); err == nil {
+			require.Equal(t, "v", string(got))
+			require.Less(t, began.Sub(after), ttl+stale, "it was served for too long")
+		}
+	}
+	require.Equal(t, down.err, err)
+	require.GreaterOrEqual(t, now().Sub(before), ttl+stale, "it was not served for long enough")
+	require.NotZero(t, fetchStats(db, "db0").Stale)
+	require.NotZero(t, fetchStats(db, "db0").LoadErrors)
+}
+
+// A value of a type of the application's own comes back as it was, by each codec.
+func TestTyped(t *testing.T) {
+	type article struct {
+		Title string
+		Tags  []string
+	}
+	db := open(t, pgtest.New(t), nil)
+	want := article{"A title", []string{"a", "b"}}
+	for name, codec := range map[string]howdah.Codec[article]{"json": howdah.JSON[article]{}, "gob": howdah.Gob[article]{}} {
+		articles := howdah.NewTyped(db.Cache("db0"), codec)
+		for range 2 {
+			got, err := articles.Fetch(t.Context(), name, time.Hour, func(context.Context) (article, error) { return want, nil }, noOptions)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+		found, err := articles.FetchMany(t.Context(), []string{name, name + "2", name + "3"}, time.Hour, func(_ context.Context, missing []string) (map[string]article, error) {
+			require.Equal(t, []string{name + "2", name + "3"}, missing)
+			return map[string]article{name + "2": want}, nil
+		}, noOptions)
+		require.NoError(t, err)
+		require.Equal(t, map[string]article{name: want, name + "2": want}, found)
+		require.NoError(t, articles.Set(t.Context(), name, article{}, 0))
+		got, err := articles.Get(t.Context(), name)
+		require.NoError(t, err)
+		require.Equal(t, article{}, got)
+		require.NoError(t, articles.Cache().Set(t.Context(), name, []byte("broken"), 0))
+		_, err = articles.Get(t.Context(), name)
+		require.ErrorContains(t, err, "cannot be decoded")
+	}
+	broken := howdah.NewTyped(db.Cache("db0"), howdah.JSON[func()]{})
+	_, err := broken.Fetch(t.Context(), "f", 0, func(context.Context) (func(), error) { return func() {}, nil }, noOptions)
+	require.ErrorContains(t, err, "cannot be encoded")
+	_, err = articles(db).Fetch(t.Context(), "none", 0, func(context.Context) (string, error) { return "", howdah.ErrMiss }, noOptions)
+	require.ErrorIs(t, err, howdah.ErrMiss)
+}
+
+func articles(db *howdah.DB) *howdah.Typed[string] {
+	return howdah.NewTyped(db.Cache("db0"), howdah.JSON[string]{})
+}
+
 // A Fetch that finds its value in memory sends nothing, and sees this process's own
 // changes.
 func TestFetchFromMemory(t *testing.T) {
