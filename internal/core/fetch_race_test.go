@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -153,8 +154,22 @@ var changes = map[string]func(r *race, ctx context.Context, db *DB, n int) error
 	},
 }
 
-// inTransaction changes the row and its entry together, in either order.
+// errRolledBack ends a transaction that shall not be committed.
+var errRolledBack = errors.New("rolled back")
+
+// inTransaction changes the row and its entry together, in either order; now and
+// then after an attempt that is rolled back.
 func (r *race) inTransaction(ctx context.Context, db *DB, n int, entry func(pgx.Tx) error) error {
+	if r.choose(4) == 0 {
+		err := r.attempt(ctx, db, -1, func(tx pgx.Tx) error { return cmp.Or(entry(tx), errRolledBack) })
+		if !errors.Is(err, errRolledBack) {
+			return fmt.Errorf("the transaction was not rolled back: %w", err)
+		}
+	}
+	return r.attempt(ctx, db, n, entry)
+}
+
+func (r *race) attempt(ctx context.Context, db *DB, n int, entry func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, db.Pool(), func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = 0"); err != nil { // that of the pool is short
 			return err

@@ -37,7 +37,8 @@ var modelKeys = []string{"a", "b"}
 
 func newModel(seed uint64) *model {
 	m := &model{world: newWorld(), seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), source: map[string]int{}, floor: map[string]int{}}
-	m.delay = func() { m.sleep(20 * time.Millisecond) }
+	slow := time.Duration(5+m.rng.IntN(100)) * time.Millisecond
+	m.delay = func() { m.sleep(slow) }
 	return m
 }
 
@@ -95,7 +96,6 @@ func (m *model) write() {
 // fetch judges what a Fetch returns: nothing older than the last change that was
 // acknowledged before it began.
 func (m *model) fetch(g *Group) {
-	m.sleep(500 * time.Millisecond)
 	keys := modelKeys[m.random(2):]
 	o := Options{TTL: time.Minute, Lease: 400 * time.Millisecond, Timeout: 300 * time.Millisecond}
 	if m.random(4) == 0 {
@@ -145,15 +145,15 @@ func (m *model) run() {
 		for range 4 {
 			all.Go(func() {
 				for range 5 {
+					m.sleep(500 * time.Millisecond)
 					m.fetch(g)
 				}
 			})
 		}
-	}
-	for range 2 {
 		all.Go(func() {
-			for range 10 {
+			for range 8 {
 				m.write()
+				m.fetch(g) // it reads what it has written
 			}
 		})
 	}
