@@ -44,8 +44,10 @@ type race struct {
 	once   sync.Once
 	all    sync.WaitGroup // of all who run
 
+	bound time.Duration // of the processes' memory; 0: none
+
 	mu     sync.Mutex
-	floor  int // of the row when its last change was acknowledged
+	acks   []time.Time // of the changes to 1, 2 and so on
 	broken []string
 }
 
@@ -83,7 +85,7 @@ func (r *race) load(db *DB) func(context.Context) ([]byte, error) {
 				close(r.read)
 				<-r.wrote
 				before := db.Stats().Fetch[r.cache].Shared
-				r.all.Go(func() { r.fetch(context.WithoutCancel(ctx), db) })
+				r.all.Go(func() { r.fetch(context.WithoutCancel(ctx), db, r.floor()) })
 				for db.Stats().Fetch[r.cache].Shared == before {
 					time.Sleep(100 * time.Microsecond)
 				}
@@ -95,10 +97,7 @@ func (r *race) load(db *DB) func(context.Context) ([]byte, error) {
 }
 
 // fetch judges what a Fetch returns.
-func (r *race) fetch(ctx context.Context, db *DB) {
-	r.mu.Lock()
-	floor := r.floor
-	r.mu.Unlock()
+func (r *race) fetch(ctx context.Context, db *DB, floor int) {
 	value, err := db.Cache(r.cache).Fetch(ctx, r.key, time.Hour, r.load(db), FetchOptions{})
 	var got int
 	fmt.Sscan(string(value), &got)
@@ -110,10 +109,21 @@ func (r *race) fetch(ctx context.Context, db *DB) {
 	}
 }
 
+// floor is the row as of the last change that a Fetch must see which begins now.
+func (r *race) floor() (n int) {
+	then := time.Now().Add(-r.bound)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n < len(r.acks) && !r.acks[n].After(then) {
+		n++
+	}
+	return n
+}
+
 func (r *race) reader(ctx context.Context, db *DB) {
 	for range 3 {
 		r.pause()
-		r.fetch(ctx, db)
+		r.fetch(ctx, db, r.floor())
 	}
 }
 
@@ -205,10 +215,13 @@ func (r *race) writer(ctx context.Context, db *DB, names []string) {
 			r.say("%s: %v", name, err)
 		}
 		r.mu.Lock()
-		r.floor = n
+		r.acks = append(r.acks, time.Now())
 		r.mu.Unlock()
 		if n == 1 && r.forced {
 			close(r.wrote)
+		}
+		if r.bound == 0 || name != "SQL delete" {
+			r.fetch(ctx, db, n) // memory has the bound for changes past the library only
 		}
 	}
 }
@@ -224,7 +237,7 @@ func (r *race) run(ctx context.Context, names []string) {
 	if err != nil {
 		r.say("%v", err)
 	}
-	get := &verb.Call{Verb: statement.Get, Key: []byte(r.key)}
+	get := &verb.Call{Verb: statement.Get, Key: []byte(r.key), Fresh: true}
 	switch err := r.dbs[0].Cache(r.cache).One(ctx, get); {
 	case errors.Is(err, fault.ErrMiss):
 	case err != nil:
@@ -234,8 +247,17 @@ func (r *race) run(ctx context.Context, names []string) {
 	}
 }
 
-// runRaces runs races on keys, several at a time, and returns what was wrong.
-func runRaces(t *testing.T, keys int, forced bool, names []string, store func(*DB) fetch.Store) (broken []string) {
+// racing is what to run.
+type racing struct {
+	keys   int // several at a time
+	forced bool
+	names  []string              // of changes
+	store  func(*DB) fetch.Store // nil: the right one
+	bound  time.Duration
+}
+
+// run returns what was wrong.
+func (o racing) run(t *testing.T) (broken []string) {
 	t.Helper()
 	seed := *raceSeed
 	if seed == 0 {
@@ -243,14 +265,14 @@ func runRaces(t *testing.T, keys int, forced bool, names []string, store func(*D
 	}
 	t.Logf("-fetch.seed %d", seed)
 	url := pgtest.New(t)
-	dbs := []*DB{openPatient(t, url), openPatient(t, url)}
+	dbs := []*DB{openRacing(t, url, o.bound), openRacing(t, url, o.bound)}
 	_, err := dbs[0].Pool().Exec(t.Context(), "CREATE TABLE source (key text PRIMARY KEY, n integer)")
 	require.NoError(t, err)
-	_, err = dbs[0].Pool().Exec(t.Context(), "INSERT INTO source SELECT 'key:' || i, 0 FROM generate_series(0, $1::integer - 1) AS i", keys)
+	_, err = dbs[0].Pool().Exec(t.Context(), "INSERT INTO source SELECT 'key:' || i, 0 FROM generate_series(0, $1::integer - 1) AS i", o.keys)
 	require.NoError(t, err)
-	if store != nil {
+	if o.store != nil {
 		for _, db := range dbs {
-			db.fetches.groups = map[string]*fetch.Group{"db0": fetch.New(store(db), nil)}
+			db.fetches.groups = map[string]*fetch.Group{"db0": fetch.New(o.store(db), nil)}
 		}
 	}
 	var mu sync.Mutex
@@ -258,12 +280,12 @@ func runRaces(t *testing.T, keys int, forced bool, names []string, store func(*D
 	var workers sync.WaitGroup
 	for range 8 {
 		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(keys); i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; i < int64(o.keys); i = next.Add(1) - 1 {
 				r := &race{
 					rng: rand.New(rand.NewPCG(seed, uint64(i))), dbs: dbs, cache: "db0", key: fmt.Sprintf("key:%d", i),
-					forced: forced, read: make(chan struct{}), wrote: make(chan struct{}),
+					forced: o.forced, bound: o.bound, read: make(chan struct{}), wrote: make(chan struct{}),
 				}
-				r.run(t.Context(), names)
+				r.run(t.Context(), o.names)
 				mu.Lock()
 				broken = append(broken, r.broken...)
 				mu.Unlock()
@@ -275,6 +297,23 @@ func runRaces(t *testing.T, keys int, forced bool, names []string, store func(*D
 		t.Logf("process %d: %+v", i, db.Stats().Fetch["db0"])
 	}
 	return broken
+}
+
+// openRacing opens a database as one process, with memory if there is a bound.
+func openRacing(t *testing.T, url string, bound time.Duration) *DB {
+	t.Helper()
+	if bound == 0 {
+		return openPatient(t, url)
+	}
+	db, err := Open(t.Context(), url, Options{Timeout: 20 * time.Second, Near: NearOptions{Bound: bound}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.NoError(t, db.AlterCache(t.Context(), CacheConfig{Name: "db0", Near: true}, AlterOptions{Only: []string{"near"}}))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = db.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return db
 }
 
 func openPatient(t *testing.T, url string) *DB {
@@ -292,11 +331,14 @@ func TestFetchRace(t *testing.T) {
 	for name := range changes {
 		all = append(all, name)
 		t.Run(name, func(t *testing.T) {
-			require.Empty(t, runRaces(t, max(10, *races/20), true, []string{name}, nil))
+			require.Empty(t, racing{keys: max(10, *races/20), forced: true, names: []string{name}}.run(t))
 		})
 	}
 	t.Run("random", func(t *testing.T) {
-		require.Empty(t, runRaces(t, *races, false, all, nil))
+		require.Empty(t, racing{keys: *races, names: all}.run(t))
+	})
+	t.Run("memory", func(t *testing.T) {
+		require.Empty(t, racing{keys: *races, names: all, bound: 50 * time.Millisecond}.run(t))
 	})
 }
 
@@ -328,7 +370,7 @@ func TestFetchRaceMutants(t *testing.T) {
 	for name, lying := range map[string]bool{"stores without comparing": false, "joiners take void values": true} {
 		t.Run(name, func(t *testing.T) {
 			store := func(db *DB) fetch.Store { return mutantStore{fetchStore{db.Cache("db0")}, lying} }
-			broken := runRaces(t, 20, true, []string{"With(tx).Delete", "Delete"}, store)
+			broken := racing{keys: 20, forced: true, names: []string{"With(tx).Delete", "Delete"}, store: store}.run(t)
 			t.Logf("%d, such as %v", len(broken), broken[:min(1, len(broken))])
 			require.NotEmpty(t, broken)
 		})

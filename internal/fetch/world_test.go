@@ -3,7 +3,6 @@ package fetch
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -258,8 +257,4 @@ func start(ctx context.Context, g *Group, key string, load Load, o Options) *pen
 		p.value, p.err = fetchOne(ctx, g, key, load, o)
 	}()
 	return p
-}
-
-func sleepUpTo(rng *rand.Rand, longest time.Duration) {
-	time.Sleep(time.Duration(rng.Int64N(int64(longest))))
 }
