@@ -48,8 +48,8 @@ func (db *DB) Pool() *pgxpool.Pool { return db.core().Pool() }
 // name that cannot exist ErrInvalidName.
 func (db *DB) Cache(name string) *Cache { return (*Cache)(db.core().Cache(name)) }
 
-// Close waits for calls in flight, at most Options.Timeout, and closes what
-// Open opened. Calls made after it fail with ErrClosed. It may be called twice.
+// Close waits for the loads of Fetch, each for its FetchOptions.Timeout at most,
+// and for calls in flight, at most Options.Timeout, and closes what Open opened. Calls made after it fail with ErrClosed. It may be called twice.
 // Connections of Pool that are in use then, by a transaction that was not
 // ended, say, are closed when they are given back; the log counts them.
 func (db *DB) Close() error { return db.core().Close() }

@@ -56,6 +56,80 @@ func ExampleCache_With() {
 	}
 }
 
+// Get the value, or load it once for all who ask for it, in all processes. What the
+// transaction of ExampleCache_With deletes is never stored again with its old value.
+func ExampleCache_Fetch() {
+	ctx := context.Background()
+	db, err := howdah.Open(ctx, os.Getenv("DATABASE_URL"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+
+	title, err := db.Cache("db0").Fetch(ctx, "article:7", time.Minute, func(ctx context.Context) (title []byte, err error) {
+		err = db.Pool().QueryRow(ctx, `SELECT title FROM article WHERE id = 7`).Scan(&title)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil, howdah.ErrMiss
+		}
+		return title, err
+	}, howdah.FetchOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", title)
+}
+
+// Values of a type of the application's own. While the origin is down, an expired
+// one is served for an hour.
+func ExampleTyped_Fetch() {
+	ctx := context.Background()
+	db, err := howdah.Open(ctx, os.Getenv("DATABASE_URL"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+
+	type weather struct{ Celsius float64 }
+	load := func(ctx context.Context) (weather, error) { return weather{Celsius: 21}, nil }
+	cache := howdah.NewTyped(db.Cache("db0"), howdah.JSON[weather]{})
+	now, err := cache.Fetch(ctx, "weather:Lisbon", time.Minute, load, howdah.FetchOptions{StaleIfError: time.Hour})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(now.Celsius)
+}
+
+// Many values, with one query for those that are not in the cache.
+func ExampleCache_FetchMany() {
+	ctx := context.Background()
+	db, err := howdah.Open(ctx, os.Getenv("DATABASE_URL"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+
+	keys := []string{"article:7", "article:8"}
+	titles, err := db.Cache("db0").FetchMany(ctx, keys, time.Minute, func(ctx context.Context, missing []string) (map[string][]byte, error) {
+		found := map[string][]byte{}
+		rows, err := db.Pool().Query(ctx, `SELECT 'article:' || id, title FROM article WHERE 'article:' || id = ANY ($1)`, missing)
+		if err != nil {
+			return nil, err
+		}
+		var key string
+		var title []byte
+		_, err = pgx.ForEachRow(rows, []any{&key, &title}, func() error {
+			found[key] = title
+			title = nil
+			return nil
+		})
+		return found, err
+	}, howdah.FetchOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(titles))
+}
+
 // A counter that begins with a TTL and keeps it: a rate limit in one statement.
 func ExampleCache_Increment() {
 	ctx := context.Background()

@@ -36,6 +36,21 @@ type CacheStats struct {
 	Blocked   uint64    // times that a call met a lock of another transaction
 	Queued    int       // calls waiting now
 	Full      bool      // it refuses writes: over its budget, with nothing that may be evicted
+
+	Fetch FetchStats
+}
+
+// FetchStats are the counters of Fetch and FetchMany on one cache in this process.
+type FetchStats struct {
+	Hits       uint64 // values that were there, in memory or in PostgreSQL, and keys known to be absent
+	Stale      uint64 // expired values that were served
+	Shared     uint64 // keys whose callers joined a claim or a load that was under way
+	Loads      uint64 // calls of load
+	LoadErrors uint64 // of these, those that failed; that there is no value is no failure
+	Early      uint64 // of these, those that began before the value had expired
+	Waits      uint64 // times that callers waited for the load of another process
+	Voided     uint64 // values that were not stored because their keys were changed while they were loaded
+	Unstored   uint64 // values that were not stored because PostgreSQL did not answer, the cache was full, or they were too large
 }
 
 // VerbStats are the counters of one verb.
@@ -130,7 +145,9 @@ func (db *DB) Stats() Stats {
 	found := db.core().Stats()
 	s := Stats{Pool: PoolStats(found.Pool), Upkeep: UpkeepStats(found.Upkeep), Near: nearStats(found.Near)}
 	for _, c := range found.Caches {
-		s.Caches = append(s.Caches, cacheStats(c))
+		cache := cacheStats(c)
+		cache.Fetch = FetchStats(found.Fetch[c.Name])
+		s.Caches = append(s.Caches, cache)
 	}
 	return s
 }

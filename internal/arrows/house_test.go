@@ -52,6 +52,7 @@ var house = map[string]room{
 	"internal/resp":     {leaf: true, stdlib: true},
 	"internal/pipeline": {leaf: true, stdlib: true},
 	"internal/near":     {leaf: true},
+	"internal/fetch":    {leaf: true, stdlib: true},
 	"internal/embedded": {leaf: true},
 	"internal/pgurl":    {leaf: true},
 	"internal/arrows":   {leaf: true},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/fetch"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -25,6 +26,7 @@ type Cache struct {
 	failOpen bool
 	fresh    bool
 	known    atomic.Pointer[engine.Engine]
+	group    atomic.Pointer[fetch.Group]
 }
 
 // Name returns the cache's name.

@@ -25,6 +25,7 @@ type DB struct {
 	engines *engine.Set
 	upkeep  *upkeep.Upkeep
 	opts    Options
+	fetches fetches
 }
 
 // Open connects to a PostgreSQL URL. See howdah.Open.
@@ -167,6 +168,7 @@ func (db *DB) Failure(err error, sent bool) error {
 // Close waits for calls in flight and closes what Open opened. See
 // howdah.DB.Close.
 func (db *DB) Close() error {
+	db.fetches.close() // their loads want to store what they made
 	ctx, cancel := context.WithTimeout(context.Background(), db.opts.Timeout)
 	defer cancel()
 	first, err := db.engines.Close(ctx)

@@ -108,7 +108,7 @@ func (c *Cache) Fresh() *Cache {
 // bound to a transaction, or always fresh, has nothing in memory.
 func (c *Cache) Recall(keys [][]byte, entries *[near.Batch]near.Entry) (hits uint32) {
 	if e := c.ready(); e != nil && c.tx == nil && !c.fresh {
-		return e.Recall(keys, entries)
+		return e.RecallBatch(keys, entries)
 	}
 	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fetch"
 	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/internal/upkeep"
 )
@@ -17,6 +18,7 @@ type Stats struct {
 	Pool   PoolStats
 	Upkeep upkeep.Stats
 	Near   NearStats
+	Fetch  map[string]fetch.Stats // by cache
 
 	// DiskFull is when PostgreSQL last refused a write because its disk is full;
 	// zero if it never did.
@@ -48,6 +50,7 @@ func (db *DB) Stats() Stats {
 	}
 	slices.SortFunc(s.Caches, func(a, b engine.Stats) int { return cmp.Compare(a.Name, b.Name) })
 	s.Upkeep = db.upkeep.Stats()
+	s.Fetch = db.fetches.stats()
 	if memory := db.Near(); memory != nil {
 		s.Near = NearStats{Bound: db.opts.Near.Bound, MaxBytes: db.opts.Near.Bytes, Stats: memory.Stats()}
 	}

@@ -22,7 +22,11 @@ type Stats struct {
 	Blocked   uint64
 	Queued    int
 	Full      bool
+	Claims    ClaimCounts
 }
+
+// ClaimCounts are the answers of claims by what they found.
+type ClaimCounts [verb.Unleased + 1]uint64
 
 // VerbStats are the counters of one verb.
 type VerbStats struct {
@@ -47,7 +51,8 @@ const latencyBuckets = 16
 
 // counters are those of one cache, cheap enough for every call.
 type counters struct {
-	verbs []verbCounters // by verb.Verb.Index
+	verbs  []verbCounters // by verb.Verb.Index
+	claims [verb.Unleased + 1]atomic.Uint64
 }
 
 type verbCounters struct {
@@ -68,6 +73,9 @@ func (n *counters) record(c *verb.Call) {
 	if c.Err != nil {
 		v.errors.Add(1)
 		return
+	}
+	if c.Verb == statement.Claim {
+		n.claims[c.Claim.State].Add(1)
 	}
 	elapsed := max(0, coalesce.Now()-c.Began)
 	v.nanoseconds.Add(uint64(elapsed))
@@ -121,6 +129,9 @@ func (e *Engine) Stats() Stats {
 		s.BatchKeys.Count += n
 	}
 	s.Batches = s.BatchKeys.Count
+	for state := range s.Claims {
+		s.Claims[state] = e.counters.claims[state].Load()
+	}
 	for _, v := range statement.Verbs() {
 		if n := &e.counters.verbs[v.Index]; n.calls.Load() > 0 {
 			s.Verbs = append(s.Verbs, n.stats(v))

@@ -100,7 +100,7 @@ func transferTime(c *verb.Call) time.Duration {
 // the context or the time of the call ends before the answer, the call must not
 // be used again: PostgreSQL may still be answering it.
 func (e *Engine) Do(ctx context.Context, c *verb.Call) error {
-	if e.recall(c) {
+	if e.Recall(c) {
 		return nil
 	}
 	c.Began = coalesce.Now()
@@ -129,7 +129,7 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 	ops := make([]*coalesce.Op, 0, len(calls))
 	recall := !slices.ContainsFunc(calls, func(c *verb.Call) bool { return c.Verb == nil || c.Verb.Writes })
 	for _, c := range calls {
-		if recall && e.recall(c) { // a read after a write among them must see it
+		if recall && e.Recall(c) { // a read after a write among them must see it
 			continue
 		}
 		c.Began = now
@@ -161,7 +161,7 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 // before it returns. done must be quick and must not block; it may call Start.
 // Calls on one key are run in the order in which they were started.
 func (e *Engine) Start(c *verb.Call, done func(*verb.Call)) {
-	if e.recall(c) {
+	if e.Recall(c) {
 		done(c)
 		return
 	}

@@ -41,9 +41,9 @@ func (e *Engine) near(key []byte) *near.Cache {
 	return m
 }
 
-// recall answers a get from memory, if it can. What asks for more than the value
-// asks PostgreSQL, unless it says that memory will do.
-func (e *Engine) recall(c *verb.Call) bool {
+// Recall answers a get from memory, if it can, as Do does first. What asks for more
+// than the value asks PostgreSQL, unless it says that memory will do.
+func (e *Engine) Recall(c *verb.Call) bool {
 	if c.Fresh || c.Verb != statement.Get && !(c.Recall && c.Verb == statement.GetEntry) {
 		return false
 	}
@@ -78,11 +78,11 @@ func (e *Engine) recall(c *verb.Call) bool {
 	return true
 }
 
-// Recall answers gets from memory, of at most near.Batch keys that were all received
+// RecallBatch answers gets from memory, of at most near.Batch keys that were all received
 // before it is called. It writes the entries that it finds to entries, at the places
 // of their keys, and returns their places as bits. The others are to be started as
 // calls: nothing is known of them, and nothing was counted.
-func (e *Engine) Recall(keys [][]byte, entries *[near.Batch]near.Entry) (hits uint32) {
+func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry) (hits uint32) {
 	m := e.memory.Load()
 	if m == nil {
 		return 0

@@ -88,6 +88,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	out.gauge(diskFullDesc, flag(diskIsFull(found)))
 	c.collectSessions(out)
 	c.collectCaches(out, stats.Caches, states)
+	c.collectClaims(out, found.Caches)
 	collectUpkeep(out, stats.Upkeep, states)
 	collectNear(out, stats.Near, found.Near)
 	out.gauge(poolDesc, float64(stats.Pool.Idle), "idle")

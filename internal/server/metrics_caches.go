@@ -59,11 +59,12 @@ type cacheFigures struct {
 	state           *cacheState
 }
 
-// writes are the names of the verbs that may change data.
+// writes are the names of the verbs that may change data. A claim is asked for a
+// value, as a read is.
 func writes() map[string]bool {
 	found := make(map[string]bool)
 	for _, v := range statement.Verbs() {
-		found[v.Name] = v.Writes
+		found[v.Name] = v.Writes && v != statement.Claim
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
@@ -158,6 +160,44 @@ func TestMetricsOfTheDatabase(t *testing.T) {
 	last, up := states.read()
 	require.False(t, up)
 	require.Equal(t, found, last, "the last answer is kept")
+}
+
+// Claims are shown by what they found, for the caches that have any, and count in
+// the hit ratio.
+func TestMetricsOfClaims(t *testing.T) {
+	s := start(t, nil)
+	require.NotContains(t, strings.Join(s.series(), ""), "howdah_claims_total")
+	db, err := howdah.Open(t.Context(), s.config.DatabaseURL, nil)
+	require.NoError(t, err)
+	defer db.Close()
+	load := func(context.Context) ([]byte, error) { return []byte("v"), nil }
+	for range 3 {
+		_, err = db.Cache("db0").Fetch(t.Context(), "k", time.Hour, load, howdah.FetchOptions{})
+		require.NoError(t, err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(&collector{db: db, shown: make(map[string]bool), states: cacheStates{db: (*core.DB)(db)}})
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	values := make(map[string]float64)
+	for _, family := range families {
+		for _, metric := range family.Metric {
+			name := family.GetName()
+			for _, label := range metric.Label {
+				name += " " + label.GetValue()
+			}
+			values[name] = metric.GetCounter().GetValue()
+		}
+	}
+	for name, want := range map[string]float64{
+		"howdah_claims_total db0 hit": 2, "howdah_claims_total db0 won": 1, "howdah_claims_total db0 lost": 0,
+		"howdah_fulfils_total db0 stored": 1, "howdah_fulfils_total db0 voided": 0,
+		"howdah_keys_total db0 read hit": 2, "howdah_keys_total db0 read miss": 1,
+	} {
+		got, there := values[name]
+		require.True(t, there, name)
+		require.Equal(t, want, got, name)
+	}
 }
 
 // Every metric is documented, and nothing else is.

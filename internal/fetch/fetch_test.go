@@ -1,0 +1,363 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A miss that loads is two calls, and the next Fetch is one.
+func TestMiss(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		l := &loading{takes: time.Second, value: "v"}
+		for range 2 {
+			got, err := fetchOne(t.Context(), g, "k", l.load, plain)
+			require.NoError(t, err)
+			require.Equal(t, "v", got)
+		}
+		require.Equal(t, []string{"claim k", "fulfil k", "claim k"}, w.calls())
+		require.Equal(t, 1, l.loads())
+		require.Equal(t, Stats{Hits: 1, Loads: 1}, g.Stats())
+	})
+}
+
+// Fetches of all processes share one load, and those who wait ask at most every
+// 50 ms.
+func TestOneLoadForAll(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		l := &loading{takes: 2 * time.Second, value: "v"}
+		groups := []*Group{g, New(w, nil), New(w, nil), New(w, nil)}
+		var all []*pending
+		for i := range 200 {
+			all = append(all, start(t.Context(), groups[i%len(groups)], "k", l.load, plain))
+		}
+		began := time.Now()
+		for _, p := range all {
+			<-p.done
+			require.NoError(t, p.err)
+			require.Equal(t, "v", p.value)
+		}
+		require.Equal(t, 1, l.loads())
+		require.LessOrEqual(t, time.Since(began), l.takes+longestPause)
+		require.Less(t, len(w.polls), 200)
+	})
+}
+
+// The lease of a process that has died is taken by another when it ends.
+func TestDeadWinner(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		require.Equal(t, Won, w.Claim(t.Context(), []string{"k"}, 10*time.Second)[0].State)
+		ends := time.Now().Add(10 * time.Second)
+		l := &loading{takes: time.Second, value: "v"}
+		got, err := fetchOne(t.Context(), g, "k", l.load, plain)
+		require.NoError(t, err)
+		require.Equal(t, "v", got)
+		require.False(t, l.began[0].Before(ends))
+		require.LessOrEqual(t, l.began[0].Sub(ends), longestPause)
+		for i := range w.polls[1:] {
+			require.LessOrEqual(t, w.polls[i+1].Sub(w.polls[i]), longestPause)
+		}
+		require.EqualValues(t, 1, g.Stats().Waits)
+	})
+}
+
+// What is invalidated while it is loaded is not stored, and not given to those who
+// came after the load began.
+func TestVoided(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		l := &loading{takes: time.Second, value: "old"}
+		first := start(t.Context(), g, "k", l.load, plain)
+		time.Sleep(500 * time.Millisecond)
+		l.becomes("new")
+		w.remove("k")
+		second := start(t.Context(), g, "k", l.load, plain)
+		<-first.done
+		<-second.done
+		require.Equal(t, "old", first.value, "it asked before the change")
+		require.Equal(t, "new", second.value)
+		require.Equal(t, 2, l.loads())
+		require.EqualValues(t, 1, g.Stats().Voided)
+		got, err := fetchOne(t.Context(), g, "k", l.load, plain)
+		require.NoError(t, err)
+		require.Equal(t, "new", got)
+	})
+}
+
+// A key that changes all the time is loaded twice at most for one caller.
+func TestVoidedForEver(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		l := &loading{takes: time.Second, value: "v"}
+		w.stored = func([]Value) { w.remove("k") }
+		first := start(t.Context(), g, "k", l.load, plain)
+		time.Sleep(500 * time.Millisecond)
+		began := time.Now()
+		got, err := fetchOne(t.Context(), g, "k", l.load, plain)
+		require.NoError(t, err)
+		require.Equal(t, "v", got)
+		require.Equal(t, 1500*time.Millisecond, time.Since(began))
+		<-first.done
+		require.Equal(t, 2, l.loads())
+	})
+}
+
+// Where other processes win again and again what is voided again and again, a
+// Fetch loads for itself.
+func TestPatience(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		stop := make(chan struct{})
+		go func() { // others
+			for {
+				w.remove("k")
+				w.Claim(t.Context(), []string{"k"}, 10*time.Second)
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Second):
+				}
+			}
+		}()
+		synctest.Wait()
+		l := &loading{takes: time.Second, value: "v"}
+		began := time.Now()
+		got, err := fetchOne(t.Context(), g, "k", l.load, plain)
+		close(stop)
+		require.NoError(t, err)
+		require.Equal(t, "v", got)
+		require.LessOrEqual(t, time.Since(began), 5*time.Second)
+		require.EqualValues(t, 1, g.Stats().Unstored)
+	})
+}
+
+func TestLocalDoesNotWait(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		w.Claim(t.Context(), []string{"k"}, 10*time.Second)
+		o := plain
+		o.Local = true
+		l := &loading{takes: time.Second, value: "v"}
+		began := time.Now()
+		got, err := fetchOne(t.Context(), g, "k", l.load, o)
+		require.NoError(t, err)
+		require.Equal(t, "v", got)
+		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, []string{"claim k", "claim k"}, w.calls(), "nothing is stored without a lease")
+	})
+}
+
+// A load that fails ends its lease, and all who wait in this process get its error.
+func TestLoadFails(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		broken := errors.New("broken")
+		for what, load := range map[string]func() (map[string][]byte, error){
+			"error":  func() (map[string][]byte, error) { return nil, broken },
+			"panic":  func() (map[string][]byte, error) { panic(broken) },
+			"goexit": func() (map[string][]byte, error) { runtime.Goexit(); return nil, nil },
+		} {
+			loads := 0
+			failing := func(context.Context, []string) (map[string][]byte, error) {
+				loads++
+				time.Sleep(time.Second)
+				return load()
+			}
+			first := start(t.Context(), g, "k", failing, plain)
+			time.Sleep(500 * time.Millisecond)
+			second := start(t.Context(), g, "k", failing, plain)
+			<-first.done
+			<-second.done
+			require.Error(t, first.err)
+			require.Equal(t, first.err, second.err, what)
+			require.Equal(t, 1, loads, what)
+			var panicked *PanicError
+			require.Equal(t, what != "error", errors.As(first.err, &panicked), what)
+			require.Equal(t, what != "goexit", errors.Is(first.err, broken), what)
+			if what == "panic" {
+				require.Contains(t, first.err.Error(), "TestLoadFails", "the stack")
+			}
+			require.Equal(t, []string{"claim k", "release k"}, w.calls())
+		}
+	})
+}
+
+// A load that ignores its context holds no caller beyond its Timeout.
+func TestLoadIsLate(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		ended := false
+		began := time.Now()
+		_, err := fetchOne(t.Context(), g, "k", func(ctx context.Context, _ []string) (map[string][]byte, error) {
+			time.Sleep(time.Minute)
+			ended = ctx.Err() != nil
+			return map[string][]byte{"k": []byte("late")}, nil
+		}, plain)
+		var late *LateError
+		require.ErrorAs(t, err, &late)
+		require.Equal(t, plain.Timeout, time.Since(began))
+		_, err = fetchOne(t.Context(), g, "k", func(ctx context.Context, _ []string) (map[string][]byte, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, plain)
+		require.ErrorAs(t, err, &late, "one that obeys its context fails alike")
+		time.Sleep(time.Minute)
+		require.True(t, ended)
+		require.Equal(t, []string{"claim k", "release k", "claim k", "release k"}, w.calls(), "what came late is not stored")
+	})
+}
+
+// A caller that leaves does not end the load of the others; with the last one
+// gone, what is loaded is still stored.
+func TestLeaving(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		type name struct{}
+		ctx, leave := context.WithCancel(context.WithValue(t.Context(), name{}, "trace"))
+		load := func(ctx context.Context, _ []string) (map[string][]byte, error) {
+			time.Sleep(time.Second)
+			return map[string][]byte{"k": []byte(fmt.Sprint(ctx.Value(name{}), ctx.Err()))}, nil
+		}
+		first := start(ctx, g, "k", load, plain)
+		synctest.Wait()
+		second := start(t.Context(), g, "k", load, plain)
+		time.Sleep(100 * time.Millisecond)
+		leave()
+		synctest.Wait()
+		<-first.done
+		require.ErrorIs(t, first.err, context.Canceled)
+		<-second.done
+		require.NoError(t, second.err)
+		require.Equal(t, "trace<nil>", second.value)
+
+		w.remove("k")
+		w.calls()
+		ctx, leave = context.WithCancel(t.Context())
+		alone := start(ctx, g, "k", load, plain)
+		time.Sleep(100 * time.Millisecond)
+		leave()
+		<-alone.done
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"claim k", "fulfil k"}, w.calls())
+	})
+}
+
+// Nobody waits for the lease of another process when its callers have left.
+func TestLeavingWhileWaiting(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		w.Claim(t.Context(), []string{"k"}, 10*time.Second)
+		ctx, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		_, err := fetchOne(ctx, g, "k", nil, plain)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(longestPause)
+		w.calls()
+		time.Sleep(time.Second)
+		require.Empty(t, w.calls())
+		require.Empty(t, g.flights)
+	})
+}
+
+// Without the database, each load is still shared, but stored nowhere.
+func TestAway(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		w.away = true
+		l := &loading{takes: time.Second, value: "v"}
+		var all []*pending
+		for range 10 {
+			all = append(all, start(t.Context(), g, "k", l.load, plain))
+		}
+		for _, p := range all {
+			<-p.done
+			require.NoError(t, p.err)
+			require.Equal(t, "v", p.value)
+		}
+		require.LessOrEqual(t, l.loads(), 2, "those who came while one ran share the next")
+		require.NotZero(t, g.Stats().Unstored)
+	})
+}
+
+// A value that cannot be stored is returned, and its lease ends.
+func TestNotStorable(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		w.full = errors.New("the cache is full")
+		l := &loading{value: "v"}
+		got, err := fetchOne(t.Context(), g, "k", l.load, plain)
+		require.NoError(t, err)
+		require.Equal(t, "v", got)
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"claim k", "fulfil k", "release k"}, w.calls())
+		require.EqualValues(t, 1, g.Stats().Unstored)
+	})
+}
+
+// That a key is absent is remembered where that is asked for.
+func TestAbsent(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		loads := 0
+		absent := func(context.Context, []string) (map[string][]byte, error) { loads++; return nil, nil }
+		for range 2 {
+			r := g.Fetch(t.Context(), []string{"k"}, absent, plain)[0]
+			require.Equal(t, Result{}, r)
+		}
+		require.Equal(t, 2, loads)
+		o := plain
+		o.Absent = 5 * time.Second
+		for range 3 {
+			require.Equal(t, Result{}, g.Fetch(t.Context(), []string{"k"}, absent, o)[0])
+		}
+		require.Equal(t, 3, loads)
+		time.Sleep(o.Absent)
+		g.Fetch(t.Context(), []string{"k"}, absent, o)
+		require.Equal(t, 4, loads)
+	})
+}
+
+// That a key is absent is a value like any other: those who came after the load
+// began do not get it if something has changed the key since.
+func TestAbsentIsVoided(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		for _, remembered := range []time.Duration{0, time.Second} {
+			exists := false
+			load := func(_ context.Context, keys []string) (map[string][]byte, error) {
+				was := exists
+				time.Sleep(time.Second)
+				if !was {
+					return nil, nil
+				}
+				return map[string][]byte{keys[0]: []byte("v")}, nil
+			}
+			o := plain
+			o.Absent = remembered
+			w.remove("k")
+			first := start(t.Context(), g, "k", load, o)
+			time.Sleep(500 * time.Millisecond)
+			exists = true
+			w.remove("k")
+			second := start(t.Context(), g, "k", load, o)
+			<-first.done
+			<-second.done
+			require.Empty(t, first.value)
+			require.Equal(t, "v", second.value)
+		}
+	})
+}
+
+// Fetches that wait for another process end with the Group; loads are waited for.
+func TestClose(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		w.Claim(t.Context(), []string{"other"}, 10*time.Second)
+		waits := start(t.Context(), g, "other", nil, plain)
+		l := &loading{takes: 2 * time.Second, value: "v"}
+		loads := start(t.Context(), g, "k", l.load, plain)
+		time.Sleep(time.Second)
+		began := time.Now()
+		g.Close()
+		require.Equal(t, time.Second, time.Since(began))
+		<-waits.done
+		<-loads.done
+		require.ErrorIs(t, waits.err, ErrClosed)
+		require.NoError(t, loads.err)
+		_, err := fetchOne(t.Context(), g, "k", l.load, plain)
+		require.ErrorIs(t, err, ErrClosed)
+	})
+}

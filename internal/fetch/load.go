@@ -1,0 +1,183 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+)
+
+// PanicError is the error of a load that panicked, or called runtime.Goexit.
+type PanicError struct {
+	Value any    // of the panic; nil: runtime.Goexit
+	Stack string // of the load
+}
+
+func (e *PanicError) Error() string {
+	if e.Value == nil {
+		return "load called runtime.Goexit"
+	}
+	return fmt.Sprintf("load panicked: %v\n\n%s", e.Value, e.Stack)
+}
+
+// Unwrap returns the value of the panic if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// LateError is the error of a load that did not return in time.
+type LateError struct{ Timeout time.Duration }
+
+func (e *LateError) Error() string { return fmt.Sprintf("load did not return within %v", e.Timeout) }
+
+// loaded is what a load returned.
+type loaded struct {
+	values map[string][]byte
+	err    error
+}
+
+// call runs a load, and leaves it to itself when its time is over.
+func (l Load) call(ctx context.Context, keys []string, timeout time.Duration) loaded {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	done := make(chan loaded, 1)
+	go func() {
+		defer cancel()
+		result := loaded{err: &PanicError{}} // unless it returns
+		defer func() {
+			if p := recover(); p != nil {
+				result.err = &PanicError{p, string(debug.Stack())}
+			}
+			done <- result
+		}()
+		result.values, result.err = l(ctx, keys)
+	}()
+	var result loaded
+	select {
+	case result = <-done:
+	case <-ctx.Done():
+		select {
+		case result = <-done: // the context ended because it has returned
+		default:
+			result.err = &LateError{timeout}
+		}
+	}
+	if errors.Is(result.err, context.DeadlineExceeded) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		result.err = &LateError{timeout} // it has obeyed its context
+	}
+	return result
+}
+
+// load makes the values of the keys of parties, stores those under a lease, and
+// answers.
+func (g *Group) load(parties []*party, lead *call) {
+	keys := make([]string, len(parties))
+	for i, p := range parties {
+		keys[i] = p.key
+		p.calls = append(p.calls, g.take(p.f)...) // they came before the load begins
+	}
+	g.counts.loads.Add(1)
+	began := time.Now()
+	found := lead.load.call(lead.ctx, slices.Clone(keys), lead.o.Timeout)
+	if found.err == nil {
+		g.noteCost(time.Since(began))
+	} else {
+		g.counts.loadErrors.Add(1)
+		if parties[0].f == nil {
+			g.failed(found.err)
+		}
+	}
+	var stores, releases []*party
+	for _, p := range parties {
+		_, present := found.values[p.key]
+		switch {
+		case !p.lease:
+			g.counts.unstored.Add(1)
+			g.conclude(p, found)
+			g.proceed(p.f)
+		case found.err == nil && (present || lead.o.Absent > 0):
+			stores = append(stores, p)
+		default:
+			releases = append(releases, p)
+		}
+	}
+	if len(stores) > 0 {
+		g.fulfil(stores, found, lead)
+	}
+	if len(releases) > 0 {
+		g.release(releases, found, lead)
+	}
+}
+
+// conclude answers a party with what a load returned.
+func (g *Group) conclude(p *party, found loaded) {
+	if found.err == nil {
+		value, present := found.values[p.key]
+		p.reply(Result{Value: value, Found: present}, true)
+		return
+	}
+	if p.stale != nil {
+		p.calls = g.serveStale(p, func(o *Options) time.Duration { return max(o.Stale, o.StaleIfError) })
+	}
+	p.reply(Result{Err: found.err})
+}
+
+// fulfil stores what was loaded. Those who came while the load ran get it if it
+// was stored, because nothing has invalidated it then; otherwise they go another
+// round.
+func (g *Group) fulfil(parties []*party, found loaded, lead *call) {
+	values := make([]Value, len(parties))
+	late := make([][]*call, len(parties))
+	for i, p := range parties {
+		late[i] = g.take(p.f) // before the values are sent
+		value, present := found.values[p.key]
+		values[i] = Value{Lease: Lease{p.key, p.token}, Value: value, TTL: lead.o.TTL, Stale: max(lead.o.Stale, lead.o.StaleIfError), Tags: lead.o.Tags}
+		if !present {
+			values[i] = Value{Lease: values[i].Lease, Absent: true, TTL: lead.o.Absent}
+		}
+	}
+	var unstored []Lease
+	for i, err := range g.store.Fulfil(context.WithoutCancel(lead.ctx), values) {
+		p := parties[i]
+		switch {
+		case err == nil:
+			p.calls = append(p.calls, late[i]...)
+			late[i] = nil
+		case errors.Is(err, ErrVoided):
+			g.counts.voided.Add(1)
+		default:
+			g.counts.unstored.Add(1)
+			unstored = append(unstored, values[i].Lease)
+		}
+		g.conclude(p, found)
+	}
+	if len(unstored) > 0 {
+		g.store.Release(context.WithoutCancel(lead.ctx), unstored)
+	}
+	for i, p := range parties {
+		g.proceed(p.f, late[i]...)
+	}
+}
+
+// release ends leases without a value: the load failed, or says that the keys are
+// absent. Those who came while it ran share a failure. That a key is absent, or
+// its expired value, is for them if nothing has changed the key meanwhile.
+func (g *Group) release(parties []*party, found loaded, lead *call) {
+	leases := make([]Lease, len(parties))
+	late := make([][]*call, len(parties))
+	for i, p := range parties {
+		late[i] = g.take(p.f) // before the leases end
+		leases[i] = Lease{p.key, p.token}
+	}
+	for i, good := range g.store.Release(context.WithoutCancel(lead.ctx), leases) {
+		p := parties[i]
+		if good || found.err != nil && p.stale == nil {
+			p.calls = append(p.calls, late[i]...)
+			late[i] = nil
+		}
+		g.conclude(p, found)
+		g.proceed(p.f, late[i]...)
+	}
+}
