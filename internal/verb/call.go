@@ -112,6 +112,8 @@ type Call struct {
 	Memory *near.Cache  // where the answer may be kept; nil: nowhere
 	Tokens []near.Token // one for each key, if there is Memory
 
+	TagHashes []int64 // of Tags, each once
+
 	keep []byte // the memory of Key, for reuse
 }
 

@@ -1,0 +1,215 @@
+package schema_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/schema"
+)
+
+// barrier is the advisory lock at which a store waits between the snapshot of its
+// statement and its look at locks and marks.
+const barrier = 77
+
+// withBarrier puts the barrier into the function that refuses stores, and makes the
+// replacements of a mutant in it.
+func withBarrier(t *testing.T, db querier, mutant ...string) {
+	t.Helper()
+	const check = "PERFORM howdah_internal._check_isolation();"
+	replaceFunction(t, db, "_refused", append([]string{check, check + fmt.Sprintf(" PERFORM pg_advisory_xact_lock_shared(%d);", barrier)}, mutant...)...)
+}
+
+// replaceFunction makes a function anew with changes of its text.
+func replaceFunction(t *testing.T, db querier, name string, changes ...string) {
+	t.Helper()
+	for _, f := range schema.Functions() {
+		if f.Name == name {
+			for i := 0; i < len(changes); i += 2 {
+				require.Contains(t, f.SQL, changes[i])
+			}
+			run(t, db, replaceAll(f.SQL, changes...))
+			return
+		}
+	}
+	require.Fail(t, "no function "+name)
+}
+
+// A tagStore is a way to store an entry that was made from the table "article".
+type tagStore struct {
+	name  string
+	claim func(t *testing.T, conn *pgx.Conn) string // the token; nil: the store has none
+	store func(table, token, value string) string
+}
+
+var tagStores = []tagStore{
+	{"set_tagged()", nil, func(_, _, value string) string {
+		return fmt.Sprintf("SELECT howdah.set_tagged('c', 'k', '%s', '{t,other}')", value)
+	}},
+	{"set_tagged.sql", nil, func(table, _, value string) string {
+		return "PREPARE s AS " + schema.Statement("set_tagged", schema.Table{Name: table}) +
+			fmt.Sprintf("; EXECUTE s (ARRAY[howdah.key_hash('k')], '{k}', '{%s}', '{NULL}', ARRAY[howdah.key_hash('k')], ARRAY[howdah.key_hash('t')]); DEALLOCATE s", value)
+	}},
+}
+
+// The steps of a store and of an invalidation.
+const (
+	claims     = 'C' // the store's claim; nothing where it has none
+	loads      = 'L' // it reads what the value is made from
+	starts     = 'S' // its statement begins, and waits at the barrier
+	passes     = 'P' // it goes on to its end
+	changes    = 'U' // a transaction changes what the value is made from
+	invalidate = 'I' // it invalidates the tag
+	ends       = 'E' // it commits or rolls back
+)
+
+// orders are all ways to merge two sequences of steps.
+func orders(a, b string) []string {
+	if a == "" || b == "" {
+		return []string{a + b}
+	}
+	var all []string
+	for _, rest := range orders(a[1:], b) {
+		all = append(all, a[:1]+rest)
+	}
+	for _, rest := range orders(a, b[1:]) {
+		all = append(all, b[:1]+rest)
+	}
+	return all
+}
+
+// interleaving runs the steps of one order, and answers what is in the cache then.
+type interleaving struct {
+	t                      *testing.T
+	db                     *pgxpool.Pool
+	table                  string
+	storing, changing, own *pgx.Conn // own holds the barrier
+	store                  tagStore
+	token, loaded          string
+	stored, invalidated    chan error
+}
+
+func (i *interleaving) run(order string, end string) string {
+	i.t.Helper()
+	run(i.t, i.db, "UPDATE article SET text = 'old'")
+	run(i.t, i.own, "SELECT pg_advisory_lock($1)", barrier)
+	i.stored, i.invalidated, i.token = nil, nil, ""
+	for _, step := range order {
+		i.step(step, end)
+	}
+	if i.stored != nil {
+		require.NoError(i.t, <-i.stored, order)
+	}
+	return one[string](i.t, i.db, "SELECT coalesce(howdah.get_text('c', 'k'), 'none')")
+}
+
+func (i *interleaving) step(step rune, end string) {
+	switch step {
+	case claims:
+		if i.store.claim != nil {
+			i.token = i.store.claim(i.t, i.storing)
+		}
+	case loads:
+		i.loaded = one[string](i.t, i.db, "SELECT text FROM article")
+	case starts:
+		i.stored = i.begin(i.storing, i.store.store(i.table, i.token, i.loaded))
+	case passes:
+		run(i.t, i.own, "SELECT pg_advisory_unlock($1)", barrier)
+		i.await(i.storing, i.stored)
+	case changes:
+		run(i.t, i.changing, "BEGIN")
+		run(i.t, i.changing, "UPDATE article SET text = 'new'")
+	case invalidate:
+		i.invalidated = i.begin(i.changing, "SELECT howdah.invalidate_tag('c', 't')")
+	case ends:
+		require.NoError(i.t, <-i.invalidated)
+		run(i.t, i.changing, end)
+	}
+}
+
+// begin runs a statement and returns when it is done or waits for a lock.
+func (i *interleaving) begin(conn *pgx.Conn, sql string) chan error {
+	done := make(chan error, 1)
+	go func() { done <- conn.PgConn().Exec(context.Background(), sql).Close() }()
+	i.await(conn, done)
+	return done
+}
+
+// await returns when a statement is done or waits for a lock.
+func (i *interleaving) await(conn *pgx.Conn, done chan error) {
+	for len(done) == 0 && !one[bool](i.t, i.db,
+		"SELECT coalesce(wait_event_type = 'Lock', false) FROM pg_stat_activity WHERE pid = $1", conn.PgConn().PID()) {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// stale are the orders after which the entry is older than a committed change.
+func staleOrders(t *testing.T, store tagStore, mutate func(db querier)) (stale []string) {
+	db := open(t)
+	run(t, db, "CREATE TABLE article AS SELECT 'old'::text AS text")
+	mutate(db)
+	i := &interleaving{t: t, db: db, table: table(t, db, "c"), store: store}
+	for _, conn := range []**pgx.Conn{&i.storing, &i.changing, &i.own} {
+		c, err := pgx.ConnectConfig(ctx(t), db.Config().ConnConfig.Copy())
+		require.NoError(t, err)
+		t.Cleanup(func() { c.Close(context.Background()) })
+		*conn = c
+	}
+	for _, before := range []string{"SELECT howdah.flush('c')", "SELECT howdah.set_tagged('c', 'k', 'old', '{t}')", "SELECT howdah.set_tagged('c', 'k', 'old', '{other}'), howdah.invalidate_tag('c', 't')"} {
+		for _, order := range orders("CLSP", "UIE") {
+			if store.claim == nil && strings.IndexByte(order, starts) > strings.IndexByte(order, ends) {
+				continue // without a claim, PostgreSQL does not know when the value was loaded
+			}
+			run(t, db, before)
+			if i.run(order, "COMMIT") == "old" && !strings.Contains(before, "'{other}'") {
+				stale = append(stale, order)
+			}
+			run(t, db, before)
+			if strings.Contains(before, "'{t}'") {
+				require.Equal(t, "old", i.run(order, "ROLLBACK"), "%s: what was not committed has removed an entry", order)
+			}
+		}
+	}
+	return stale
+}
+
+// Whatever the order of a store's steps and those of a transaction that changes what
+// it is made from and invalidates its tag: when both have ended, no entry remains that
+// was loaded before the change.
+func TestInvalidationAndStoreInEveryOrder(t *testing.T) {
+	for _, store := range tagStores {
+		t.Run(store.name, func(t *testing.T) {
+			require.Empty(t, staleOrders(t, store, func(db querier) { withBarrier(t, db) }))
+		})
+	}
+}
+
+// Each guard is needed: without it, some order leaves a stale entry.
+func TestGuardsOfTags(t *testing.T) {
+	for name, mutate := range map[string]func(db querier){
+		"without the lock": func(db querier) {
+			withBarrier(t, db, "pg_try_advisory_xact_lock_shared(1752135540, l.key)", "true")
+		},
+		"without the mark": func(db querier) {
+			withBarrier(t, db)
+			replaceFunction(t, db, "_invalidate_tags", "FROM unnest($1) AS t (tag)\n        ON", "FROM unnest($1) AS t (tag) WHERE false\n        ON")
+		},
+		"by the snapshot of the statement": func(db querier) {
+			withBarrier(t, db, "LANGUAGE plpgsql VOLATILE", "LANGUAGE plpgsql STABLE")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, store := range tagStores {
+				stale := staleOrders(t, store, mutate)
+				t.Log(store.name, stale)
+				require.NotEmpty(t, stale, store.name)
+			}
+		})
+	}
+}
