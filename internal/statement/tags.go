@@ -49,6 +49,21 @@ func (r *Request) tagColumns() [][]byte {
 	return [][]byte{hashes, tags}
 }
 
+// snapshots are those of the claims, one for every tag of a row.
+func (r *Request) snapshots() []byte {
+	n := 0
+	for i := range r.Rows {
+		n += len(r.Rows[i].Call.TagHashes)
+	}
+	dst := pgwire.AppendArray(nil, pgwire.Text, n, false)
+	for i := range r.Rows {
+		for range r.Rows[i].Call.TagHashes {
+			dst = pgwire.AppendBytes(dst, []byte(r.Rows[i].Call.Snapshot))
+		}
+	}
+	return dst
+}
+
 // HashTags returns the distinct hashes of tags, in order.
 func HashTags(tags []string, hash func([]byte) int64) []int64 {
 	hashes := make([]int64, len(tags))

@@ -79,6 +79,7 @@ type Call struct {
 	Offset      int
 	Lease       time.Duration // claim, refresh: how long the caller may load
 	Token       int64         // refresh: the version; fulfil, release: of the lease
+	Snapshot    string        // fulfil with Tags: Claim.Snapshot of the claim or refresh
 	Stale       time.Duration // fulfil: how long the value may be served after it expired
 	Absent      bool          // fulfil: there was nothing to load, which is remembered until Expiry
 	Tags        []string      // fulfil, set: what the entry is invalidated by

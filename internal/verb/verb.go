@@ -15,6 +15,9 @@ type Verb struct {
 	Index  uint8  // its place among all verbs
 }
 
+// Changes reports whether it may change what a reader of values sees.
+func (v *Verb) Changes() bool { return v.Writes && !v.Quiet }
+
 // String returns the name.
 func (v *Verb) String() string {
 	if v == nil {

@@ -11,11 +11,7 @@ DECLARE
     result   bigint;
 BEGIN
     hash := howdah.key_hash(howdah_internal._check_key(key));
-    hashed := howdah_internal._tag_hashes(tags);
-    IF cardinality(hashed) > 64 THEN
-        RAISE EXCEPTION 'There are % tags; an entry may have 64.', cardinality(hashed)
-            USING ERRCODE = 'HW017', HINT = 'Tag the entry with what it depends on most, or with one tag for several.';
-    END IF;
+    hashed := howdah_internal._entry_tags(tags);
     IF howdah_internal._refused(settings.id, array_fill(hash, ARRAY[cardinality(hashed)]), hashed, NULL, own) <> '{}' THEN
         RETURN NULL;
     END IF;
