@@ -42,3 +42,14 @@ func TestTags(t *testing.T) {
 	c.do("GET", "/v1/caches/db0/tags/t", "").problem(t, http.StatusMethodNotAllowed, "method-not-allowed")
 	c.do("GET", entryPath("db0", "k"), "").want(t, http.StatusNotFound)
 }
+
+// A load whose tag is invalidated is not stored.
+func TestLoadsWithTags(t *testing.T) {
+	c := serve(t, nil)
+	k := entryPath("db0", "k")
+	lease := "If-Lease: " + c.asks(t, k, "won", 404).header.Get("Lease")
+	c.do("DELETE", "/v1/caches/db0/tags/x", "").want(t, http.StatusOK)
+	c.do("PUT", k, "old", lease, "Cache-Tag: x, y").problem(t, http.StatusPreconditionFailed, "precondition-failed")
+	c.do("PUT", k, "v", lease, "Cache-Tag: y").want(t, http.StatusNoContent)
+	require.JSONEq(t, `{"deleted":1}`, c.do("DELETE", "/v1/caches/db0/tags/y", "").want(t, http.StatusOK).body)
+}

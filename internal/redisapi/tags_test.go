@@ -60,3 +60,17 @@ func TestTagCommandsRefuse(t *testing.T) {
 	}
 	c.want("*0\r\n", "KEYS", "*")
 }
+
+// A load whose tag is invalidated is not stored.
+func TestStoreWithTags(t *testing.T) {
+	c := dial(t, serve(t, Options{}).addr())
+	token := fetched(t, c.do("HOWDAH.FETCH", "k"), "won", "", true, true)
+	c.want(resp.One, "HOWDAH.STORE", "k", token, "60000", "v", "TAGS", "2", "x", "y", "STALE", "1000")
+	c.want(resp.One, "HOWDAH.INVALIDATE", "y")
+	token = fetched(t, c.do("HOWDAH.FETCH", "k"), "won", "", true, true)
+	c.want(resp.Zero, "HOWDAH.INVALIDATE", "z")
+	c.want(resp.Zero, "HOWDAH.STORE", "k", token, "60000", "old", "TAGS", "1", "z")
+	c.want(resp.One, "HOWDAH.STORE", "k", token, "60000", "v", "TAGS", "1", "y")
+	version, _, _ := strings.Cut(token, "/")
+	c.want("-ERR howdah: an entry with tags is stored with the snapshot of its claim\r\n", "HOWDAH.STORE", "k", version, "60000", "v", "TAGS", "1", "y")
+}

@@ -26,8 +26,9 @@ BEGIN
                      (SELECT m.xid FROM howdah_internal.%1$I AS m WHERE m.hash = -1 AND m.tag = u.tag) AS marked
               FROM unnest($1, $2, $3) AS u (hash, tag, snapshot) OFFSET 0) AS s
         WHERE howdah_internal._tag_lock($5, s.tag) = ANY ($6)
-           OR NOT pg_visible_in_snapshot(s.marked, s.snapshot)
-              AND NOT (s.plain AND s.marked IS NOT DISTINCT FROM pg_current_xact_id_if_assigned())
+           -- A snapshot does not say of its own transaction whether it shows it.
+           OR CASE WHEN s.marked = pg_current_xact_id_if_assigned() THEN NOT s.plain
+                   ELSE NOT pg_visible_in_snapshot(s.marked, s.snapshot) END
            -- Marks up to this one have been removed: what cannot have seen all of
            -- them is refused.
            OR (SELECT m.xid FROM howdah_internal.%1$I AS m WHERE m.hash = -1 AND m.tag = -1) >= pg_snapshot_xmin(s.snapshot)
