@@ -168,6 +168,7 @@ var contract = []struct {
 	name string
 	test func(*testing.T, *fixture)
 }{
+	{"tags", testTags},
 	{"set and get", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		f.holds("k", nil)

@@ -34,6 +34,15 @@ var (
 	// Nothing was stored.
 	ErrValueTooLarge = fault.ErrValueTooLarge
 
+	// ErrInvalidTag says that a tag is empty, longer than MaxTagBytes or no text in
+	// UTF-8, or that an entry has more than MaxTags. Nothing was sent.
+	ErrInvalidTag = fault.ErrInvalidTag
+
+	// ErrIsolation says that tags were used in a transaction of isolation level
+	// REPEATABLE READ or SERIALIZABLE, as those of Transact are: it does not see
+	// what others have stored or invalidated since it began.
+	ErrIsolation = fault.ErrIsolation
+
 	// ErrInvalidTTL says that a TTL is negative or beyond what a timestamp holds.
 	ErrInvalidTTL = fault.ErrInvalidTTL
 

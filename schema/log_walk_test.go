@@ -58,6 +58,8 @@ var statementEffects = map[string][]step{
 		{unlogged, array + "'{7200000000}', '{16}'", ""}},
 	"fulfil": {{logs, array + "'{2}', '{NULL}', ARRAY[V(k)], '{0}'", ""}, {logs, array + "'{2}', '{1000000}', ARRAY[V(k)], '{-1}'", ""},
 		{logs, fresh + "'{2}', '{NULL}', ARRAY[V(new)], '{0}'", "SELECT howdah.claim('n', 'new')"}, {idle, array + "'{2}', '{NULL}', '{7}', '{0}'", ""}},
+	"fulfil_tagged": {{logs, array + "'{2}', '{NULL}', ARRAY[V(k)], '{0}', ARRAY[H(k)], '{7}', ARRAY[pg_current_snapshot()::text]", ""}, {idle, array + "'{2}', '{NULL}', '{7}', '{0}', ARRAY[H(k)], '{7}', ARRAY[pg_current_snapshot()::text]", ""},
+		{hidden, array + "'{2}', '{NULL}', ARRAY[V(k)], '{0}', ARRAY[H(k)], '{7}', ARRAY[pg_current_snapshot()::text]", "INSERT INTO G VALUES (-1, 7, '9223372036854775807')"}},
 	"get":             {{idle, "ARRAY[H(k)]", ""}},
 	"get_delete":      {{logs, array[:len(array)-2], ""}, {idle, gone[:len(gone)-2], ""}},
 	"get_entry":       {{idle, "ARRAY[H(k)]", ""}},
@@ -75,18 +77,21 @@ var statementEffects = map[string][]step{
 	"refresh":         {{hidden, array + "ARRAY[V(k)], '{1000000}'", ""}, {idle, array + "'{7}', '{1000000}'", ""}},
 	"release": {{hidden, fresh + "ARRAY[V(new)]", "SELECT howdah.claim('n', 'new')"}, {hidden, "ARRAY[H(x)], ARRAY['x'::bytea], ARRAY[V(x)]", "SELECT howdah.claim('n', 'x')"},
 		{idle, array + "ARRAY[V(k)]", ""}},
-	"remove":      {{logs, "H(k), 'k'", ""}},
-	"replace":     {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}'", ""}},
-	"scan_page":   {{idle, "0, 10, ''", ""}},
-	"set":         {{logs, array + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
-	"set_keep":    {{logs, array + "'{2}', '{NULL}'", ""}},
-	"set_one":     {{logs, "H(k), 'k', '2', NULL", ""}},
-	"set_range":   {{logs, "H(k), 'k', '2', NULL, 0", ""}},
-	"set_version": {{logs, array + "'{2}', '{NULL}'", ""}},
-	"stat":        {{idle, "ARRAY[H(k)]", ""}},
-	"transfer":    {{logs, "H(k), 'k', H(l), 'l', false", ""}},
-	"vacuum":      nil, // changes nothing that anybody reads, and cannot run in a transaction
-	"watch":       {{hidden, "ARRAY[H(k)]", ""}},
+	"remove":    {{logs, "H(k), 'k'", ""}},
+	"replace":   {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}'", ""}},
+	"scan_page": {{idle, "0, 10, ''", ""}},
+	"set":       {{logs, array + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
+	"set_keep":  {{logs, array + "'{2}', '{NULL}'", ""}},
+	"set_one":   {{logs, "H(k), 'k', '2', NULL", ""}},
+	"set_range": {{logs, "H(k), 'k', '2', NULL, 0", ""}},
+	"set_tagged": {{logs, array + "'{2}', '{NULL}', ARRAY[H(k)], '{7}'", ""}, {logs, fresh + "'{2}', '{NULL}', ARRAY[H(new)], '{7}'", ""},
+		{hidden, array + "'{2}', '{NULL}', ARRAY[H(k)], '{7}'", "INSERT INTO G VALUES (-1, 7, '9223372036854775807')"}},
+	"set_version":   {{logs, array + "'{2}', '{NULL}'", ""}},
+	"stat":          {{idle, "ARRAY[H(k)]", ""}},
+	"transfer":      {{logs, "H(k), 'k', H(l), 'l', false", ""}},
+	"transfer_tags": {{idle, "H(k), H(l)", ""}, {hidden, "H(l), H(k)", ""}},
+	"vacuum":        nil, // changes nothing that anybody reads, and cannot run in a transaction
+	"watch":         {{hidden, "ARRAY[H(k)]", ""}},
 }
 
 // Every function that may write, but those of sessions, which nobody keeps in
@@ -118,6 +123,9 @@ var functionEffects = map[string][]step{
 	"grant_runtime":        {{hidden, "howdah.grant_runtime('pg_monitor')", ""}},
 	"increment":            {{logs, "howdah.increment('n', 'k')", ""}},
 	"increment_text":       {{logs, "howdah.increment_text('n', 'new')", ""}},
+	"invalidate_tag":       {{logs, "howdah.invalidate_tag('n', 't')", ""}, {hidden, "howdah.invalidate_tag('n', 'none')", ""}},
+	"invalidate_tags":      {{logs, "howdah.invalidate_tags('n', '{none,t}')", ""}, {idle, "howdah.invalidate_tags('n', NULL)", ""}},
+	"_invalidate_tags":     {{logs, "howdah_internal._invalidate_tags(c, '{t}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"invalidate_all":       {{logs, "howdah.invalidate_all('n')", "UPDATE T SET value = '3'"}},
 	// An evicted value is still the latest one.
 	"maintain":        {{unlogged, "howdah.maintain('n')", "SELECT howdah.alter_cache('n', max_entries => 1, eviction => 'allkeys-random')"}},
@@ -129,6 +137,8 @@ var functionEffects = map[string][]step{
 	"replace_text":    {{logs, "howdah.replace_text('n', 'k', '2')", ""}},
 	"revoke_runtime":  {{hidden, "howdah.revoke_runtime('pg_monitor')", "SELECT howdah.grant_runtime('pg_monitor')"}},
 	"set":             {{logs, "howdah.set('n', 'k', '2')", ""}, {logs, "howdah.set('n', 'new', '2')", ""}},
+	"set_tagged":      {{logs, "howdah.set_tagged('n', 'k', '2', '{t}')", ""}, {logs, "howdah.set_tagged('n', 'new', '2', NULL)", ""}},
+	"set_tagged_text": {{logs, "howdah.set_tagged_text('n', 'k', '2', '{t}')", ""}},
 	"set_json":        {{logs, "howdah.set_json('n', 'k', '2')", ""}},
 	"set_text":        {{logs, "howdah.set_text('n', 'k', '2')", ""}},
 	"set_many":        {{logs, "howdah.set_many('n', '{k,new,k}', '{2,2,3}')", ""}},
@@ -139,6 +149,13 @@ var functionEffects = map[string][]step{
 	"_maintain":       {{unlogged, "howdah_internal._maintain(c, 100, 100, clock_timestamp() + interval '1 s', 100, false) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "SELECT howdah.alter_cache('n', max_entries => 1, eviction => 'allkeys-random')"}},
 	"_put_absent":     {{logs, "howdah_internal._put_absent(c, 'new', '2', NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_put_present":    {{logs, "howdah_internal._put_present(c, 'k', NULL, '2', NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	// They touch tags only.
+	"_refused":        {{idle, "howdah_internal._refused(c.id, '{1}', '{7}', NULL, pg_current_snapshot()) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_add_tags":       {{hidden, "howdah_internal._add_tags(c.id, 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_replace_tags":   {{hidden, "howdah_internal._replace_tags(c.id, 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_copy_tags":      {{hidden, "howdah_internal._copy_tags(c.id, H(l), c.id, H(k)) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_sweep_tags":     {{hidden, "howdah_internal._sweep_tags(c, 100) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "INSERT INTO G VALUES (1, 7)"}},
+	"_create_tags":    {{hidden, "howdah_internal._create_tags(c) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_turn_log":       {{hidden, "howdah.alter_cache('n', near => false)", ""}},
 	"_trim_log":       {{hidden, "howdah_internal._trim_log('infinity')", "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'"}},
 	"_hold":           {{hidden, "howdah_internal._hold(c, ARRAY[H(new), H(k)], ARRAY['new'::bytea, 'k']) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
@@ -158,7 +175,7 @@ var functionEffects = map[string][]step{
 func TestEveryWriteIsNoted(t *testing.T) {
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
-	run(t, db, "SELECT howdah.set('n', 'k', '1', '1 h'), howdah.set('n', 'l', '2'), howdah.set('n', 'x', '3')")
+	run(t, db, "SELECT howdah.set('n', 'k', '1', '1 h'), howdah.set_tagged('n', 'l', '2', '{t}'), howdah.set('n', 'x', '3')")
 	expireNow(t, db, "n", "x")
 	versionOf(t, db, "n")
 	w := &walker{t, db, table(t, db, "n"), one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")}
@@ -220,7 +237,7 @@ func (w *walker) run(s step, what, prepare, call, end string) {
 	require.NoError(w.t, err)
 	defer tx.Rollback(ctx(w.t))
 	hashed := func(sql string) string {
-		sql = replaceAll(sql, "UPDATE T ", "UPDATE "+w.table+" ", "FROM T", "FROM "+w.table)
+		sql = replaceAll(sql, "UPDATE T ", "UPDATE "+w.table+" ", "FROM T", "FROM "+w.table, "INTO G ", "INTO "+replaceAll(w.table, ".cache_", ".tag_")+" ")
 		for _, key := range []string{"k", "l", "x", "new", "none"} {
 			sql = replaceAll(sql, "H("+key+")", "howdah.key_hash('"+key+"')", "V("+key+")", "version_of('"+key+"')")
 		}

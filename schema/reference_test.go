@@ -31,6 +31,7 @@ var sections = []struct {
 		"get_and_delete", "get_and_delete_text", "flush",
 	}},
 	{"Loading", []string{"claim", "claim_text", "fulfil", "fulfil_text", "release", "release_text"}},
+	{"Tags", []string{"set_tagged", "set_tagged_text", "invalidate_tag", "invalidate_tags"}},
 	{"Walking and counting", []string{"scan", "scan_text", "count"}},
 	{"Caches", []string{"create_cache", "alter_cache", "drop_cache", "invalidate_all", "caches", "create_database", "grant_runtime", "revoke_runtime"}},
 	{"Upkeep", []string{"maintain"}},

@@ -166,6 +166,7 @@ func (t Table) log(sql string) string {
 // It panics if there is no such file.
 func Statement(name string, t Table) string {
 	sql := strings.NewReplacer("{table}", t.Name, "{source}", t.Source,
+		"{tags}", tagTable(t.Name), "{cache}", idOf(t.Name), "{source_cache}", idOf(t.Source),
 		"{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(t.log(text("statements/" + name)))
 	return pieces[t.RefuseCollision].Replace(numbers.ReplaceAllStringFunc(sql, number))
 }
@@ -178,6 +179,12 @@ func Query(name string) string { return text("queries/" + name) }
 // that the query "settings" answers. A cache that was dropped and made again has
 // another: statements for the former table fail with 42P01.
 func TableName(id int32) string { return fmt.Sprintf("howdah_internal.cache_%d", id) }
+
+// tagTable is the name of the table of a cache's tags, given that of the cache.
+func tagTable(table string) string { return strings.Replace(table, ".cache_", ".tag_", 1) }
+
+// idOf is the id in the name of a cache's table.
+func idOf(table string) string { return table[strings.LastIndexByte(table, '_')+1:] }
 
 // Unknown returns the first of a cache's features that this program does not
 // know, "" if it knows them all. A program must refuse a cache with a feature

@@ -23,7 +23,10 @@ type Fulfilment struct {
 	// Absent stores that there is no value: until Expiry, claims answer
 	// KnownAbsent, and every other reader misses the key.
 	Absent bool
-	Tags   []string
+	// Tags are what the entry is invalidated by. Snapshot is that of the claim, or
+	// of the refresh; it is needed with Tags only.
+	Tags     []string
+	Snapshot string
 }
 
 // Claim reads a key, and tries to win the lease to load it if there is no live
@@ -39,16 +42,19 @@ func (c *Cache) Claim(ctx context.Context, key []byte, lease time.Duration) (Cla
 }
 
 // Refresh wins the lease to load a live value anew before it expires, if the entry
-// still has this version and nobody has the lease.
-func (c *Cache) Refresh(ctx context.Context, key []byte, version int64, lease time.Duration) (won bool, err error) {
-	return c.holds(ctx, &verb.Call{Verb: statement.Refresh, Key: key, Token: version, Lease: lease})
+// still has this version and nobody has the lease. It returns what Fulfilment.Snapshot
+// takes.
+func (c *Cache) Refresh(ctx context.Context, key []byte, version int64, lease time.Duration) (won bool, snapshot string, err error) {
+	call := &verb.Call{Verb: statement.Refresh, Key: key, Token: version, Lease: lease}
+	won, err = c.holds(ctx, call)
+	return won, call.Claim.Snapshot, err
 }
 
 // Fulfil stores what was loaded under a lease, if the key was neither changed nor
 // removed since the lease was won, and returns the new version. Errors:
 // ErrNotStored if it was, and those of a set.
 func (c *Cache) Fulfil(ctx context.Context, key []byte, token int64, value []byte, o Fulfilment) (version int64, err error) {
-	call := &verb.Call{Verb: statement.Fulfil, Key: key, Token: token, Value: value, Expiry: o.Expiry, Stale: o.Stale, Absent: o.Absent, Tags: o.Tags}
+	call := &verb.Call{Verb: statement.Fulfil, Key: key, Token: token, Value: value, Expiry: o.Expiry, Stale: o.Stale, Absent: o.Absent, Tags: o.Tags, Snapshot: o.Snapshot}
 	err = c.One(ctx, call)
 	return call.Result.Version, err
 }

@@ -38,7 +38,7 @@ func TestClaim(t *testing.T) {
 	require.Equal(t, "v", string(hit.Entry.Value))
 	require.Equal(t, version, hit.Entry.Version)
 	for _, want := range []bool{true, false} {
-		won, err := cache.Refresh(ctx, k, version, time.Hour)
+		won, _, err := cache.Refresh(ctx, k, version, time.Hour)
 		require.NoError(t, err)
 		require.Equal(t, want, won)
 	}
@@ -190,7 +190,7 @@ func TestFulfilBehindALock(t *testing.T) {
 	released, err := cache.Release(ctx, []byte("k"), token)
 	require.NoError(t, err)
 	require.False(t, released)
-	won, err := cache.Refresh(ctx, []byte("k"), token, time.Hour)
+	won, _, err := cache.Refresh(ctx, []byte("k"), token, time.Hour)
 	require.NoError(t, err)
 	require.False(t, won)
 	require.NoError(t, tx.Rollback(ctx))
@@ -281,7 +281,7 @@ func TestClaimsFillMemory(t *testing.T) {
 		return fromMemory
 	}, time.Minute, time.Millisecond)
 	hit := claimed(t, cache, "k")
-	won, err := cache.Refresh(ctx, []byte("k"), hit.Entry.Version, time.Hour)
+	won, _, err := cache.Refresh(ctx, []byte("k"), hit.Entry.Version, time.Hour)
 	require.NoError(t, err)
 	require.True(t, won)
 	_, fromMemory := recalled("k")

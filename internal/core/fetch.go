@@ -150,9 +150,9 @@ func fetched(r fetch.Result) ([]byte, error) {
 	return nil, r.Err
 }
 
-// remembered answers a Fetch from memory, if it can. refresh is the token for an
+// remembered answers a Fetch from memory, if it can. refresh is the version for an
 // early refresh, if that is due, and otherwise 0.
-func (c *Cache) remembered(group *fetch.Group, key string, early float64) (value []byte, refresh fetch.Token, ok bool) {
+func (c *Cache) remembered(group *fetch.Group, key string, early float64) (value []byte, refresh int64, ok bool) {
 	if c.fresh {
 		return nil, 0, false
 	}
@@ -169,7 +169,7 @@ func (c *Cache) remembered(group *fetch.Group, key string, early float64) (value
 		value, ok = bytes.Clone(call.Result.Value), true
 		group.Remembered()
 		if group.Due(call.Result.TTL, early) {
-			refresh = fetch.Token(call.Result.Version)
+			refresh = call.Result.Version
 		}
 	}
 	call.Free()

@@ -41,7 +41,7 @@ func (s fetchStore) Claim(ctx context.Context, keys []string, lease time.Duratio
 func claimOf(call *verb.Call) fetch.Claim {
 	found := &call.Result
 	c := fetch.Claim{
-		State: claimStates[call.Claim.State], Value: found.Value, Shared: call.Shared, Token: fetch.Token(found.Version),
+		State: claimStates[call.Claim.State], Value: found.Value, Shared: call.Shared, Token: fetch.Token{Version: found.Version, Snapshot: call.Claim.Snapshot},
 		Left: call.Claim.Left, Age: call.Claim.Expired, Won: call.Claim.Won,
 	}
 	if c.State == fetch.Hit {
@@ -56,8 +56,9 @@ var claimStates = [...]fetch.State{
 }
 
 // Refresh implements fetch.Store.
-func (s fetchStore) Refresh(ctx context.Context, key string, token fetch.Token, lease time.Duration) (bool, error) {
-	return s.c.Refresh(ctx, []byte(key), int64(token), lease)
+func (s fetchStore) Refresh(ctx context.Context, key string, version int64, lease time.Duration) (fetch.Token, bool, error) {
+	won, snapshot, err := s.c.Refresh(ctx, []byte(key), version, lease)
+	return fetch.Token{Version: version, Snapshot: snapshot}, won, err
 }
 
 // Fulfil implements fetch.Store.
@@ -65,7 +66,7 @@ func (s fetchStore) Fulfil(ctx context.Context, values []fetch.Value) []error {
 	calls := make([]*verb.Call, len(values))
 	for i, v := range values {
 		calls[i] = &verb.Call{
-			Verb: statement.Fulfil, Key: []byte(v.Key), Token: int64(v.Token), Value: v.Value,
+			Verb: statement.Fulfil, Key: []byte(v.Key), Token: v.Token.Version, Snapshot: v.Token.Snapshot, Value: v.Value,
 			Expiry: verb.ExpireIn(v.TTL), Stale: v.Stale, Absent: v.Absent, Tags: v.Tags,
 		}
 	}
@@ -86,7 +87,7 @@ func (s fetchStore) Fulfil(ctx context.Context, values []fetch.Value) []error {
 func (s fetchStore) Release(ctx context.Context, leases []fetch.Lease) []bool {
 	calls := make([]*verb.Call, len(leases))
 	for i, l := range leases {
-		calls[i] = &verb.Call{Verb: statement.Release, Key: []byte(l.Key), Token: int64(l.Token)}
+		calls[i] = &verb.Call{Verb: statement.Release, Key: []byte(l.Key), Token: l.Token.Version}
 	}
 	good := make([]bool, len(leases))
 	for i, err := range s.do(ctx, calls) {

@@ -88,6 +88,9 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 		if err == nil && tag.RowsAffected() == 0 {
 			return fault.ErrCollision
 		}
+		if err == nil {
+			_, err = tx.Exec(ctx, schema.Statement("transfer_tags", transfer), fromHash, toHash)
+		}
 		return txFailure(err)
 	}, toHash)
 	if err != nil || !remove {

@@ -47,6 +47,9 @@ func (e *Engine) prepare(c *verb.Call, began, timeout int64) error {
 	if err := statement.Prepare(c, e.set.MaxValueBytes); err != nil {
 		return err
 	}
+	if len(c.Tags) > 0 {
+		c.TagHashes = statement.HashTags(c.Tags, e.set.Hash)
+	}
 	op := &c.Op
 	op.Table = e.keys
 	if c.Keys == nil {

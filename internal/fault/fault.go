@@ -14,6 +14,8 @@ var (
 	ErrNotFloat       = errors.New("howdah: value is not a valid float")
 	ErrKeyTooLong     = errors.New("howdah: key too long")
 	ErrValueTooLarge  = errors.New("howdah: value too large")
+	ErrInvalidTag     = errors.New("howdah: invalid tag")
+	ErrIsolation      = errors.New("howdah: the transaction's isolation level is too high")
 	ErrInvalidTTL     = errors.New("howdah: invalid TTL")
 	ErrCacheNotFound  = errors.New("howdah: cache not found")
 	ErrCacheExists    = errors.New("howdah: cache already exists")

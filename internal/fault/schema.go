@@ -20,6 +20,8 @@ var raised = map[string]error{
 	"HW009": ErrInvalidTTL,
 	"HW010": ErrCollision,
 	"HW011": ErrCacheFull,
+	"HW016": ErrIsolation,
+	"HW017": ErrInvalidTag,
 	// With a hint, these are ours too.
 	"42501": ErrPermission,
 	"55P03": ErrCacheInUse,

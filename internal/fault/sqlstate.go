@@ -93,6 +93,8 @@ func From(err error, sent, writes bool) error {
 		return fmt.Errorf("%w (its table is gone): %w", ErrCacheNotFound, err)
 	case code == "42501":
 		return fmt.Errorf("%w: run \"howdah migrate --runtime-role\" for this role: %w", ErrPermission, err)
+	case code == "HW016":
+		return fmt.Errorf("%w: use READ COMMITTED, or a call of its own: %w", ErrIsolation, err)
 	case code == "53300":
 		return fmt.Errorf("%w: PostgreSQL has no connection left: %w", ErrUnavailable, err)
 	case code == "55P03", code == "40P01", code == "57014":

@@ -25,8 +25,8 @@ func (g *Group) Due(left time.Duration, early float64) bool {
 }
 
 // Refresh loads a live value anew in the background, if nobody does yet, and if
-// the cache still holds it with this token.
-func (g *Group) Refresh(ctx context.Context, key string, token Token, load Load, o Options) {
+// the cache still holds this version of it.
+func (g *Group) Refresh(ctx context.Context, key string, version int64, load Load, o Options) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.refreshing[key] {
@@ -40,7 +40,7 @@ func (g *Group) Refresh(ctx context.Context, key string, token Token, load Load,
 			delete(g.refreshing, key)
 			g.mu.Unlock()
 		}()
-		won, err := g.store.Refresh(context.WithoutCancel(ctx), key, token, o.Lease)
+		token, won, err := g.store.Refresh(context.WithoutCancel(ctx), key, version, o.Lease)
 		if err == nil && won {
 			g.counts.early.Add(1)
 			g.load([]*party{{key: key, token: token, lease: true}}, lead)

@@ -161,7 +161,7 @@ func (g *Group) settle(p *party, lead *call, c Claim) (load bool) {
 		g.counts.hits.Add(uint64(len(p.calls)))
 		p.reply(Result{Value: c.Value, Found: true}, c.Shared)
 		if !c.Leased && g.Due(c.Left, lead.o.Early) {
-			g.Refresh(lead.ctx, p.key, c.Token, lead.load, lead.o)
+			g.Refresh(lead.ctx, p.key, c.Token.Version, lead.load, lead.o)
 		}
 		return false
 	case c.State == Absent:

@@ -14,9 +14,9 @@ type Store interface {
 	// no lease.
 	Claim(ctx context.Context, keys []string, lease time.Duration) []Claim
 
-	// Refresh takes the lease of a live value that still has this token, and
-	// reports whether it did.
-	Refresh(ctx context.Context, key string, token Token, lease time.Duration) (bool, error)
+	// Refresh takes the lease of a live value that still has this version. It
+	// reports whether it did, and returns the token.
+	Refresh(ctx context.Context, key string, version int64, lease time.Duration) (token Token, won bool, err error)
 
 	// Fulfil stores values, each only if its token is still good, and ends their
 	// leases. Its errors are nil for a value that was stored, ErrVoided for one
@@ -34,7 +34,10 @@ var ErrVoided = errors.New("the token is void")
 
 // Token names what a key held, or that it was absent, when its lease was taken.
 // Every change of the key from then on makes it void.
-type Token int64
+type Token struct {
+	Version  int64
+	Snapshot string // what the claim saw: by it the Store knows which tags were invalidated since
+}
 
 // State is what a claim found.
 type State uint8

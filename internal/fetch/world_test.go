@@ -15,7 +15,7 @@ import (
 type world struct {
 	mu      sync.Mutex
 	rows    map[string]*row
-	version Token
+	version int64
 	asked   []string // the verbs that were called, with their keys
 	polls   []time.Time
 	away    bool          // the database does not answer
@@ -29,7 +29,7 @@ type world struct {
 }
 
 type row struct {
-	version Token
+	version int64
 	value   []byte
 	expires time.Time // zero: it is not a live value and never was
 	stale   time.Duration
@@ -82,7 +82,7 @@ func (w *world) claim(key string, lease time.Duration) Claim {
 		r = &row{version: w.next()}
 		w.rows[key] = r
 	}
-	c := Claim{Value: append([]byte(nil), r.value...), Token: r.version, Left: r.leased.Sub(now)}
+	c := Claim{Value: append([]byte(nil), r.value...), Token: Token{Version: r.version}, Left: r.leased.Sub(now)}
 	leased := now.Before(r.leased)
 	age := now.Sub(r.expires)
 	switch {
@@ -107,15 +107,15 @@ func (w *world) claim(key string, lease time.Duration) Claim {
 	return c
 }
 
-func (w *world) Refresh(_ context.Context, key string, token Token, lease time.Duration) (bool, error) {
+func (w *world) Refresh(_ context.Context, key string, version int64, lease time.Duration) (Token, bool, error) {
 	w.begin("refresh", key)
 	defer w.end()
 	r, now := w.rows[key], time.Now()
-	if r == nil || r.version != token || !r.expires.After(now) || now.Before(r.leased) {
-		return false, nil
+	if r == nil || r.version != version || !r.expires.After(now) || now.Before(r.leased) {
+		return Token{}, false, nil
 	}
 	r.leased = now.Add(lease)
-	return true, nil
+	return Token{Version: r.version}, true, nil
 }
 
 func (w *world) Fulfil(_ context.Context, values []Value) []error {
@@ -128,7 +128,7 @@ func (w *world) Fulfil(_ context.Context, values []Value) []error {
 	for i, v := range values {
 		w.asked = append(w.asked, "fulfil "+v.Key)
 		r := w.rows[v.Key]
-		switch good := r != nil && r.version == v.Token; {
+		switch good := r != nil && r.version == v.Token.Version; {
 		case w.away:
 			errs[i] = errors.New("the database is away")
 		case w.full != nil:
@@ -152,7 +152,7 @@ func (w *world) Release(_ context.Context, leases []Lease) []bool {
 	for i, l := range leases {
 		w.asked = append(w.asked, "release "+l.Key)
 		r := w.rows[l.Key]
-		good[i] = !w.away && r != nil && r.version == l.Token
+		good[i] = !w.away && r != nil && r.version == l.Token.Version
 		if good[i] {
 			r.leased = time.Time{}
 		}
@@ -160,7 +160,7 @@ func (w *world) Release(_ context.Context, leases []Lease) []bool {
 	return good
 }
 
-func (w *world) next() Token {
+func (w *world) next() int64 {
 	w.version++
 	return w.version
 }

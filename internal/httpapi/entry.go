@@ -122,6 +122,13 @@ func (a *api) putEntry(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	tags, err := tagsOf(r)
+	if err != nil {
+		return err
+	}
+	if tags != nil && condition.given {
+		return problemf(badRequest, "A write with Cache-Tag takes no condition.")
+	}
 	if r.Header.Get("Content-Range") != "" {
 		return problemf(badRequest, "Content-Range is not taken: a value is stored as a whole.")
 	}
@@ -131,7 +138,11 @@ func (a *api) putEntry(w http.ResponseWriter, r *http.Request) error {
 	}
 	t := target{a.cache(r), key}
 	if leased {
+		load.tags = tags
 		return storeLoaded(w, r, t, value, load)
+	}
+	if tags != nil {
+		return t.putTagged(w, r, value, verb.ExpireIn(ttl), tags)
 	}
 	version, created, err := put(r.Context(), t, value, verb.ExpireIn(ttl), condition)
 	if err != nil {

@@ -157,6 +157,7 @@ func (a *api) routes() map[string]map[string]handler {
 		"/v1/caches/{cache}/set-many":    {http.MethodPost: a.setMany},
 		"/v1/caches/{cache}/delete-many": {http.MethodPost: a.deleteMany},
 		"/v1/caches/{cache}/flush":       {http.MethodPost: a.flush},
+		"/v1/caches/{cache}/tags/{tag}":  {http.MethodDelete: a.invalidateTag},
 	}
 }
 

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ func (a *api) claimEntry(w http.ResponseWriter, r *http.Request, t target, lease
 	header.Set("Preference-Applied", "lease")
 	header.Set("Lease-State", claim.State.String())
 	if claim.Won {
-		header.Set("Lease", strconv.FormatInt(call.Result.Version, 10))
+		header.Set("Lease", verb.FormatToken(call.Result.Version, claim.Snapshot))
 	}
 	if claim.Left > 0 {
 		header.Set("Lease-Left", ttlSeconds(claim.Left))
@@ -62,31 +61,38 @@ func (a *api) claimEntry(w http.ResponseWriter, r *http.Request, t target, lease
 
 // leaseOf reads the token of If-Lease, which stands instead of every other
 // condition.
-func leaseOf(r *http.Request) (token int64, given bool, err error) {
+func leaseOf(r *http.Request) (t token, given bool, err error) {
 	text := fieldOf(r, "If-Lease")
 	if text == "" {
-		return 0, false, nil
+		return t, false, nil
 	}
 	if fieldOf(r, "If-Match") != "" || fieldOf(r, "If-None-Match") != "" {
-		return 0, true, problemf(badRequest, "Give If-Lease, or If-Match and If-None-Match, not both.")
+		return t, true, problemf(badRequest, "Give If-Lease, or If-Match and If-None-Match, not both.")
 	}
-	if token, err = strconv.ParseInt(text, 10, 64); err != nil {
-		return 0, true, problemf(badRequest, "If-Lease: %.50s is no token; send what the header Lease of a GET said.", text)
+	if t.version, t.snapshot, err = verb.ParseToken(text); err != nil {
+		return t, true, problemf(badRequest, "If-Lease: %.50s is no token; send what the header Lease of a GET said.", text)
 	}
-	return token, true, nil
+	return t, true, nil
 }
 
 // loaded is what a client stores under a lease.
 type loaded struct {
-	token  int64
+	token  token
 	ttl    time.Duration
 	stale  time.Duration
 	absent bool
+	tags   []string
+}
+
+// token is that of a lease.
+type token struct {
+	version  int64
+	snapshot string
 }
 
 // readLoaded reads the parameters that a PUT with If-Lease has beside its TTL.
-func readLoaded(token int64, ttl time.Duration, stale, absent string) (l loaded, err error) {
-	l = loaded{token: token, ttl: ttl}
+func readLoaded(t token, ttl time.Duration, stale, absent string) (l loaded, err error) {
+	l = loaded{token: t, ttl: ttl}
 	if stale != "" {
 		if l.stale, err = duration(stale); err != nil || l.stale < 0 {
 			return l, problemf(invalidTTL, "stale=%.50q is not valid: give a Go duration such as 10m, or seconds.", stale)
@@ -105,7 +111,7 @@ func readLoaded(token int64, ttl time.Duration, stale, absent string) (l loaded,
 // storeLoaded stores what was loaded under a lease: 204, or 412 if the key was
 // changed or removed meanwhile.
 func storeLoaded(w http.ResponseWriter, r *http.Request, t target, value []byte, l loaded) error {
-	call := &verb.Call{Verb: statement.Fulfil, Value: value, Token: l.token, Expiry: verb.ExpireIn(l.ttl), Stale: l.stale, Absent: l.absent}
+	call := &verb.Call{Verb: statement.Fulfil, Value: value, Token: l.token.version, Snapshot: l.token.snapshot, Tags: l.tags, Expiry: verb.ExpireIn(l.ttl), Stale: l.stale, Absent: l.absent}
 	if err := leaseError(t.do(r.Context(), call)); err != nil {
 		return err
 	}
@@ -117,8 +123,8 @@ func storeLoaded(w http.ResponseWriter, r *http.Request, t target, value []byte,
 }
 
 // releaseLease ends a lease whose load failed. The entry stays.
-func releaseLease(w http.ResponseWriter, r *http.Request, t target, token int64) error {
-	if err := leaseError(t.do(r.Context(), &verb.Call{Verb: statement.Release, Token: token})); err != nil {
+func releaseLease(w http.ResponseWriter, r *http.Request, t target, lease token) error {
+	if err := leaseError(t.do(r.Context(), &verb.Call{Verb: statement.Release, Token: lease.version})); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -128,7 +134,7 @@ func releaseLease(w http.ResponseWriter, r *http.Request, t target, token int64)
 // leaseError says of a condition on a lease why it is not met.
 func leaseError(err error) error {
 	if err == fault.ErrNotStored {
-		return problemf(preconditionFailed, "The lease is not yours any more: the key was changed or removed, or somebody else loads it now.")
+		return problemf(preconditionFailed, "The lease is not yours any more: the key was changed or removed, a tag was invalidated, or somebody else loads it now.")
 	}
 	return err
 }

@@ -40,9 +40,16 @@ func (a *api) simpleSet(w http.ResponseWriter, r *http.Request) error {
 	if err := unconditional(r); err != nil {
 		return err
 	}
+	tags, err := tagsOf(r)
+	if err != nil {
+		return err
+	}
 	value, err := readBody(w, r, a.maxValueBytes)
 	if err != nil {
 		return err
+	}
+	if tags != nil {
+		return t.putTagged(w, r, value, verb.ExpireIn(ttl), tags)
 	}
 	call := &verb.Call{Verb: statement.Set, Value: value, Expiry: verb.ExpireIn(ttl)}
 	if err := t.do(r.Context(), call); err != nil {

@@ -19,6 +19,7 @@ const (
 	errNotInteger  = refusal("ERR value is not an integer or out of range")
 	errNotFloat    = refusal("ERR value is not a valid float")
 	errInfinite    = refusal("ERR increment would produce NaN or Infinity")
+	errNotInMulti  = refusal("ERR Command not allowed inside a transaction")
 	errNoAuth      = refusal("NOAUTH Authentication required.")
 	errKeyTooLong  = refusal("ERR key is longer than 65536 bytes; use a shorter key")
 	errWatchTooBig = refusal("ERR too many keys are watched; EXEC or UNWATCH first")
@@ -46,6 +47,10 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 	}
 	if cmd.long(args) {
 		c.reject(cmd, errKeyTooLong)
+		return
+	}
+	if c.multi && cmd.has("no_multi") {
+		c.reject(cmd, errNotInMulti)
 		return
 	}
 	c.lastCmd.Store(cmd)

@@ -15,14 +15,16 @@ import (
 // command, from which redis-cli makes its hints, and its group and version.
 func TestDocsOfRedis(t *testing.T) {
 	other := map[string]string{
-		"client|kill":     "TYPE has no choices",
-		"client|list":     "TYPE has no choices",
-		"client|setinfo":  "Redis has it since 7.2",
-		"client|no-touch": "Redis has it since 7.2",
-		"cluster":         "no subcommand is offered",
-		"command|list":    "the filters have no choices",
-		"howdah.fresh":    "Redis lacks it",
-		"howdah.info":     "Redis lacks it",
+		"client|kill":       "TYPE has no choices",
+		"client|list":       "TYPE has no choices",
+		"client|setinfo":    "Redis has it since 7.2",
+		"client|no-touch":   "Redis has it since 7.2",
+		"cluster":           "no subcommand is offered",
+		"command|list":      "the filters have no choices",
+		"howdah.fresh":      "Redis lacks it",
+		"howdah.set":        "Redis lacks it",
+		"howdah.invalidate": "Redis lacks it",
+		"howdah.info":       "Redis lacks it",
 	}
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	newTable().each(func(cmd *Command) {

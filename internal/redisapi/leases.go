@@ -8,6 +8,8 @@ import (
 	"github.com/howdah/howdah/internal/verb"
 )
 
+const errNotToken = refusal("ERR the token is not one that HOWDAH.FETCH has returned")
+
 // defaultLease is how long a client may load if it does not say.
 const defaultLease = 10 * time.Second
 
@@ -21,8 +23,8 @@ func leaseCommands() []*Command {
 				"A lease is 10000 milliseconds by default ([fetch.md](fetch.md)).",
 			call: fetch},
 		{Name: "howdah.store", Arity: -5, Flags: "write denyoom module", Keys: oneKey("OW update"), Group: "module", Since: "1.0.0",
-			Summary: "Stores what was loaded under a lease", Complexity: "O(1)", Syntax: "key token milliseconds value [STALE stale-milliseconds] [ABSENT]",
-			Note: "1 if it was stored, 0 if the key was changed or removed since the lease was won. 0 milliseconds: the default TTL of the cache. STALE: HOWDAH.FETCH may return the value for so long after it expired. ABSENT: there was nothing to load, which HOWDAH.FETCH replies until the TTL ends; the value is ignored.",
+			Summary: "Stores what was loaded under a lease", Complexity: "O(1)", Syntax: "key token milliseconds value [STALE stale-milliseconds] [ABSENT] [TAGS numtags tag [tag ...]]",
+			Note: "1 if it was stored, 0 if the key was changed or removed since the lease was won. 0 milliseconds: the default TTL of the cache. STALE: HOWDAH.FETCH may return the value for so long after it expired. ABSENT: there was nothing to load, which HOWDAH.FETCH replies until the TTL ends; the value is ignored. TAGS: as of HOWDAH.SET; 0 too if one was invalidated since the lease was won; refused inside MULTI.",
 			call: storeLoaded},
 		{Name: "howdah.release", Arity: 3, Flags: "write fast module", Keys: oneKey("RW"), Group: "module", Since: "1.0.0",
 			Summary: "Ends a lease whose load failed", Complexity: "O(1)", Syntax: "key token",
@@ -57,7 +59,7 @@ func replyClaim(dst []byte, r *request) []byte {
 		dst = resp.AppendNull(dst, r.proto)
 	}
 	if claim.Won {
-		dst = resp.AppendInt(dst, r.call.Result.Version)
+		dst = resp.AppendBulk(dst, []byte(verb.FormatToken(r.call.Result.Version, claim.Snapshot)))
 	} else {
 		dst = resp.AppendNull(dst, r.proto)
 	}
@@ -66,7 +68,7 @@ func replyClaim(dst []byte, r *request) []byte {
 
 func storeLoaded(r *request, args [][]byte) (err error) {
 	r.call.Verb, r.call.Key, r.call.Value, r.reply = statement.Fulfil, r.own(args[1]), r.own(args[4]), replyDone
-	if r.call.Token, err = parseInt(args[2]); err != nil {
+	if err = r.readToken(args[2]); err != nil {
 		return err
 	}
 	ttl, err := milliseconds(args[3], "howdah.store")
@@ -81,6 +83,12 @@ func storeLoaded(r *request, args [][]byte) (err error) {
 			if r.call.Stale, err = milliseconds(args[i], "howdah.store"); err != nil {
 				return err
 			}
+		case is(word, "TAGS") && i+1 < len(args):
+			var rest [][]byte
+			if r.call.Tags, rest, err = parseTags(args[i+1:]); err != nil {
+				return err
+			}
+			i = len(args) - len(rest) - 1
 		case is(word, "ABSENT") && ttl > 0:
 			r.call.Absent = true
 		case is(word, "ABSENT"):
@@ -92,10 +100,17 @@ func storeLoaded(r *request, args [][]byte) (err error) {
 	return nil
 }
 
-func releaseLease(r *request, args [][]byte) (err error) {
+func releaseLease(r *request, args [][]byte) error {
 	r.call.Verb, r.call.Key, r.reply = statement.Release, r.own(args[1]), replyDone
-	r.call.Token, err = parseInt(args[2])
-	return err
+	return r.readToken(args[2])
+}
+
+// readToken reads the token of a lease.
+func (r *request) readToken(text []byte) (err error) {
+	if r.call.Token, r.call.Snapshot, err = verb.ParseToken(string(text)); err != nil {
+		return errNotToken
+	}
+	return nil
 }
 
 // milliseconds reads a duration that is not negative, of up to 200 years.

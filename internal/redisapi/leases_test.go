@@ -11,7 +11,7 @@ import (
 // fetched is the reply of HOWDAH.FETCH, whose token and time differ from run to run.
 func fetched(t *testing.T, reply, state, value string, token, lease bool) string {
 	t.Helper()
-	null, any := regexp.QuoteMeta("$-1\r\n"), `:(\d+)\r\n`
+	null, any := regexp.QuoteMeta("$-1\r\n"), `\$\d+\r\n(\d+/[\d:,]+)\r\n`
 	want := regexp.QuoteMeta("*4\r\n"+bulk(state)) + map[bool]string{true: null, false: regexp.QuoteMeta(bulk(value))}[value == ""]
 	want += map[bool]string{true: any, false: `\$-1\r\n()`}[token] + map[bool]string{true: `:[1-9]\d*\r\n`, false: `:0\r\n`}[lease]
 	match := regexp.MustCompile("^" + want + "$").FindStringSubmatch(reply)
@@ -58,7 +58,10 @@ func TestFetch(t *testing.T) {
 	} {
 		c.want("-ERR syntax error\r\n", strings.Fields(command)...)
 	}
-	for _, command := range []string{"HOWDAH.FETCH k LEASE x", "HOWDAH.STORE k x 0 v", "HOWDAH.STORE k 1 x v", "HOWDAH.RELEASE k x"} {
+	for _, command := range []string{"HOWDAH.STORE k x 0 v", "HOWDAH.RELEASE k x", "HOWDAH.RELEASE k 1/x", "HOWDAH.STORE k 1/ 0 v"} {
+		c.want("-ERR the token is not one that HOWDAH.FETCH has returned\r\n", strings.Fields(command)...)
+	}
+	for _, command := range []string{"HOWDAH.FETCH k LEASE x", "HOWDAH.STORE k 1 x v"} {
 		c.want("-ERR value is not an integer or out of range\r\n", strings.Fields(command)...)
 	}
 	c.want("-ERR invalid expire time in 'howdah.fetch' command\r\n", "HOWDAH.FETCH", "k", "LEASE", "0")

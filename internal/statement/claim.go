@@ -23,10 +23,11 @@ var (
 	// nobody has it. Results: Status (NotStored if not).
 	Refresh = define(Spec{Verb: verb.Verb{Name: "refresh", Writes: true, Quiet: true}, Form: refresh, Check: checkLease})
 	// Fulfil stores Value, or that there is none (Absent), if the row still has
-	// the version Token. Results: Status (NotStored if not, or if another
-	// transaction holds the row), Result.Version.
+	// the version Token. With Tags it takes the Snapshot of the claim, too. Results:
+	// Status (NotStored if not, if another transaction holds the row, or if a tag
+	// was invalidated since the claim), Result.Version.
 	Fulfil = define(Spec{
-		Verb: verb.Verb{Name: "fulfil", Writes: true, Room: true}, Form: fulfil, Check: checkFulfil,
+		Verb: verb.Verb{Name: "fulfil", Writes: true, Room: true}, Pick: pickFulfil, Check: checkFulfil,
 		Locked: func(c *verb.Call) { c.Status = verb.NotStored },
 	})
 	// Release ends the lease whose token is Token. Results: Status (NotStored if
@@ -48,7 +49,17 @@ func checkFulfil(c *verb.Call) error {
 	if c.Absent && c.Expiry.Kind != verb.In && c.Expiry.Kind != verb.At {
 		return fmt.Errorf("%w: say for how long the key is known to be absent", fault.ErrInvalidTTL)
 	}
-	return nil
+	if len(c.Tags) > 0 && c.Snapshot == "" {
+		return fmt.Errorf("howdah: an entry with tags is stored with the snapshot of its claim")
+	}
+	return verb.CheckTags(c.Tags)
+}
+
+func pickFulfil(c *verb.Call, _ *Table) *Form {
+	if len(c.Tags) > 0 {
+		return fulfilTagged
+	}
+	return fulfil
 }
 
 // The files of these forms say what each column is.
@@ -59,17 +70,19 @@ var (
 	})
 	refresh = form(Form{
 		File: "refresh", Unused: true, Start: startAs(verb.NotStored),
-		Row:    writeRow(func(_ *Request, c *verb.Call, _ [][]byte) { c.Status = verb.OK }),
+		Row: writeRow(func(_ *Request, c *verb.Call, v [][]byte) {
+			c.Status, c.Claim.Snapshot = verb.OK, string(v[1])
+		}),
 		Params: func(r *Request) [][]byte { return append(r.keyColumns(), r.tokens(), r.leases()) },
 	})
 	fulfil = form(Form{
 		File: "fulfil", Unused: true, Start: startAs(verb.NotStored), Row: writeRow(readVersion),
+		Params: (*Request).loadedColumns,
+	})
+	fulfilTagged = form(Form{
+		File: "fulfil_tagged", Unused: true, Start: startAs(verb.NotStored), Row: writeRow(readVersion),
 		Params: func(r *Request) [][]byte {
-			stale := pgwire.AppendArray(nil, pgwire.Int4, len(r.Rows), false)
-			for _, row := range r.Rows {
-				stale = pgwire.AppendInt4(stale, staleSeconds(row.Call))
-			}
-			return append(r.entryColumns(), r.tokens(), stale)
+			return append(append(r.loadedColumns(), r.tagColumns()...), r.snapshots())
 		},
 	})
 	release = form(Form{
@@ -89,6 +102,15 @@ func staleSeconds(c *verb.Call) int32 {
 		return knownAbsent
 	}
 	return int32(min((c.Stale+time.Second-1)/time.Second, 1<<31-1))
+}
+
+// loadedColumns are those of values that were loaded under leases.
+func (r *Request) loadedColumns() [][]byte {
+	stale := pgwire.AppendArray(nil, pgwire.Int4, len(r.Rows), false)
+	for _, row := range r.Rows {
+		stale = pgwire.AppendInt4(stale, staleSeconds(row.Call))
+	}
+	return append(r.entryColumns(), r.tokens(), stale)
 }
 
 func (r *Request) tokens() []byte {
@@ -118,6 +140,7 @@ func readClaim(r *Request, v [][]byte) {
 	if v[0] == nil {
 		for _, c := range r.Calls {
 			c.ServerStart = pgwire.ReadInt8(v[8]) + pgwire.Epoch
+			c.Claim.Snapshot = string(v[10])
 		}
 		return
 	}

@@ -11,7 +11,11 @@ var (
 	// the conditional form. Results: Status (NotStored if a condition failed),
 	// Result.Version; with WantOld, Result.Found and Result.Value are the old
 	// value, whether or not the condition held.
-	Set = define(Spec{Verb: verb.Verb{Name: "set", Writes: true, Room: true}, Pick: pickSet, Merges: isPlainSet, Echoes: isKnown})
+	// With Tags, NotStored says that one of them is being invalidated.
+	Set = define(Spec{
+		Verb: verb.Verb{Name: "set", Writes: true, Room: true}, Pick: pickSet,
+		Merges: isPlainSet, Echoes: isKnown, Check: checkSet,
+	})
 	// SetMany stores Keys and Values with one Expiry, all or none. A key named
 	// twice takes its last value.
 	SetMany = define(Spec{Verb: verb.Verb{Name: "set_many", Writes: true, Room: true, Many: true, Values: true}, Pick: pickSetMany})
@@ -22,7 +26,7 @@ var (
 
 // isPlainSet reports that a set depends on nothing that was there before.
 func isPlainSet(c *verb.Call) bool {
-	return c.Condition == verb.Always && c.Expiry.Kind != verb.Keep && !c.WantOld && !c.WantVersion
+	return c.Condition == verb.Always && c.Expiry.Kind != verb.Keep && !c.WantOld && !c.WantVersion && len(c.Tags) == 0
 }
 
 // isKnown reports that a plain set leaves its value under the key, for a time at
@@ -39,6 +43,8 @@ func isKnown(c *verb.Call) bool {
 
 func pickSet(c *verb.Call, t *Table) *Form {
 	switch {
+	case len(c.Tags) > 0:
+		return setTagged
 	case c.WantOld:
 		return exchange
 	case c.Condition == verb.IfAbsent, c.Condition == verb.IfVersion && c.IfVersion == 0:

@@ -79,6 +79,7 @@ type Call struct {
 	Offset      int
 	Lease       time.Duration // claim, refresh: how long the caller may load
 	Token       int64         // refresh: the version; fulfil, release: of the lease
+	Snapshot    string        // fulfil with Tags: Claim.Snapshot of the claim or refresh
 	Stale       time.Duration // fulfil: how long the value may be served after it expired
 	Absent      bool          // fulfil: there was nothing to load, which is remembered until Expiry
 	Tags        []string      // fulfil, set: what the entry is invalidated by
@@ -114,6 +115,8 @@ type Call struct {
 
 	// Stored is a copy of Value, if reads may ask for it after the caller has left.
 	Stored []byte
+
+	TagHashes []int64 // of Tags, each once
 
 	keep []byte // the memory of Key, for reuse
 }

@@ -36,6 +36,9 @@ type Claim struct {
 	// the time for which the key is known to be absent; 0: there is no lease. A
 	// live value has one while somebody loads a new one early.
 	Left time.Duration
+	// Snapshot is what the claim saw, if a lease was won: a fulfil with tags takes it.
+	// It is opaque.
+	Snapshot string
 	// Expired is how long ago a stale value expired.
 	Expired time.Duration
 }

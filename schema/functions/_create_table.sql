@@ -68,6 +68,7 @@ BEGIN
 
     PERFORM howdah_internal._own_table(format('howdah_internal.%I', 'cache_' || settings.id));
     PERFORM howdah_internal._create_view(settings);
+    PERFORM howdah_internal._create_tags(settings);
     IF settings.prefix_index THEN
         PERFORM howdah_internal._create_prefix_index(settings.id);
     END IF;

@@ -5,14 +5,14 @@ BEGIN
     -- A role may have been dropped since it was recorded.
     IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role) THEN
         -- TRUNCATE is what howdah.flush does when nobody is in its way.
-        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON howdah_internal.%I TO %I',
-                       'cache_' || settings.id, role);
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON howdah_internal.%I, howdah_internal.%I TO %I',
+                       'cache_' || settings.id, 'tag_' || settings.id, role);
         EXECUTE format('GRANT SELECT ON howdah.%I TO %I', 'cache_' || settings.name, role);
     END IF;
 END
 $$;
 
 COMMENT ON FUNCTION howdah_internal._grant_cache(howdah_internal.cache, name) IS
-'Internal. Lets a role use the table of a cache, and look at its view.';
+'Internal. Lets a role use the tables of a cache, and look at its view.';
 
 REVOKE ALL ON FUNCTION howdah_internal._grant_cache(howdah_internal.cache, name) FROM PUBLIC;

@@ -2,24 +2,26 @@ CREATE OR REPLACE FUNCTION howdah_internal._turn_log(settings howdah_internal.ca
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    was text := 'cache_' || settings.id;
-    new text;
+    new integer;
 BEGIN
     UPDATE howdah_internal.cache AS c
     SET id = nextval(pg_get_serial_sequence('howdah_internal.cache', 'id')),
         features = CASE WHEN 'near' = ANY (c.features) THEN array_remove(c.features, 'near')
                         ELSE c.features || '{near}' END
     WHERE c.name = settings.name
-    RETURNING 'cache_' || c.id INTO new;
-    EXECUTE format('ALTER TABLE howdah_internal.%I RENAME TO %I', was, new);
-    EXECUTE format('ALTER INDEX howdah_internal.%I RENAME TO %I', was || '_pkey', new || '_pkey');
-    EXECUTE format('ALTER INDEX IF EXISTS howdah_internal.%I RENAME TO %I', was || '_prefix', new || '_prefix');
+    RETURNING c.id INTO new;
+    EXECUTE format('ALTER TABLE howdah_internal.cache_%s RENAME TO cache_%s', settings.id, new);
+    EXECUTE format('ALTER INDEX howdah_internal.cache_%s_pkey RENAME TO cache_%s_pkey', settings.id, new);
+    EXECUTE format('ALTER INDEX IF EXISTS howdah_internal.cache_%s_prefix RENAME TO cache_%s_prefix', settings.id, new);
+    EXECUTE format('ALTER TABLE howdah_internal.tag_%s RENAME TO tag_%s', settings.id, new);
+    EXECUTE format('ALTER INDEX howdah_internal.tag_%s_pkey RENAME TO tag_%s_pkey', settings.id, new);
+    EXECUTE format('ALTER INDEX howdah_internal.tag_%s_tag RENAME TO tag_%s_tag', settings.id, new);
 END
 $$;
 
 COMMENT ON FUNCTION howdah_internal._turn_log(howdah_internal.cache) IS
 'Internal. Turns the change log of a cache on or off, and gives the cache another
 id: statements that were made for the former state fail with 42P01, instead of
-writing past the log. The caller holds the table in ACCESS EXCLUSIVE mode.';
+writing past the log. The caller holds the tables in ACCESS EXCLUSIVE mode.';
 
 REVOKE ALL ON FUNCTION howdah_internal._turn_log(howdah_internal.cache) FROM PUBLIC;

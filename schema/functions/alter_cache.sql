@@ -21,6 +21,7 @@ SET lock_timeout = '2s'
 AS $$
 DECLARE
     tbl     text;
+    tags    text;
     -- What each setting is when nothing is said, as in howdah.create_cache.
     initial CONSTANT jsonb := '{
         "durability": "unlogged", "default_ttl": null, "max_ttl": null,
@@ -53,6 +54,7 @@ BEGIN
         PERFORM howdah_internal._settings(name);  -- raises HW001
     END IF;
     tbl := format('howdah_internal.%I', 'cache_' || before.id);
+    tags := format('howdah_internal.%I', 'tag_' || before.id);
     after := jsonb_populate_record(
         before,
         given || (SELECT coalesce(jsonb_object_agg(d.key, d.value), '{}')
@@ -64,7 +66,7 @@ BEGIN
 
     -- Once, and the strongest that is needed.
     BEGIN
-        EXECUTE format('LOCK TABLE %s IN %s MODE', tbl, CASE
+        EXECUTE format('LOCK TABLE %s, %s IN %s MODE', tbl, tags, CASE
             WHEN empty OR rewrite OR turn OR before.prefix_index AND NOT after.prefix_index THEN 'ACCESS EXCLUSIVE'
             WHEN after.prefix_index AND NOT before.prefix_index THEN 'SHARE'
             WHEN after.fillfactor <> before.fillfactor THEN 'SHARE UPDATE EXCLUSIVE'
@@ -85,13 +87,15 @@ BEGIN
     WHERE c.name = after.name;
 
     IF empty THEN
-        EXECUTE 'TRUNCATE ' || tbl;
+        EXECUTE format('TRUNCATE %s, %s', tbl, tags);
     END IF;
     IF after.fillfactor <> before.fillfactor THEN
         EXECUTE format('ALTER TABLE %s SET (fillfactor = %s)', tbl, after.fillfactor);
     END IF;
     IF rewrite THEN
         EXECUTE format('ALTER TABLE %s SET %s', tbl,
+                       CASE after.durability WHEN 'unlogged' THEN 'UNLOGGED' ELSE 'LOGGED' END);
+        EXECUTE format('ALTER TABLE %s SET %s', tags,
                        CASE after.durability WHEN 'unlogged' THEN 'UNLOGGED' ELSE 'LOGGED' END);
     END IF;
     IF after.prefix_index AND NOT before.prefix_index THEN

@@ -1,5 +1,5 @@
 CREATE OR REPLACE FUNCTION howdah.claim(cache text, key bytea, lease interval DEFAULT '10 seconds')
-RETURNS TABLE (state text, value bytea, token bigint, won boolean, lease_left interval, expired interval)
+RETURNS TABLE (state text, value bytea, token bigint, won boolean, lease_left interval, expired interval, snapshot pg_snapshot)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -13,6 +13,7 @@ DECLARE
                               OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable');
     slot     record;
 BEGIN
+    snapshot := pg_current_snapshot();
     IF lease IS NULL OR now + lease <= now THEN
         RAISE EXCEPTION 'The lease % is not positive.', coalesce(lease::text, 'NULL')
             USING ERRCODE = 'HW009', HINT = 'Give the longest time that a load may take.';
@@ -104,6 +105,7 @@ those who get a stale value.
 lease_left: what remains of the lease, or of the time for which the key is known to
 be absent; NULL: there is no lease.
 expired: how long ago a stale value expired; else NULL.
+snapshot: for howdah.fulfil with tags.
 
 Errors: HW001 cache not found, HW007 key too long, HW009 the lease is not positive,
 HW012 NULL.';

@@ -1,8 +1,8 @@
 CREATE OR REPLACE FUNCTION howdah.claim_text(cache text, key text, lease interval DEFAULT '10 seconds')
-RETURNS TABLE (state text, value text, token bigint, won boolean, lease_left interval, expired interval)
+RETURNS TABLE (state text, value text, token bigint, won boolean, lease_left interval, expired interval, snapshot pg_snapshot)
 LANGUAGE sql VOLATILE
 BEGIN ATOMIC
-    SELECT c.state, convert_from(c.value, 'UTF8'), c.token, c.won, c.lease_left, c.expired
+    SELECT c.state, convert_from(c.value, 'UTF8'), c.token, c.won, c.lease_left, c.expired, c.snapshot
     FROM howdah.claim(cache, convert_to(key, 'UTF8'), lease) AS c;
 END;
 

@@ -20,7 +20,7 @@ BEGIN
     END IF;
     BEGIN
         EXECUTE format('DROP VIEW IF EXISTS howdah.%I', 'cache_' || name);
-        EXECUTE format('DROP TABLE IF EXISTS howdah_internal.%I', 'cache_' || dropped.id);
+        EXECUTE format('DROP TABLE IF EXISTS howdah_internal.%I, howdah_internal.%I', 'cache_' || dropped.id, 'tag_' || dropped.id);
     EXCEPTION
         WHEN lock_not_available THEN
             RAISE EXCEPTION 'Cache % is in use, and was not dropped.', quote_literal(name)

@@ -11,7 +11,8 @@ BEGIN
         -- While TRUNCATE waits for its lock, every other user of the cache
         -- waits behind it: one old reader must not stop them all.
         PERFORM set_config('lock_timeout', '100ms', true);
-        EXECUTE 'TRUNCATE ' || tbl;
+        -- The marks of tags go too: what was claimed before fails for lack of its row.
+        EXECUTE format('TRUNCATE %s, howdah_internal.%I', tbl, 'tag_' || settings.id);
         PERFORM set_config('lock_timeout', waits, true);
         PERFORM howdah_internal._log(settings, NULL);
         RETURN 'truncate';

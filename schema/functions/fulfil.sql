@@ -1,5 +1,6 @@
 CREATE OR REPLACE FUNCTION howdah.fulfil(
-    cache text, key bytea, token bigint, value bytea, ttl interval DEFAULT NULL, stale interval DEFAULT NULL
+    cache text, key bytea, token bigint, value bytea, ttl interval DEFAULT NULL, stale interval DEFAULT NULL,
+    tags text[] DEFAULT NULL, snapshot pg_snapshot DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -10,6 +11,7 @@ DECLARE
     hash     bigint;
     expiry   timestamptz;
     seconds  integer := 0;
+    hashed   CONSTANT bigint[] := howdah_internal._entry_tags(tags);
     result   bigint;
 BEGIN
     PERFORM howdah_internal._room(settings);
@@ -29,6 +31,16 @@ BEGIN
     ELSIF stale IS NOT NULL THEN
         seconds := least(ceil(extract(epoch FROM stale)), 2147483647);
     END IF;
+    IF tags IS NOT NULL THEN
+        IF snapshot IS NULL THEN
+            RAISE EXCEPTION 'There are tags, and no snapshot.'
+                USING ERRCODE = 'HW012', HINT = 'Give the snapshot that howdah.claim returned.';
+        END IF;
+        IF howdah_internal._refused(settings.id, array_fill(hash, ARRAY[cardinality(hashed)]), hashed,
+                                    array_fill(snapshot, ARRAY[cardinality(hashed)]), snapshot) <> '{}' THEN
+            RETURN NULL;
+        END IF;
+    END IF;
     -- As schema/statements/fulfil.sql.
     EXECUTE format($sql$
         UPDATE howdah_internal.%I AS c
@@ -43,6 +55,9 @@ BEGIN
         $sql$, 'cache_' || settings.id)
     INTO result
     USING hash, key, token, CASE WHEN NOT absent THEN howdah_internal._check_value(value) END, expiry, seconds;
+    IF result IS NOT NULL AND tags IS NOT NULL THEN
+        PERFORM howdah_internal._replace_tags(settings.id, hash, hashed);
+    END IF;
     IF result IS NOT NULL THEN
         PERFORM howdah_internal._log(settings, ARRAY[hash]);
     END IF;
@@ -50,7 +65,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah.fulfil(text, bytea, bigint, bytea, interval, interval) IS
+COMMENT ON FUNCTION howdah.fulfil(text, bytea, bigint, bytea, interval, interval, text[], pg_snapshot) IS
 'Stores what was loaded under a lease, if the key was neither changed nor removed
 since the lease was won.
 
@@ -60,8 +75,11 @@ value: at most 512 MiB. NULL: there was nothing to load, which howdah.claim answ
 until the TTL ends; ttl must then be given.
 stale: how long howdah.claim may answer the value after it expired, rounded up to
 seconds; NULL: not at all.
+tags: as in howdah.set_tagged; they replace those that the key had. NULL: it keeps them.
+snapshot: from howdah.claim; needed with tags only.
 
-Returns the new version, or NULL if nothing was stored.
-Errors: as howdah.set, without HW010.';
+Returns the new version, or NULL if nothing was stored: the key was changed, or one of
+the tags was invalidated since the lease was won.
+Errors: as howdah.set_tagged, without HW010.';
 
-REVOKE ALL ON FUNCTION howdah.fulfil(text, bytea, bigint, bytea, interval, interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah.fulfil(text, bytea, bigint, bytea, interval, interval, text[], pg_snapshot) FROM PUBLIC;

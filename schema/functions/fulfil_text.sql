@@ -1,10 +1,11 @@
 CREATE OR REPLACE FUNCTION howdah.fulfil_text(
-    cache text, key text, token bigint, value text, ttl interval DEFAULT NULL, stale interval DEFAULT NULL
+    cache text, key text, token bigint, value text, ttl interval DEFAULT NULL, stale interval DEFAULT NULL,
+    tags text[] DEFAULT NULL, snapshot pg_snapshot DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE sql VOLATILE
-RETURN howdah.fulfil(cache, convert_to(key, 'UTF8'), token, convert_to(value, 'UTF8'), ttl, stale);
+RETURN howdah.fulfil(cache, convert_to(key, 'UTF8'), token, convert_to(value, 'UTF8'), ttl, stale, tags, snapshot);
 
-COMMENT ON FUNCTION howdah.fulfil_text(text, text, bigint, text, interval, interval) IS
+COMMENT ON FUNCTION howdah.fulfil_text(text, text, bigint, text, interval, interval, text[], pg_snapshot) IS
 'howdah.fulfil for text in UTF-8.';
 
-REVOKE ALL ON FUNCTION howdah.fulfil_text(text, text, bigint, text, interval, interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah.fulfil_text(text, text, bigint, text, interval, interval, text[], pg_snapshot) FROM PUBLIC;

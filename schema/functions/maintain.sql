@@ -92,6 +92,8 @@ BEGIN
             SELECT m.expired, m.evicted, m.bytes, m.blocks, m.entries, m.size, m.more
             INTO expired, evicted, bytes, blocks, entries, size, more
             FROM howdah_internal._maintain(settings, rows_left, blocks_left, deadline, max_expired, held_back) AS m;
+            -- About 3,000 rows, and as many looks at the index of the cache.
+            PERFORM howdah_internal._sweep_tags(settings, least(16, max_blocks));
         END IF;
         milliseconds := extract(epoch FROM clock_timestamp() - started) * 1000;
         rows_left := rows_left - expired - evicted;

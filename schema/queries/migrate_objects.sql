@@ -1,6 +1,6 @@
 -- What is in the schemas howdah and howdah_internal and goes with nothing else,
 -- and whether it is ours: a function or a table that this program makes, or the
--- table or the view of a cache.
+-- tables or the view of a cache.
 --   $1 signatures of functions, $2 names of tables and views
 SELECT o.type, o.identity,
        coalesce(CASE d.classid
@@ -8,7 +8,8 @@ SELECT o.type, o.identity,
                o.type IN ('table', 'view') AND (
                    o.identity = ANY ($2::text[])
                    OR o.identity IN (SELECT 'howdah.' || quote_ident('cache_' || c.name) FROM howdah_internal.cache AS c
-                                     UNION ALL SELECT 'howdah_internal.cache_' || c.id FROM howdah_internal.cache AS c))
+                                     UNION ALL SELECT 'howdah_internal.cache_' || c.id FROM howdah_internal.cache AS c
+                                     UNION ALL SELECT 'howdah_internal.tag_' || c.id FROM howdah_internal.cache AS c))
            WHEN 'pg_proc'::regclass THEN
                d.objid IN (SELECT to_regprocedure(f.signature)::oid
                            FROM unnest($1::text[]) AS f (signature))

@@ -2,7 +2,7 @@
 -- row with another key than the one that was asked for means that the slot is
 -- taken; no row, that the cache is full, or that one appeared in the slot after
 -- "found" had looked. The first row has no hash: it says when the server was
--- started.
+-- started, and, if a lease was won, what the statement sees (see fulfil_tagged).
 --
 -- An absent key is leased by a row that is absent to every other reader. A row that
 -- is there keeps its version, which is the token of the lease: who had the lease
@@ -32,12 +32,13 @@ WITH found AS MATERIALIZED (
     RETURNING t.hash, t.key, CASE WHEN t.stale_seconds > 0 THEN t.value END AS value, t.version, t.kind, t.expires_at, t.leased_until, t.stale_seconds
 )
 SELECT NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint, NULL::integer, NULL::timestamptz, NULL::timestamptz,
-       NULL::integer, pg_catalog.pg_postmaster_start_time(), false
+       NULL::integer, pg_catalog.pg_postmaster_start_time(), false,
+       CASE WHEN EXISTS (SELECT FROM won) THEN pg_catalog.pg_current_snapshot()::text END
 UNION ALL
 SELECT f.hash, f.key, f.value, f.version, f.kind::integer, f.expires_at, f.leased_until,
-       f.stale_seconds, statement_timestamp(), false
+       f.stale_seconds, statement_timestamp(), false, NULL
 FROM found AS f
 UNION ALL
 SELECT w.hash, w.key, w.value, w.version, w.kind::integer, w.expires_at, w.leased_until,
-       w.stale_seconds, statement_timestamp(), true
+       w.stale_seconds, statement_timestamp(), true, NULL
 FROM won AS w

@@ -1,5 +1,6 @@
 -- Wins the lease of live entries of one version, which nobody has. Their rows stay
--- as they are but for the lease; one that another transaction holds is left out.
+-- as they are but for the lease; one that another transaction holds is left out. Each
+-- row of the answer has a hash, and what the statement sees (see fulfil_tagged).
 --   $1 hashes, $2 keys, $3 versions, $4 leases in microseconds
 WITH locked AS MATERIALIZED (
     SELECT u.h, u.k, u.version, u.lease
@@ -19,4 +20,4 @@ SELECT l.h, l.k, '', l.version, '-infinity', statement_timestamp() + l.lease::fl
 FROM locked AS l
 ON CONFLICT (hash) DO UPDATE
 SET leased_until = excluded.leased_until
-RETURNING t.hash
+RETURNING t.hash, (SELECT pg_catalog.pg_current_snapshot()::text)

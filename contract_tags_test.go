@@ -1,0 +1,110 @@
+package howdah_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// testTags is the part of the contract that is about tags.
+func testTags(t *testing.T, f *fixture) {
+	ctx := t.Context()
+	c := f.Cache
+	tag := func(name string) string { return f.prefix + name }
+	version := func(key string) int64 {
+		entry, err := c.Stat(ctx, f.key(key))
+		require.NoError(t, err)
+		return entry.Version
+	}
+	set := func(key string, tags ...string) {
+		t.Helper()
+		for i := range tags {
+			tags[i] = tag(tags[i])
+		}
+		require.NoError(t, c.SetWith(ctx, f.key(key), []byte(key), time.Hour, howdah.SetOptions{Tags: tags}))
+	}
+	invalidate := func(want int64, tags ...string) {
+		t.Helper()
+		for i := range tags {
+			tags[i] = tag(tags[i])
+		}
+		n, err := c.InvalidateTags(ctx, tags)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+	set("a", "x", "y", "x")
+	set("b", "y")
+	set("u")
+	f.lives("a", time.Hour)
+	f.holds("a", []byte("a"))
+	invalidate(1, "x")
+	f.holds("a", nil)
+	invalidate(1, "none", "y")
+	f.holds("b", nil)
+	f.holds("u", []byte("u"))
+	invalidate(0, "x", "y")
+	invalidate(0)
+
+	// Every other write keeps the tags, or takes the entry away.
+	for name, write := range map[string]func() error{
+		"set":       func() error { return c.Set(ctx, f.key("a"), []byte("1"), 0) },
+		"set many":  func() error { return c.SetMany(ctx, []howdah.Item{{Key: f.key("a"), Value: []byte("1")}}, 0) },
+		"append":    func() error { _, err := c.Append(ctx, f.key("a"), []byte("1"), 0); return err },
+		"replace":   func() error { return c.Replace(ctx, f.key("a"), []byte("1"), 0) },
+		"touch":     func() error { return c.Touch(ctx, f.key("a"), 2*time.Hour) },
+		"nothing":   func() error { return c.SetWith(ctx, f.key("a"), []byte("1"), 0, howdah.SetOptions{}) },
+		"set again": func() error { return errors.Join(c.Delete(ctx, f.key("a")), c.Set(ctx, f.key("a"), []byte("1"), 0)) },
+	} {
+		set("a", "x")
+		require.NoError(t, write(), name)
+		invalidate(1, "x")
+		f.holds("a", nil)
+	}
+	set("a", "x")
+	set("a", "y")
+	invalidate(0, "x")
+	invalidate(1, "y")
+
+	// A load that began before the invalidation is not stored.
+	inner := (*core.Cache)(c)
+	claim, err := inner.Claim(ctx, []byte(f.key("l")), time.Minute)
+	require.NoError(t, err)
+	require.True(t, claim.Won)
+	invalidate(0, "z")
+	_, err = inner.Fulfil(ctx, []byte(f.key("l")), claim.Entry.Version, []byte("old"), core.Fulfilment{Tags: []string{tag("w"), tag("z")}, Snapshot: claim.Snapshot})
+	require.ErrorIs(t, err, howdah.ErrNotStored)
+	_, err = inner.Fulfil(ctx, []byte(f.key("l")), claim.Entry.Version, []byte("l"), core.Fulfilment{Tags: []string{tag("w")}, Snapshot: claim.Snapshot})
+	require.NoError(t, err)
+	f.holds("l", []byte("l"))
+	won, snapshot, err := inner.Refresh(ctx, []byte(f.key("l")), version("l"), time.Minute)
+	require.NoError(t, err)
+	require.True(t, won)
+	_, err = inner.Fulfil(ctx, []byte(f.key("l")), version("l"), nil, core.Fulfilment{Tags: []string{tag("w")}, Snapshot: snapshot, Absent: true, Expiry: verb.ExpireIn(time.Hour)})
+	require.NoError(t, err)
+	claim, err = inner.Claim(ctx, []byte(f.key("l")), time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, verb.KnownAbsent, claim.State)
+	invalidate(0, "w")
+	claim, err = inner.Claim(ctx, []byte(f.key("l")), time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, verb.Won, claim.State, "that there is nothing was invalidated too")
+	_, err = inner.Fulfil(ctx, []byte(f.key("l")), claim.Entry.Version, []byte("l"), core.Fulfilment{Tags: []string{tag("w")}})
+	require.ErrorContains(t, err, "snapshot")
+
+	for _, bad := range [][]string{{""}, {strings.Repeat("t", howdah.MaxTagBytes+1)}, {strings.Repeat("t", 1<<20)}, {"\xff"}, {"a\x00"}, strings.Split(strings.Repeat("t ", 10_000)+"t", " ")} {
+		require.ErrorIs(t, c.SetWith(ctx, f.key("a"), nil, 0, howdah.SetOptions{Tags: bad}), howdah.ErrInvalidTag)
+		if len(bad) == 1 {
+			_, err := c.InvalidateTag(ctx, bad[0])
+			require.ErrorIs(t, err, howdah.ErrInvalidTag)
+		}
+	}
+	require.ErrorIs(t, c.SetWith(ctx, f.key("a"), nil, -1, howdah.SetOptions{Tags: []string{"t"}}), howdah.ErrInvalidTTL)
+	f.holds("a", nil)
+}

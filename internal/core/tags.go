@@ -1,0 +1,40 @@
+package core
+
+import (
+	"context"
+
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/verb"
+	"github.com/howdah/howdah/schema"
+)
+
+// InvalidateTags removes the entries that have any of these tags, all or none, and
+// returns how many live ones that were. It voids the loads of such entries that are
+// under way. See howdah.Cache.InvalidateTags.
+func (c *Cache) InvalidateTags(ctx context.Context, tags []string) (removed int64, err error) {
+	for _, tag := range tags {
+		if err := verb.CheckTag(tag); err != nil {
+			return 0, err
+		}
+	}
+	e, err := c.engine(ctx)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
+	defer cancel()
+	err = c.writeAll(ctx, e, func() error {
+		for {
+			err := c.one(ctx, &removed, schema.Query("invalidate_tags"), c.name, tags)
+			// Somebody holds one of the entries, or stores one, for a moment.
+			if !fault.IsLocked(err) || c.tx != nil || ctx.Err() != nil {
+				return err
+			}
+		}
+	})
+	if fault.IsLocked(err) {
+		return 0, fault.From(err, true, false)
+	}
+	return removed, fault.FromFunction(err)
+}
