@@ -32,6 +32,7 @@ var sections = []struct {
 	}},
 	{"Walking and counting", []string{"scan", "scan_text", "count"}},
 	{"Caches", []string{"create_cache", "alter_cache", "drop_cache", "invalidate_all", "caches", "create_database", "grant_runtime", "revoke_runtime"}},
+	{"Watches of tables", []string{"watch_table", "unwatch_table", "watches"}},
 	{"Upkeep", []string{"maintain"}},
 	{"Sessions", []string{
 		"session_create", "session_get", "session_save", "session_merge", "session_touch", "session_rotate",

@@ -63,10 +63,10 @@ func TestFunctionsOfTheDatabase(t *testing.T) {
 	require.Empty(t, all[string](t, db, `
 		SELECT proname::text FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS a
 		WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND a.grantee = 0`), "executable by PUBLIC")
-	require.Equal(t, []string{"create_database"}, all[string](t, db, `
-		SELECT proname::text FROM pg_proc WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND prosecdef`))
-	require.Equal(t, []string{"search_path=pg_catalog, pg_temp"}, one[[]string](t, db,
-		"SELECT proconfig FROM pg_proc WHERE oid = 'howdah.create_database(integer)'::regprocedure"))
+	require.Equal(t, []string{"_apply_watches", "create_database"}, all[string](t, db, `
+		SELECT proname::text FROM pg_proc WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND prosecdef
+		ORDER BY proname`))
+	require.Equal(t, 2, one[int](t, db, "SELECT count(*) FROM pg_proc WHERE prosecdef AND 'search_path=pg_catalog, pg_temp' = ANY (proconfig)"))
 }
 
 // keyHash is the hash as a client computes it.
