@@ -18,6 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite generated files")
 
+var rows = flag.Int("rows", 20_000, "how many rows TestWatchedBulkUpdate changes")
+
 func TestMigrationsAreNumberedWithoutGaps(t *testing.T) {
 	for i, m := range schema.Migrations() {
 		require.Equal(t, i+1, m.Version, m.Name)

@@ -6,11 +6,20 @@ SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
 DECLARE
-    part record;
+    part  record;
+    notes integer := (SELECT count(*) FROM (SELECT FROM howdah_internal.watch_note AS n WHERE n.xid = pg_current_xact_id() LIMIT 2) AS n);
 BEGIN
-    -- The first call of a transaction does the work of all: caches in the order of
-    -- their names and keys in that of their hashes, so that no two transactions wait
-    -- for each other.
+    -- Nearly every transaction changes watched tables by one statement.
+    IF notes = 1 AND NEW.keys IS NOT NULL THEN
+        DELETE FROM howdah_internal.watch_note AS n WHERE n.xid = pg_current_xact_id();
+        PERFORM howdah_internal._invalidate(NEW.cache, NEW.keys, NEW.tags, false);
+        RETURN NULL;
+    ELSIF notes = 0 THEN
+        RETURN NULL;  -- an earlier call has done the work of all
+    END IF;
+
+    -- Caches in the order of their names and keys in that of their hashes, so that no
+    -- two transactions wait for each other.
     FOR part IN
         WITH gone AS MATERIALIZED (
             DELETE FROM howdah_internal.watch_note AS n

@@ -3,7 +3,7 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
     -- EXPLAIN evaluates it for no row.
-    EXECUTE format('EXPLAIN SELECT u.k FROM (SELECT * FROM %s) AS %I CROSS JOIN LATERAL unnest(%s) AS u (k)',
+    EXECUTE format('EXPLAIN SELECT unnest(%3$s) FROM (SELECT * FROM %1$s) AS %2$I',
                    relation, (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation),
                    howdah_internal._watch_keys(expression));
 EXCEPTION

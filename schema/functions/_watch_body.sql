@@ -13,7 +13,7 @@ DECLARE
                 SELECT coalesce(array_agg(d.howdah_item), '{}') INTO howdah_tags
                 FROM (SELECT DISTINCT i.howdah_item FROM (%s) AS i WHERE i.howdah_item IS NOT NULL LIMIT 1001) AS d;$sql$;
     rows   CONSTANT text := $sql$
-                    SELECT u.howdah_item FROM %s AS %I CROSS JOIN LATERAL unnest(%s) AS u (howdah_item)$sql$;
+                    SELECT unnest(%3$s) AS howdah_item FROM %1$s AS %2$I$sql$;
     source text;
     items  text[] := '{}';  -- the statements for INSERT, UPDATE and DELETE
 BEGIN
