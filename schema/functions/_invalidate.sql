@@ -3,6 +3,8 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     settings howdah_internal.cache;
+    -- An older snapshot does not show the entries that got a tag since.
+    blind    CONSTANT boolean := cardinality(tags) > 0 AND current_setting('transaction_isolation') <> 'read committed';
 BEGIN
     FOR attempt IN 1 .. 3 LOOP
         SELECT c.* INTO settings FROM howdah_internal.cache AS c WHERE c.name = _invalidate.cache;
@@ -10,13 +12,13 @@ BEGIN
             RETURN;  -- dropped: there is nothing left to invalidate
         END IF;
         BEGIN
-            IF everything THEN
+            IF everything OR blind THEN
                 PERFORM howdah_internal._invalidate_table(settings);
             ELSE
-                PERFORM howdah_internal._bury(settings, keys);
                 IF cardinality(tags) > 0 THEN
                     PERFORM howdah_internal._invalidate_tags(settings, tags);
                 END IF;
+                PERFORM howdah_internal._bury(settings, keys);
             END IF;
             RETURN;
         EXCEPTION

@@ -16,6 +16,10 @@ BEGIN
         RAISE EXCEPTION 'The watch has neither a key nor a tag.'
             USING ERRCODE = 'HW012', HINT = 'Give an expression over the columns of the table, such as ''article:'' || id.';
     END IF;
+    IF tag IS NOT NULL AND to_regprocedure('howdah_internal._invalidate_tags(howdah_internal.cache,text[])') IS NULL THEN
+        RAISE EXCEPTION 'Entries have no tags in this version of Howdah.'
+            USING ERRCODE = 'feature_not_supported', HINT = 'Give a key, or upgrade.';
+    END IF;
     SELECT n.nspname AS schema, c.relname AS name, pg_get_userbyid(c.relowner) AS owner INTO watched
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.oid = howdah_internal._check_watchable(relation);
@@ -50,8 +54,9 @@ BEGIN
                 USING ERRCODE = 'lock_not_available',
                       HINT = 'A transaction has held it for 2 s: try again, or find it in pg_locks and end it.';
     END;
-    INSERT INTO howdah_internal.watch (id, relation, cache, key, tag)
-    VALUES (id, format('%I.%I', watched.schema, watched.name), settings.name, key, tag);
+    INSERT INTO howdah_internal.watch (id, relation, cache, key, tag, written)
+    VALUES (id, format('%I.%I', watched.schema, watched.name), settings.name, key, tag,
+            pg_stat_get_tuples_inserted(relation) + pg_stat_get_tuples_updated(relation) + pg_stat_get_tuples_deleted(relation));
 END
 $$;
 

@@ -12,6 +12,7 @@ CREATE TABLE howdah_internal.watch (
     key        text,
     tag        text,
     created_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+    written    bigint      NOT NULL,             -- rows of the table that were written before, by PostgreSQL's statistics
     failures   bigint      NOT NULL DEFAULT 0,   -- transactions in which an expression failed
     failed_at  timestamptz,
     failure    text,                             -- the last one
