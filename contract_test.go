@@ -664,6 +664,10 @@ var contract = []struct {
 		require.NoError(t, err)
 		require.Zero(t, n)
 	}},
+	{"one of many loads", testLease},
+	{"a stale value is served by claims only", testStale},
+	{"an absent value is known by claims only", testKnownAbsent},
+	{"what changes a key ends the right to store", testVoided},
 }
 
 // ttlOrMax is the TTL of a key, where the TTL of a cache with a maximum

@@ -25,6 +25,7 @@ import (
 
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/migrate"
+	"github.com/howdah/howdah/schema"
 )
 
 // firstVersion is the source of the last program that knows schema 5, without its

@@ -259,7 +259,7 @@ func TestWithoutAChangeLog(t *testing.T) {
 			require.NotRegexp(t, `\{[a-z]`, comment.ReplaceAllString(on, ""), name)
 		}
 	}
-	require.Equal(t, 21, marked)
+	require.Equal(t, 22, marked)
 
 	db := open(t)
 	run(t, db, "SELECT howdah.set('c', 'k', 'v'), howdah.delete('c', 'k'), howdah.flush('c'), howdah.drop_cache('s')")

@@ -25,7 +25,8 @@ const (
 )
 
 // step is one run of a statement or function on the cache "n", whose entries are
-// k = 1, l = 2 and the expired x. H(k) stands for the hash of a key.
+// k = 1, l = 2 and the expired x. H(k) stands for the hash of a key, V(k) for the
+// version of its row.
 type step struct {
 	effect effect
 	call   string // of a statement: its arguments
@@ -40,10 +41,11 @@ const (
 
 // Every file of schema/statements. A statement that is not here fails the test.
 var statementEffects = map[string][]step{
-	"add":                 {{logs, fresh + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(x)], ARRAY['x'::bytea], '{2}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}'", ""}},
-	"add_all":             {{logs, fresh + "'{2}', '{NULL}'", ""}, {idle, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
-	"append":              {{logs, array + "'{2}', '{NULL}', 100", ""}, {logs, fresh + "'{2}', '{NULL}', 100", ""}},
-	"claim":               {{hidden, fresh[:len(fresh)-2], ""}, {hidden, array[:len(array)-2], ""}},
+	"add":     {{logs, fresh + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(x)], ARRAY['x'::bytea], '{2}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}'", ""}},
+	"add_all": {{logs, fresh + "'{2}', '{NULL}'", ""}, {idle, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
+	"append":  {{logs, array + "'{2}', '{NULL}', 100", ""}, {logs, fresh + "'{2}', '{NULL}', 100", ""}},
+	"claim": {{idle, array + "'{1000000}', false", ""}, {hidden, fresh + "'{1000000}', false", ""}, {idle, fresh + "'{1000000}', true", ""},
+		{hidden, "ARRAY[H(x)], ARRAY['x'::bytea], '{1000000}', false", ""}, {hidden, fresh + "'{1000000}', false", "SELECT howdah.claim('n', 'new')"}},
 	"compare_delete":      {{logs, array + "'{NULL}', '{1}'", ""}, {idle, array + "'{NULL}', '{7}'", ""}, {idle, array + "'{7}', '{NULL}'", ""}, {idle, gone + "'{NULL}', '{1}'", ""}},
 	"count":               {{idle, "", ""}},
 	"count_ttls":          {{idle, "", ""}},
@@ -54,12 +56,15 @@ var statementEffects = map[string][]step{
 		{hidden, "H(k), 'k', '2', NULL, false, 1, NULL", ""}, {idle, "H(none), 'none', '2', NULL, false, 2, NULL", ""}},
 	"expire": {{logs, array + "'{1000000}', '{0}'", ""}, {logs, array + "'{-1}', '{0}'", ""}, {idle, array + "'{1000000}', '{1}'", ""}, {idle, gone + "'{1000000}', '{0}'", ""},
 		{unlogged, array + "'{7200000000}', '{16}'", ""}},
+	"fulfil": {{logs, array + "'{2}', '{NULL}', ARRAY[V(k)], '{0}'", ""}, {logs, array + "'{2}', '{1000000}', ARRAY[V(k)], '{-1}'", ""},
+		{logs, fresh + "'{2}', '{NULL}', ARRAY[V(new)], '{0}'", "SELECT howdah.claim('n', 'new')"}, {idle, array + "'{2}', '{NULL}', '{7}', '{0}'", ""}},
 	"get":             {{idle, "ARRAY[H(k)]", ""}},
 	"get_delete":      {{logs, array[:len(array)-2], ""}, {idle, gone[:len(gone)-2], ""}},
 	"get_entry":       {{idle, "ARRAY[H(k)]", ""}},
 	"get_expire":      {{logs, array + "'{1000000}', '{0}'", ""}, {idle, gone + "'{1000000}', '{0}'", ""}, {unlogged, array + "'{7200000000}', '{16}'", ""}},
 	"get_near":        {{idle, "ARRAY[H(k)]", ""}},
 	"get_one":         {{idle, "H(k)", ""}},
+	"hold":            {{hidden, fresh[:len(fresh)-2], ""}, {hidden, array[:len(array)-2], ""}},
 	"increment":       {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
 	"increment_float": {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
 	"keys":            {{idle, "'k', NULL", ""}},
@@ -67,18 +72,21 @@ var statementEffects = map[string][]step{
 	"note_frequency":  {{hidden, "ARRAY[H(k)], '{3}'", ""}},
 	"note_recency":    {{hidden, "ARRAY[H(k)], '{3}'", ""}},
 	"random_key":      {{idle, "0", ""}},
-	"remove":          {{logs, "H(k), 'k'", ""}},
-	"replace":         {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}'", ""}},
-	"scan_page":       {{idle, "0, 10, ''", ""}},
-	"set":             {{logs, array + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
-	"set_keep":        {{logs, array + "'{2}', '{NULL}'", ""}},
-	"set_one":         {{logs, "H(k), 'k', '2', NULL", ""}},
-	"set_range":       {{logs, "H(k), 'k', '2', NULL, 0", ""}},
-	"set_version":     {{logs, array + "'{2}', '{NULL}'", ""}},
-	"stat":            {{idle, "ARRAY[H(k)]", ""}},
-	"transfer":        {{logs, "H(k), 'k', H(l), 'l', false", ""}},
-	"vacuum":          nil, // changes nothing that anybody reads, and cannot run in a transaction
-	"watch":           {{hidden, "ARRAY[H(k)]", ""}},
+	"refresh":         {{hidden, array + "ARRAY[V(k)], '{1000000}'", ""}, {idle, array + "'{7}', '{1000000}'", ""}},
+	"release": {{hidden, fresh + "ARRAY[V(new)]", "SELECT howdah.claim('n', 'new')"}, {hidden, "ARRAY[H(x)], ARRAY['x'::bytea], ARRAY[V(x)]", "SELECT howdah.claim('n', 'x')"},
+		{idle, array + "ARRAY[V(k)]", ""}},
+	"remove":      {{logs, "H(k), 'k'", ""}},
+	"replace":     {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}'", ""}},
+	"scan_page":   {{idle, "0, 10, ''", ""}},
+	"set":         {{logs, array + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
+	"set_keep":    {{logs, array + "'{2}', '{NULL}'", ""}},
+	"set_one":     {{logs, "H(k), 'k', '2', NULL", ""}},
+	"set_range":   {{logs, "H(k), 'k', '2', NULL, 0", ""}},
+	"set_version": {{logs, array + "'{2}', '{NULL}'", ""}},
+	"stat":        {{idle, "ARRAY[H(k)]", ""}},
+	"transfer":    {{logs, "H(k), 'k', H(l), 'l', false", ""}},
+	"vacuum":      nil, // changes nothing that anybody reads, and cannot run in a transaction
+	"watch":       {{hidden, "ARRAY[H(k)]", ""}},
 }
 
 // Every function that may write, but those of sessions, which nobody keeps in
@@ -87,13 +95,15 @@ var functionEffects = map[string][]step{
 	"add":                  {{logs, "howdah.add('n', 'new', '2')", ""}, {logs, "howdah.add('n', 'x', '2')", ""}, {hidden, "howdah.add('n', 'k', '2')", ""}},
 	"add_text":             {{logs, "howdah.add_text('n', 'new', '2')", ""}},
 	"alter_cache":          {{logs, "howdah.alter_cache('n', empty => true)", ""}, {logs, "howdah.alter_cache('n', empty => true, durability => 'sync', near => false)", ""}, {hidden, "howdah.alter_cache('n', durability => 'sync', max_ttl => '1 s')", ""}},
+	"claim":                {{idle, "howdah.claim('n', 'k')", ""}, {hidden, "howdah.claim('n', 'new')", ""}, {hidden, "howdah.claim('n', 'x')", ""}, {hidden, "howdah.claim('n', 'new')", "SELECT howdah.claim('n', 'new')"}},
+	"claim_text":           {{idle, "howdah.claim_text('n', 'k')", ""}},
 	"compare_and_set":      {{logs, "howdah.compare_and_set('n', 'k', (SELECT version FROM howdah.get_entry('n', 'k')), '2')", ""}, {logs, "howdah.compare_and_set('n', 'new', 0, '2')", ""}, {idle, "howdah.compare_and_set('n', 'k', 7, '2')", ""}},
 	"compare_and_set_text": {{logs, "howdah.compare_and_set_text('n', 'new', 0, '2')", ""}},
 	"create_cache":         {{hidden, "howdah.create_cache('other', near => true)", ""}},
 	"create_database":      {{hidden, "howdah.create_database(7)", ""}},
-	"delete":               {{logs, "howdah.delete('n', 'k')", ""}, {idle, "howdah.delete('n', 'none')", ""}},
+	"delete":               {{logs, "howdah.delete('n', 'k')", ""}, {hidden, "howdah.delete('n', 'none')", ""}},
 	"delete_text":          {{logs, "howdah.delete_text('n', 'k')", ""}},
-	"delete_many":          {{logs, "howdah.delete_many('n', '{k,l,none}')", ""}, {idle, "howdah.delete_many('n', '{none}')", ""}},
+	"delete_many":          {{logs, "howdah.delete_many('n', '{k,l,none}')", ""}, {hidden, "howdah.delete_many('n', '{none}')", ""}},
 	"delete_many_text":     {{logs, "howdah.delete_many_text('n', '{k}')", ""}},
 	"delete_prefix":        {{logs, "howdah.delete_prefix('n', '')", ""}, {idle, "howdah.delete_prefix('n', 'none')", ""}},
 	"delete_prefix_text":   {{logs, "howdah.delete_prefix_text('n', 'k')", ""}},
@@ -101,7 +111,9 @@ var functionEffects = map[string][]step{
 	"expire":               {{logs, "howdah.expire('n', 'k', '1 s')", ""}, {idle, "howdah.expire('n', 'none', '1 s')", ""}},
 	"expire_text":          {{logs, "howdah.expire_text('n', 'k', '1 s')", ""}},
 	"flush":                {{logs, "howdah.flush('n')", ""}},
-	"get_and_delete":       {{logs, "howdah.get_and_delete('n', 'k')", ""}, {idle, "howdah.get_and_delete('n', 'none')", ""}},
+	"fulfil":               {{logs, "howdah.fulfil('n', 'k', V(k), '2')", ""}, {logs, "howdah.fulfil('n', 'k', V(k), NULL, '1 s')", ""}, {idle, "howdah.fulfil('n', 'k', 7, '2')", ""}},
+	"fulfil_text":          {{logs, "howdah.fulfil_text('n', 'k', V(k), '2')", ""}},
+	"get_and_delete":       {{logs, "howdah.get_and_delete('n', 'k')", ""}, {hidden, "howdah.get_and_delete('n', 'none')", ""}},
 	"get_and_delete_text":  {{logs, "howdah.get_and_delete_text('n', 'k')", ""}},
 	"grant_runtime":        {{hidden, "howdah.grant_runtime('pg_monitor')", ""}},
 	"increment":            {{logs, "howdah.increment('n', 'k')", ""}},
@@ -111,6 +123,8 @@ var functionEffects = map[string][]step{
 	"maintain":        {{unlogged, "howdah.maintain('n')", "SELECT howdah.alter_cache('n', max_entries => 1, eviction => 'allkeys-random')"}},
 	"persist":         {{logs, "howdah.persist('n', 'k')", ""}},
 	"persist_text":    {{logs, "howdah.persist_text('n', 'k')", ""}},
+	"release":         {{hidden, "howdah.release('n', 'new', V(new))", "SELECT howdah.claim('n', 'new')"}, {idle, "howdah.release('n', 'k', V(k))", ""}},
+	"release_text":    {{idle, "howdah.release_text('n', 'k', V(k))", ""}},
 	"replace":         {{logs, "howdah.replace('n', 'k', '2')", ""}, {idle, "howdah.replace('n', 'none', '2')", ""}},
 	"replace_text":    {{logs, "howdah.replace_text('n', 'k', '2')", ""}},
 	"revoke_runtime":  {{hidden, "howdah.revoke_runtime('pg_monitor')", "SELECT howdah.grant_runtime('pg_monitor')"}},
@@ -127,6 +141,7 @@ var functionEffects = map[string][]step{
 	"_put_present":    {{logs, "howdah_internal._put_present(c, 'k', NULL, '2', NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_turn_log":       {{hidden, "howdah.alter_cache('n', near => false)", ""}},
 	"_trim_log":       {{hidden, "howdah_internal._trim_log('infinity')", "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'"}},
+	"_hold":           {{hidden, "howdah_internal._hold(c, ARRAY[H(new), H(k)], ARRAY['new'::bytea, 'k']) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_log":            {{logs, "howdah_internal._log(c, NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "DELETE FROM T"}},
 	"_mark_full":      {{hidden, "howdah_internal._mark_full(c, 9, 9, true) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "SELECT howdah.alter_cache('n', max_entries => 1)"}},
 	"_refuse_program": nil, // raise
@@ -145,6 +160,7 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	run(t, db, "SELECT howdah.set('n', 'k', '1', '1 h'), howdah.set('n', 'l', '2'), howdah.set('n', 'x', '3')")
 	expireNow(t, db, "n", "x")
+	versionOf(t, db, "n")
 	w := &walker{t, db, table(t, db, "n"), one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")}
 
 	files, err := filepath.Glob("statements/*.sql")
@@ -206,7 +222,7 @@ func (w *walker) run(s step, what, prepare, call, end string) {
 	hashed := func(sql string) string {
 		sql = replaceAll(sql, "UPDATE T ", "UPDATE "+w.table+" ", "FROM T", "FROM "+w.table)
 		for _, key := range []string{"k", "l", "x", "new", "none"} {
-			sql = replaceAll(sql, "H("+key+")", "howdah.key_hash('"+key+"')")
+			sql = replaceAll(sql, "H("+key+")", "howdah.key_hash('"+key+"')", "V("+key+")", "version_of('"+key+"')")
 		}
 		return sql
 	}

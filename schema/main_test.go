@@ -120,4 +120,12 @@ func expireNow(t testing.TB, q querier, cache, key string) {
 	require.EqualValues(t, 1, tag.RowsAffected())
 }
 
+// versionOf makes a function version_of(key), the version of a row of a cache: the
+// token of a lease on it.
+func versionOf(t *testing.T, db querier, cache string) {
+	t.Helper()
+	run(t, db, "CREATE FUNCTION public.version_of(k text) RETURNS bigint LANGUAGE sql AS $$ SELECT version FROM "+
+		table(t, db, cache)+" WHERE key = convert_to(k, 'UTF8') $$")
+}
+
 func replaceAll(s string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(s) }

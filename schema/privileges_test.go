@@ -56,6 +56,8 @@ func TestRuntimeRole(t *testing.T) {
 			"get_and_delete('%c', 'k')", "get_and_delete_text('%c', 'k')", "flush('%c')", "caches()", "key_hash('k')", "no_expiry()", "ttl_text('%c', 'k')", "increment_text('%c', 'n')", "touch_text('%c', 'k')", "expire_text('%c', 'k')", "persist_text('%c', 'k')",
 			"get_entry_text('%c', 'k')", "delete_many_text('%c', '{k}')", "delete_prefix_text('%c', 'k')",
 			"compare_and_set_text('%c', 'text', 0, 'v')", "set_json('%c', 'j', '1')", "get_json('%c', 'j')", "key_hash_text('k')",
+			"claim('%c', 'absent')", "claim_text('%c', 'absent')", "fulfil('%c', 'absent', 1, 'v')", "fulfil_text('%c', 'absent', 1, 'v')",
+			"release('%c', 'absent', 1)", "release_text('%c', 'absent', 1)", "delete('%c', 'none')",
 		} {
 			run(t, app, "SELECT howdah."+replaceAll(call, "%c", cache))
 		}

@@ -30,6 +30,7 @@ var sections = []struct {
 		"delete", "delete_text", "delete_many", "delete_many_text", "delete_prefix", "delete_prefix_text",
 		"get_and_delete", "get_and_delete_text", "flush",
 	}},
+	{"Loading", []string{"claim", "claim_text", "fulfil", "fulfil_text", "release", "release_text"}},
 	{"Walking and counting", []string{"scan", "scan_text", "count"}},
 	{"Caches", []string{"create_cache", "alter_cache", "drop_cache", "invalidate_all", "caches", "create_database", "grant_runtime", "revoke_runtime"}},
 	{"Watches of tables", []string{"watch_table", "unwatch_table", "watches"}},

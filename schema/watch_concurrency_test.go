@@ -17,32 +17,33 @@ import (
 )
 
 // loader is a program that claims a key, loads its value, and stores it unless
-// the key was invalidated since: what a claim and its store are, row by row.
+// the key was invalidated since.
 type loader struct {
 	table string
 	db    *pgxpool.Pool
 }
 
-// claim returns the token, 0 if another holds the lease or the key is there.
+// claim returns the token, 0 if the lease was not won.
 func (l loader) claim(ctx context.Context, key string) (token int64, err error) {
+	err = l.db.QueryRow(ctx, "SELECT CASE WHEN won THEN token ELSE 0 END FROM howdah.claim_text('c', $1)", key).Scan(&token)
+	return token, err
+}
+
+// wait is a claim that waits for as long as the row is locked.
+func (l loader) wait(ctx context.Context, key string) (token int64, err error) {
 	err = l.db.QueryRow(ctx, `
 		INSERT INTO `+l.table+` AS c (hash, version, expires_at, leased_until, key, value)
 		VALUES (howdah.key_hash_text($1), howdah_internal._clock(), '-infinity', clock_timestamp() + interval '10 s', convert_to($1, 'UTF8'), '')
 		ON CONFLICT (hash) DO UPDATE SET leased_until = excluded.leased_until
 		WHERE c.expires_at <= statement_timestamp() AND c.leased_until <= statement_timestamp()
 		RETURNING c.version`, key).Scan(&token)
-	if err == pgx.ErrNoRows {
-		err = nil
-	}
 	return token, err
 }
 
 // fulfil tells whether the value was stored.
-func (l loader) fulfil(ctx context.Context, key string, token int64, value string) (bool, error) {
-	tag, err := l.db.Exec(ctx, `
-		UPDATE `+l.table+` SET version = version + 1, expires_at = 'infinity', leased_until = '-infinity', value = convert_to($3, 'UTF8')
-		WHERE hash = howdah.key_hash_text($1) AND version = $2`, key, token, value)
-	return tag.RowsAffected() == 1, err
+func (l loader) fulfil(ctx context.Context, key string, token int64, value string) (stored bool, err error) {
+	err = l.db.QueryRow(ctx, "SELECT howdah.fulfil_text('c', $1, $2, $3) IS NOT NULL", key, token, value).Scan(&stored)
+	return stored, err
 }
 
 func newLoader(t testing.TB, db *pgxpool.Pool) loader { return loader{table(t, db, "c"), db} }
@@ -119,13 +120,11 @@ func TestClaimsWaitForTombstones(t *testing.T) {
 	}
 	claimed := make(chan error, 1)
 	go func() {
-		token, err := l.claim(context.Background(), "article:1")
-		if err == nil && token == 0 {
-			err = fmt.Errorf("the lease was not won")
-		}
+		_, err := l.wait(context.Background(), "article:1")
 		claimed <- err
 	}()
 	awaitBlocked(t, db, int32(writers[0].Conn().PgConn().PID()))
+	require.Equal(t, "unleased", one[string](t, db, "SELECT state FROM howdah.claim_text('c', 'article:1')"), "what is loaded now is not stored")
 	require.NoError(t, writers[0].Commit(ctx(t)))
 	awaitBlocked(t, db, int32(writers[1].Conn().PgConn().PID()))
 	select {
@@ -300,7 +299,7 @@ func TestWatchEmptiesACacheInUse(t *testing.T) {
 	require.Equal(t, "v", one[string](t, reader, "SELECT howdah.get_text('c', 'article:1')"), "readers go on")
 	claimed := make(chan int64, 1)
 	go func() {
-		token, _ := newLoader(t, db).claim(context.Background(), "article:99")
+		token, _ := newLoader(t, db).wait(context.Background(), "article:99")
 		claimed <- token
 	}()
 	awaitBlocked(t, db, int32(writer.Conn().PgConn().PID()))
@@ -336,7 +335,7 @@ func TestWatchAndTwoPhaseCommit(t *testing.T) {
 		require.Equal(t, "2 3 4 5 6 7 8 9", left(t, db, "c", "article:", 9), "readers go on")
 		claimed := make(chan int64, 1)
 		go func() {
-			token, _ := l.claim(context.Background(), "article:1")
+			token, _ := l.wait(context.Background(), "article:1")
 			claimed <- token
 		}()
 		awaitBlocked(t, db, 0) // a prepared transaction has no process

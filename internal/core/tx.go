@@ -176,7 +176,7 @@ func checkWatchedIn(ctx context.Context, tx Tx, table string, watch []watched) e
 		}
 	}
 	if len(absent) > 0 {
-		if _, err := tx.Exec(ctx, schema.Statement("claim", schema.Table{Name: table}), absent, absentKeys); err != nil {
+		if _, err := tx.Exec(ctx, schema.Statement("hold", schema.Table{Name: table}), absent, absentKeys); err != nil {
 			return err
 		}
 	}

@@ -313,7 +313,7 @@ func (fl *flight) succeed(r *statement.Request) {
 		reads.note(r)
 	}
 	if r.Writes() && !e.Pressure.strict.Load() { // see settle
-		e.Pressure.written(len(r.Rows))
+		e.Pressure.written(r.Stored())
 	}
 	e.remember(r)
 	for _, c := range r.Calls {
@@ -334,7 +334,7 @@ func (fl *flight) refused(r *statement.Request, err error, step int) {
 		fl.takeApart(r, step)
 	case fault.IsLocked(err), r.Form.LostRace(err):
 		for _, c := range r.Calls {
-			fl.Blocked(&c.Op)
+			fl.blocked(c)
 		}
 	case len(r.Calls) > 1 && step < callByCall && fault.IsData(err):
 		fl.callByCall(r.Calls)
@@ -383,7 +383,7 @@ func (fl *flight) complete(c *verb.Call, err error) {
 		follower.Result, follower.Entries, follower.ServerStart = c.Result, slices.Clone(c.Entries), c.ServerStart
 		c.Shared, follower.Shared = true, true
 	}
-	if c.Verb.Writes {
+	if c.Verb.Changes() {
 		engineOf(c).invalidate(c.Op.Keys) // before the caller is answered
 	}
 	fl.Complete(&c.Op, err)

@@ -36,7 +36,7 @@ func (fl *flight) separate(r, held *statement.Request, step int) {
 	var rest []*verb.Call
 	for _, c := range r.Calls {
 		if held.Holds(c) {
-			fl.Blocked(&c.Op)
+			fl.blocked(c)
 		} else {
 			rest = append(rest, c)
 		}
@@ -46,6 +46,21 @@ func (fl *flight) separate(r, held *statement.Request, step int) {
 		return
 	}
 	fl.callByCall(rest) // the lock is on a row that no other transaction can see yet
+}
+
+// patience is for how many times LockTimeout a call waits for a row if it need not
+// have it. A batch that the machine is slow to commit does not last so long.
+const patience = 5
+
+// blocked lets a call wait for its row, or ends it if it has waited enough.
+func (fl *flight) blocked(c *verb.Call) {
+	locked := statement.Of(c.Verb).Locked
+	if locked == nil || coalesce.Now()-c.Began < int64(patience*fl.set.LockTimeout) {
+		fl.Blocked(&c.Op)
+		return
+	}
+	locked(c)
+	fl.complete(c, nil)
 }
 
 // askLocked asks which of a request's rows somebody else holds.

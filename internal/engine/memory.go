@@ -86,7 +86,7 @@ func recallRest(found *verb.Entry, entry near.Entry) {
 // keeps reports whether the answer of a call may be kept in memory.
 func (e *Engine) keeps(c *verb.Call) bool {
 	switch c.Verb {
-	case statement.Get, statement.GetEntry:
+	case statement.Get, statement.GetEntry, statement.Claim:
 		return e.near(c.Key) != nil
 	case statement.GetMany:
 		return e.memory.Load() != nil
@@ -104,7 +104,7 @@ func (e *Engine) foresee(c *verb.Call) {
 	if m == nil {
 		return
 	}
-	if c.Verb.Writes {
+	if c.Verb.Changes() {
 		bump(m, c.Op.Keys)
 		return
 	}
@@ -123,7 +123,7 @@ func (e *Engine) foresee(c *verb.Call) {
 // after the write would find it.
 func (e *Engine) whenQueued(c *verb.Call) func() {
 	m := e.memory.Load()
-	if m == nil || !c.Verb.Writes {
+	if m == nil || !c.Verb.Changes() {
 		return nil
 	}
 	keys := slices.Clone(c.Op.Keys) // the call may be over by then, and used again
@@ -150,7 +150,7 @@ func bump(m *near.Cache, keys []uint64) {
 // number.
 func (e *Engine) remember(r *statement.Request) {
 	m := e.memory.Load()
-	if m == nil || r.Writes() {
+	if m == nil || r.Calls[0].Verb.Changes() {
 		return
 	}
 	for i := range r.Rows {
@@ -161,7 +161,7 @@ func (e *Engine) remember(r *statement.Request) {
 			found = &c.Entries[row.Index]
 		}
 		switch {
-		case e.near(row.Key) == nil:
+		case e.near(row.Key) == nil, c.Verb.Quiet && c.Claim.State != verb.Hit:
 		case c.Memory != nil && c.Memory.ID() == r.Table.ID:
 			c.Shared = true
 			c.Memory.Fill(c.Tokens[row.Index], row.Key, entryOf(found, c.Began), c.ServerStart)

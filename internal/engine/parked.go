@@ -34,7 +34,7 @@ type parked struct {
 func (e *Engine) park(tx pgx.Tx, calls []*verb.Call) *parked {
 	var hashes []uint64
 	for _, c := range calls {
-		if c.Verb.Writes {
+		if c.Verb.Changes() {
 			hashes = append(hashes, c.Op.Keys...)
 		}
 	}
@@ -88,7 +88,7 @@ func (e *Engine) overtake(calls []*verb.Call) {
 		return
 	}
 	for _, c := range calls {
-		if !c.Verb.Writes {
+		if !c.Verb.Changes() {
 			bump(m, c.Op.Keys)
 		}
 	}

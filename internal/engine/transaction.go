@@ -54,7 +54,8 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 	return e.repeatLost(ctx, tx, calls)
 }
 
-// planIn makes a request of each call, but for those that a full cache refuses.
+// planIn makes a request of each call, but for those that a full cache refuses, and
+// one without a call before what must hold its keys.
 func (e *Engine) planIn(table *statement.Table, calls []*verb.Call) []*statement.Request {
 	requests := make([]*statement.Request, 0, len(calls))
 	for _, c := range calls {
@@ -67,6 +68,9 @@ func (e *Engine) planIn(table *statement.Table, calls []*verb.Call) []*statement
 		r := statement.NewRequest(statement.FormOf(c, table), table, 1)
 		r.Add(c)
 		r.Encode()
+		if hold := statement.NewHold(r); hold != nil {
+			requests = append(requests, hold)
+		}
 		requests = append(requests, r)
 	}
 	return requests
@@ -101,8 +105,11 @@ func exchangeIn(ctx context.Context, conn *pgx.Conn, requests []*statement.Reque
 func (e *Engine) finishIn(requests []*statement.Request, x *pgwire.Exchange, err error) (first error) {
 	var refusal error
 	for i, r := range requests {
-		c := r.Calls[0]
 		refusal = cmp.Or(refusal, r.Err)
+		if len(r.Calls) == 0 {
+			continue // its refusal is that of the call after it
+		}
+		c := r.Calls[0]
 		switch {
 		case refusal != nil:
 			c.Err = fault.From(refusal, true, false)

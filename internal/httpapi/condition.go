@@ -65,8 +65,10 @@ func writeCondition(r *http.Request) (condition, error) {
 
 // unconditional refuses conditions on routes that could not keep them.
 func unconditional(r *http.Request) error {
-	if fieldOf(r, "If-Match") != "" || fieldOf(r, "If-None-Match") != "" {
-		return problemf(badRequest, "This route takes no If-Match and no If-None-Match; use PUT or DELETE on the entry.")
+	for _, name := range []string{"If-Match", "If-None-Match", "If-Lease"} {
+		if fieldOf(r, name) != "" {
+			return problemf(badRequest, "This route takes no %s; use PUT or DELETE on the entry.", name)
+		}
 	}
 	return nil
 }

@@ -38,7 +38,15 @@ func (a *api) getEntry(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.serveEntry(w, r, target{a.cache(r), key})
+	lease, err := wantsLease(r)
+	if err != nil {
+		return err
+	}
+	t := target{a.cache(r), key}
+	if lease > 0 && r.Method == http.MethodGet {
+		return a.claimEntry(w, r, t, lease)
+	}
+	return a.serveEntry(w, r, t)
 }
 
 func (a *api) serveEntry(w http.ResponseWriter, r *http.Request, t target) error {
@@ -56,14 +64,18 @@ func (a *api) serveEntry(w http.ResponseWriter, r *http.Request, t target) error
 		}
 		return err
 	}
-	entry := call.Result
+	w.Header().Set("Howdah-TTL", ttlSeconds(call.Result.TTL))
+	return writeEntry(w, r, &call.Result)
+}
+
+// writeEntry answers with an entry, or that the client's copy is still good.
+func writeEntry(w http.ResponseWriter, r *http.Request, entry *verb.Entry) error {
 	notModified, err := readCondition(r, entry.Version)
 	if err != nil {
 		return err
 	}
 	header := w.Header()
 	setVersion(header, entry.Version)
-	header.Set("Howdah-TTL", ttlSeconds(entry.TTL))
 	if notModified {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
@@ -82,7 +94,15 @@ func setVersion(header http.Header, version int64) {
 
 // putEntry stores a value: 201 if the key was absent, 204 if it was not.
 func (a *api) putEntry(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "key", "key64", "ttl")
+	token, leased, err := leaseOf(r)
+	if err != nil {
+		return err
+	}
+	known := []string{"key", "key64", "ttl"}
+	if leased {
+		known = append(known, "stale", "absent")
+	}
+	values, err := query(r, known...)
 	if err != nil {
 		return err
 	}
@@ -91,6 +111,10 @@ func (a *api) putEntry(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ttl, err := ttlOf(r, values)
+	if err != nil {
+		return err
+	}
+	load, err := readLoaded(token, ttl, values.Get("stale"), values.Get("absent"))
 	if err != nil {
 		return err
 	}
@@ -105,7 +129,11 @@ func (a *api) putEntry(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	version, created, err := put(r.Context(), target{a.cache(r), key}, value, verb.ExpireIn(ttl), condition)
+	t := target{a.cache(r), key}
+	if leased {
+		return storeLoaded(w, r, t, value, load)
+	}
+	version, created, err := put(r.Context(), t, value, verb.ExpireIn(ttl), condition)
 	if err != nil {
 		return err
 	}
@@ -175,7 +203,11 @@ func (a *api) deleteEntry(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t := target{a.cache(r), key}
+	token, leased, err := leaseOf(r)
 	switch {
+	case err != nil:
+	case leased:
+		return releaseLease(w, r, t, token)
 	case condition.absent:
 		return problemf(badRequest, "DELETE takes no If-None-Match.")
 	case condition.given && !condition.present:

@@ -88,7 +88,7 @@ func commandList() []*Command {
 		keyCommands(), expiryCommands(), keyspaceCommands(),
 		transactionCommands(),
 		connectionCommands(), clientCommands(),
-		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(),
+		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(),
 	} {
 		list = append(list, family...)
 	}

@@ -197,6 +197,7 @@ func (r *request) eachFound(visit func(key []byte)) {
 			visitAll(call.Keys, visit)
 		}
 	case statement.DeleteMany: // returns how many keys existed, not which
+	case statement.Release: // changes no value
 	case statement.SetRange:
 		if call.Status == verb.OK && call.Int > 0 {
 			visit(call.Key)

@@ -8,11 +8,11 @@ import (
 // The verbs that remove.
 var (
 	// Delete removes Key. Results: Status (Miss if it was absent).
-	Delete = define(Spec{Verb: verb.Verb{Name: "delete", Writes: true}, Form: del})
+	Delete = define(Spec{Verb: verb.Verb{Name: "delete", Writes: true}, Form: del, Holds: true})
 	// DeleteMany removes Keys, all or none. Results: Status OK, Count.
-	DeleteMany = define(Spec{Verb: verb.Verb{Name: "delete_many", Writes: true, Many: true}, Form: del})
+	DeleteMany = define(Spec{Verb: verb.Verb{Name: "delete_many", Writes: true, Many: true}, Form: del, Holds: true})
 	// GetDelete removes Key and answers what it held. Results: Status, Result.Value.
-	GetDelete = define(Spec{Verb: verb.Verb{Name: "get_delete", Writes: true}, Form: getDelete})
+	GetDelete = define(Spec{Verb: verb.Verb{Name: "get_delete", Writes: true}, Form: getDelete, Holds: true})
 )
 
 var (

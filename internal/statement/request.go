@@ -84,6 +84,20 @@ func (r *Request) Encode() {
 // Writes reports whether the request changes data.
 func (r *Request) Writes() bool { return len(r.Calls) > 0 && r.Calls[0].Verb.Writes }
 
+// Stored returns how many rows the request may have stored.
+func (r *Request) Stored() int {
+	if !r.Calls[0].Verb.Quiet {
+		return len(r.Rows)
+	}
+	n := 0
+	for _, c := range r.Calls {
+		if c.Claim.State == verb.Won {
+			n++
+		}
+	}
+	return n
+}
+
 // Statement implements pgwire.Request.
 func (r *Request) Statement() pgwire.Statement { return r.Table.statement(r.Form) }
 
@@ -170,6 +184,17 @@ func (r *Request) Used() func(yield func(hash int64) bool) {
 func NewLocked(of *Request) *Request {
 	return &Request{Form: locked, Table: of.Table, params: [][]byte{of.hashes()}, question: make(map[int64]bool)}
 }
+
+// NewHold makes a request that holds the places of another request's keys until the
+// transaction ends, those of absent keys too; nil: its verb does not call for it.
+func NewHold(of *Request) *Request {
+	if !Of(of.Calls[0].Verb).Holds || len(of.Rows) == 0 {
+		return nil
+	}
+	return &Request{Form: hold, Table: of.Table, params: of.params[:2]}
+}
+
+var hold = form(Form{File: "hold", Unused: true, Row: noRow})
 
 // Holds reports, of the answer to NewLocked, whether a key of a call is held.
 func (r *Request) Holds(c *verb.Call) bool {

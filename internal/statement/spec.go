@@ -26,8 +26,17 @@ type Spec struct {
 	// of those that wait for one key, only the last is sent. nil: never.
 	Merges func(*verb.Call) bool
 
+	// Holds says that the verb takes away what was made from something that the
+	// caller's transaction is changing. Nobody may claim the key, to load what is
+	// there before that transaction commits, until it has ended.
+	Holds bool
+
 	// Check returns what is wrong with arguments that only this verb has.
 	Check func(*verb.Call) error
+
+	// Locked gives a call its outcome when another transaction has held its row
+	// for long. nil: the call waits until its deadline.
+	Locked func(*verb.Call)
 }
 
 // Form is one statement: a file of schema/statements, its parameters and its

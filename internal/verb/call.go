@@ -77,6 +77,11 @@ type Call struct {
 	Delta       int64
 	DeltaFloat  string // decimal text, as it came
 	Offset      int
+	Lease       time.Duration // claim, refresh: how long the caller may load
+	Token       int64         // refresh: the version; fulfil, release: of the lease
+	Stale       time.Duration // fulfil: how long the value may be served after it expired
+	Absent      bool          // fulfil: there was nothing to load, which is remembered until Expiry
+	Tags        []string      // fulfil, set: what the entry is invalidated by
 	// Near says that the answer of a get will be kept in memory. Set by the engine.
 	Near bool
 
@@ -88,6 +93,7 @@ type Call struct {
 	Entries []Entry // reads of many keys
 	Int     int64   // increments; lengths after an append or a set-range
 	Count   int64   // keys that a delete of many removed
+	Claim   Claim   // of a claim; Result.Version is the token
 	// ServerStart is when the server that answered a get with Near was started, in
 	// microseconds since 1970.
 	ServerStart int64
@@ -112,7 +118,7 @@ type Call struct {
 // Reset makes the results those of a call that has not begun.
 func (c *Call) Reset() {
 	c.Result, c.Entries, c.Int, c.Count, c.ServerStart, c.Shared = Entry{}, nil, 0, 0, 0, false
-	c.Status, c.Recalled = OK, false
+	c.Status, c.Recalled, c.Claim = OK, false, Claim{}
 }
 
 // RefuseFull ends the call as a full cache does.

@@ -8,11 +8,15 @@ package verb
 type Verb struct {
 	Name   string // as in metrics: "get"
 	Writes bool   // it may change data
+	Quiet  bool   // it writes nothing that a reader of values sees: leases only
 	Many   bool   // it takes Call.Keys, not Call.Key
 	Values bool   // it takes Call.Values, one for each of Call.Keys
 	Room   bool   // a full cache refuses it, as Redis does, even where it would replace something
 	Index  uint8  // its place among all verbs
 }
+
+// Changes reports whether it may change what a reader of values sees.
+func (v *Verb) Changes() bool { return v.Writes && !v.Quiet }
 
 // String returns the name.
 func (v *Verb) String() string {

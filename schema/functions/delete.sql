@@ -7,14 +7,20 @@ DECLARE
     hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     live     boolean;  -- NULL: there was no row
 BEGIN
-    EXECUTE format($sql$
-        DELETE FROM howdah_internal.%I AS c
-        WHERE c.hash = $1 AND c.key = $2
-        RETURNING c.expires_at > statement_timestamp()
-        $sql$, 'cache_' || settings.id)
-    INTO live
-    USING hash, key;
-    IF live IS NOT NULL THEN
+    -- What this transaction is changing, nobody may load and store before it ends:
+    -- where there is no row, the place of the key is held.
+    FOR attempt IN 1..2 LOOP
+        EXECUTE format($sql$
+            DELETE FROM howdah_internal.%I AS c
+            WHERE c.hash = $1 AND c.key = $2
+            RETURNING c.expires_at > statement_timestamp()
+            $sql$, 'cache_' || settings.id)
+        INTO live
+        USING hash, key;
+        EXIT WHEN live IS NOT NULL OR attempt = 2;
+        PERFORM howdah_internal._hold(settings, ARRAY[hash], ARRAY[key]);
+    END LOOP;
+    IF live THEN
         PERFORM howdah_internal._log(settings, ARRAY[hash]);
     END IF;
     RETURN coalesce(live, false);
@@ -22,7 +28,8 @@ END
 $$;
 
 COMMENT ON FUNCTION howdah.delete(text, bytea) IS
-'Removes a key, and the row of an expired entry with it.
+'Removes a key, and the row of an expired entry with it. Until the transaction ends,
+nobody can store or claim the key.
 
 cache: the name of a cache.
 key: at most 65536 bytes.

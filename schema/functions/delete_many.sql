@@ -4,32 +4,31 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
-    hashes   bigint[];
+    hashes   bigint[]     := howdah_internal._key_hashes(keys);
     deleted  bigint;
 BEGIN
-    -- Locks first, by hash: the order of every statement on many rows.
+    -- What this transaction is changing, nobody may load and store before it ends:
+    -- the places of absent keys are held too. Locks first, by hash: the order of
+    -- every statement on many rows.
+    PERFORM howdah_internal._hold(settings, hashes, keys);
     EXECUTE format($sql$
-        WITH doomed AS MATERIALIZED (
-            SELECT c.hash
-            FROM howdah_internal.%1$I AS c
+        WITH gone AS (
+            DELETE FROM howdah_internal.%1$I AS c
             WHERE c.hash = ANY ($1) AND c.key = ANY ($2)
-            ORDER BY c.hash
-            FOR UPDATE
-        ), gone AS (
-            DELETE FROM howdah_internal.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
             RETURNING c.hash, c.expires_at > statement_timestamp() AS live
         )
-        SELECT array_agg(g.hash), count(*) FILTER (WHERE g.live) FROM gone AS g
+        SELECT array_agg(g.hash), count(*) FROM gone AS g WHERE g.live
         $sql$, 'cache_' || settings.id)
     INTO hashes, deleted
-    USING howdah_internal._key_hashes(keys), keys;
+    USING hashes, keys;
     PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'));
     RETURN deleted;
 END
 $$;
 
 COMMENT ON FUNCTION howdah.delete_many(text, bytea[]) IS
-'Removes many keys, all or none, and the rows of expired entries with them.
+'Removes many keys, all or none, and the rows of expired entries with them. Until the
+transaction ends, nobody can store or claim the keys.
 
 cache: the name of a cache.
 keys: each at most 65536 bytes; none NULL. NULL or an empty array: no keys.

@@ -9,8 +9,9 @@ DECLARE
 BEGIN
     EXECUTE format($sql$
         UPDATE howdah_internal.%I AS c
-        SET version    = greatest(c.version + 1, howdah_internal._clock()),
-            expires_at = $3
+        SET version      = greatest(c.version + 1, howdah_internal._clock()),
+            expires_at   = $3,
+            leased_until = DEFAULT
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
         $sql$, 'cache_' || settings.id)
     USING hash, key, howdah_internal._expiry(settings, ttl);

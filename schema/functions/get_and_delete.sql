@@ -8,15 +8,20 @@ DECLARE
     result   bytea;
     deleted  bigint;
 BEGIN
-    EXECUTE format($sql$
-        DELETE FROM howdah_internal.%I AS c
-        WHERE c.hash = $1 AND c.key = $2
-        RETURNING CASE WHEN c.expires_at > statement_timestamp() THEN c.value END
-        $sql$, 'cache_' || settings.id)
-    INTO result
-    USING hash, key;
-    GET DIAGNOSTICS deleted = ROW_COUNT;
-    IF deleted > 0 THEN
+    -- As howdah.delete.
+    FOR attempt IN 1..2 LOOP
+        EXECUTE format($sql$
+            DELETE FROM howdah_internal.%I AS c
+            WHERE c.hash = $1 AND c.key = $2
+            RETURNING CASE WHEN c.expires_at > statement_timestamp() THEN c.value END
+            $sql$, 'cache_' || settings.id)
+        INTO result
+        USING hash, key;
+        GET DIAGNOSTICS deleted = ROW_COUNT;
+        EXIT WHEN deleted > 0 OR attempt = 2;
+        PERFORM howdah_internal._hold(settings, ARRAY[hash], ARRAY[key]);
+    END LOOP;
+    IF result IS NOT NULL THEN
         PERFORM howdah_internal._log(settings, ARRAY[hash]);
     END IF;
     RETURN result;
@@ -25,7 +30,8 @@ $$;
 
 COMMENT ON FUNCTION howdah.get_and_delete(text, bytea) IS
 'Removes a key and returns the value it had. Of many that ask at once, one gets
-the value. NULL: the key was absent or expired.
+the value. NULL: the key was absent or expired. Until the transaction ends, nobody
+can store or claim the key.
 
 cache: the name of a cache.
 key: at most 65536 bytes.

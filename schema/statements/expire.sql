@@ -32,6 +32,9 @@ INSERT INTO {table} AS t (hash, key, value, version, expires_at)
 SELECT l.h, l.k, '', l.version, l.expires_at
 FROM locked AS l
 ON CONFLICT (hash) DO UPDATE
-SET version    = excluded.version,
-    expires_at = excluded.expires_at
+SET version       = excluded.version,
+    expires_at    = excluded.expires_at,
+    -- What is made to expire is not served stale, and a new version ends a lease.
+    stale_seconds = CASE WHEN excluded.expires_at > statement_timestamp() THEN t.stale_seconds ELSE 0 END,
+    leased_until  = CASE WHEN t.version = excluded.version THEN t.leased_until ELSE '-infinity' END
 RETURNING t.hash

@@ -1,0 +1,293 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+func claimed(t *testing.T, c *Cache, key string) Claim {
+	t.Helper()
+	claim, err := c.Claim(t.Context(), []byte(key), time.Hour)
+	require.NoError(t, err)
+	return claim
+}
+
+func TestClaim(t *testing.T) {
+	ctx := t.Context()
+	cache := openDB(t, pgtest.New(t)).Cache("db0")
+	k := []byte("k")
+	claim := claimed(t, cache, "k")
+	require.Equal(t, verb.Won, claim.State)
+	_, err := cache.Fulfil(ctx, k, 1, []byte("v"), Fulfilment{})
+	require.ErrorIs(t, err, fault.ErrNotStored)
+	version, err := cache.Fulfil(ctx, k, claim.Entry.Version, []byte("v"), Fulfilment{Expiry: verb.ExpireIn(time.Hour), Stale: time.Hour})
+	require.NoError(t, err)
+	hit := claimed(t, cache, "k")
+	require.Equal(t, verb.Hit, hit.State)
+	require.Equal(t, "v", string(hit.Entry.Value))
+	require.Equal(t, version, hit.Entry.Version)
+	for _, want := range []bool{true, false} {
+		won, err := cache.Refresh(ctx, k, version, time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, want, won)
+	}
+	for _, want := range []bool{true, false} {
+		released, err := cache.Release(ctx, k, version)
+		require.NoError(t, err)
+		require.Equal(t, want, released)
+	}
+	_, err = cache.Claim(ctx, k, 0)
+	require.ErrorIs(t, err, fault.ErrInvalidTTL)
+	_, err = cache.Fulfil(ctx, k, version, nil, Fulfilment{Absent: true})
+	require.ErrorIs(t, err, fault.ErrInvalidTTL)
+}
+
+// Claims of many keys share statements, and of many callers of a key one wins.
+func TestManyClaims(t *testing.T) {
+	const keys, callers = 100, 8
+	databaseURL := pgtest.New(t)
+	won := make([][]bool, callers)
+	var wg sync.WaitGroup
+	for i := range callers {
+		cache := openDB(t, databaseURL).Cache("db0")
+		won[i] = make([]bool, keys)
+		wg.Go(func() {
+			calls := make([]*verb.Call, keys)
+			for k := range calls {
+				calls[k] = &verb.Call{Verb: statement.Claim, Key: fmt.Append(nil, "k", k), Lease: time.Hour}
+			}
+			if err := cache.Do(context.Background(), calls...); err != nil {
+				t.Error(err)
+				return
+			}
+			for k, call := range calls {
+				won[i][k] = call.Claim.Won
+				if state := call.Claim.State; state != verb.Won && state != verb.Lost {
+					t.Errorf("%s: %v", call.Key, state)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for k := range keys {
+		winners := 0
+		for i := range callers {
+			if won[i][k] {
+				winners++
+			}
+		}
+		require.Equal(t, 1, winners, k)
+	}
+}
+
+// removals are what an application does in the transaction that changes the source
+// of an entry.
+var removals = map[string]func(context.Context, *Cache) error{
+	"Delete": func(ctx context.Context, c *Cache) error {
+		return c.Do(ctx, &verb.Call{Verb: statement.Delete, Key: []byte("k")})
+	},
+	"DeleteMany": func(ctx context.Context, c *Cache) error {
+		return c.Do(ctx, &verb.Call{Verb: statement.DeleteMany, Keys: [][]byte{[]byte("j"), []byte("k"), []byte("l"), []byte("k")}})
+	},
+	"GetAndDelete": func(ctx context.Context, c *Cache) error {
+		return c.Do(ctx, &verb.Call{Verb: statement.GetDelete, Key: []byte("k")})
+	},
+	"several calls": func(ctx context.Context, c *Cache) error {
+		return c.Do(ctx, &verb.Call{Verb: statement.Get, Key: []byte("k")}, &verb.Call{Verb: statement.Delete, Key: []byte("k")},
+			&verb.Call{Verb: statement.Set, Key: []byte("other")})
+	},
+	"Set": func(ctx context.Context, c *Cache) error {
+		return c.Do(ctx, &verb.Call{Verb: statement.Set, Key: []byte("k"), Value: []byte("new")})
+	},
+}
+
+// The race that breaks cache-aside, in each order: a transaction changes a row and
+// removes what was made from it; a caller loads the row before it commits.
+func TestNothingOldIsStored(t *testing.T) {
+	db := openDB(t, pgtest.New(t))
+	for name, remove := range removals {
+		for _, commit := range []bool{true, false} {
+			for _, claimFirst := range []bool{true, false} {
+				for _, was := range []string{"absent", "live", "claimed"} {
+					t.Run(fmt.Sprint(name, ", commit ", commit, ", claim first ", claimFirst, ", ", was), func(t *testing.T) {
+						nothingOld(t, db, remove, commit, claimFirst, was)
+					})
+				}
+			}
+		}
+	}
+}
+
+func nothingOld(t *testing.T, db *DB, remove func(context.Context, *Cache) error, commit, claimFirst bool, was string) {
+	ctx := t.Context()
+	cache := db.Cache("db0")
+	require.NoError(t, cache.Flush(ctx))
+	switch was {
+	case "live":
+		require.NoError(t, cache.Do(ctx, &verb.Call{Verb: statement.Set, Key: []byte("k"), Value: []byte("old")}))
+	case "claimed": // and the lease has ended
+		_, err := cache.Claim(ctx, []byte("k"), time.Nanosecond)
+		require.NoError(t, err)
+	}
+	tx, err := db.Pool().Begin(ctx)
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	if !claimFirst {
+		require.NoError(t, remove(ctx, cache.With(tx)))
+	}
+	claim := claimed(t, cache, "k")
+	if claimFirst {
+		require.NoError(t, remove(ctx, cache.With(tx)))
+	}
+	if commit {
+		require.NoError(t, tx.Commit(ctx))
+	} else {
+		require.NoError(t, tx.Rollback(ctx))
+	}
+	switch {
+	case was == "live":
+		require.Equal(t, verb.Hit, claim.State, "as it was before the transaction")
+	case claimFirst:
+		require.Equal(t, verb.Won, claim.State)
+		_, err := cache.Fulfil(ctx, []byte("k"), claim.Entry.Version, []byte("old"), Fulfilment{})
+		require.Equal(t, commit, errors.Is(err, fault.ErrNotStored), "%v", err)
+	default:
+		require.Equal(t, verb.Unleased, claim.State, "it waits for the transaction, and not for long")
+	}
+	get := &verb.Call{Verb: statement.Get, Key: []byte("k")}
+	require.NoError(t, cache.Do(ctx, get))
+	if commit {
+		require.NotEqual(t, "old", string(get.Result.Value))
+	}
+	if after := claimed(t, cache, "k"); after.State != verb.Hit {
+		require.Equal(t, verb.Won, after.State, "no caller waits for a load that was voided")
+	}
+}
+
+// A store waits for a transaction that holds its row, and not for long.
+func TestFulfilBehindALock(t *testing.T) {
+	ctx := t.Context()
+	db := openDB(t, pgtest.New(t))
+	cache := db.Cache("db0")
+	token := claimed(t, cache, "k").Entry.Version
+	tx, err := db.Pool().Begin(ctx)
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	require.NoError(t, removals["Delete"](ctx, cache.With(tx)))
+	_, err = cache.Fulfil(ctx, []byte("k"), token, []byte("old"), Fulfilment{})
+	require.ErrorIs(t, err, fault.ErrNotStored)
+	released, err := cache.Release(ctx, []byte("k"), token)
+	require.NoError(t, err)
+	require.False(t, released)
+	won, err := cache.Refresh(ctx, []byte("k"), token, time.Hour)
+	require.NoError(t, err)
+	require.False(t, won)
+	require.NoError(t, tx.Rollback(ctx))
+	_, err = cache.Fulfil(ctx, []byte("k"), token, []byte("v"), Fulfilment{})
+	require.NoError(t, err, "the removal was undone")
+}
+
+// Removals of keys in opposite orders, of present and of absent ones, lock them in
+// one order.
+func TestRemovalsInTransactionsDoNotDeadlock(t *testing.T) {
+	ctx := t.Context()
+	db := openDB(t, pgtest.New(t))
+	cache := db.Cache("db0")
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			for round := range 20 {
+				keys := make([][]byte, 20)
+				for k := range keys {
+					keys[(k*(2*i+1)+round)%20] = fmt.Append(nil, "k", k)
+				}
+				err := func() error {
+					tx, err := db.Pool().Begin(ctx)
+					if err != nil {
+						return err
+					}
+					defer tx.Rollback(context.WithoutCancel(ctx))
+					call := &verb.Call{Verb: statement.DeleteMany, Keys: keys}
+					if i%3 == 0 {
+						call = &verb.Call{Verb: statement.SetMany, Keys: keys, Values: keys}
+					}
+					if err := cache.With(tx).Do(ctx, call); err != nil {
+						return err
+					}
+					return tx.Commit(ctx)
+				}()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A full cache that evicts nothing grants no lease, and answers what it has.
+func TestAFullCacheGrantsNoLease(t *testing.T) {
+	ctx := t.Context()
+	db := openDB(t, pgtest.New(t))
+	cache := db.Cache("db0")
+	token := claimed(t, cache, "lost").Entry.Version
+	require.NoError(t, cache.Do(ctx, &verb.Call{Verb: statement.Set, Key: []byte("live"), Value: []byte("v")}))
+	_, err := db.Pool().Exec(ctx, "UPDATE howdah_internal.cache SET full_since = now() WHERE name = 'db0'")
+	require.NoError(t, err)
+	full := openDB(t, db.Pool().Config().ConnString()).Cache("db0")
+	require.Equal(t, verb.Unleased, claimed(t, full, "new").State)
+	require.Equal(t, verb.Lost, claimed(t, full, "lost").State)
+	require.Equal(t, verb.Hit, claimed(t, full, "live").State)
+	_, err = full.Fulfil(ctx, []byte("lost"), token, []byte("v"), Fulfilment{})
+	require.ErrorIs(t, err, fault.ErrCacheFull)
+}
+
+// A claim that hits fills memory as a get does; one that wins a lease ends nothing
+// that is there, and what is stored under it is read at once.
+func TestClaimsFillMemory(t *testing.T) {
+	ctx := t.Context()
+	db, err := Open(ctx, pgtest.New(t), Options{Near: NearOptions{Bound: 10 * time.Second}})
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, db.CreateCache(ctx, CacheConfig{Name: "n", Near: true}))
+	run, stop := context.WithCancel(ctx)
+	var upkeep sync.WaitGroup
+	upkeep.Go(func() { _ = db.Run(run) })
+	defer upkeep.Wait()
+	defer stop()
+	cache := db.Cache("n")
+	recalled := func(key string) (string, bool) {
+		get := &verb.Call{Verb: statement.Get, Key: []byte(key)}
+		require.NoError(t, cache.Do(ctx, get))
+		return string(get.Result.Value), get.Recalled
+	}
+	require.NoError(t, cache.Do(ctx, &verb.Call{Verb: statement.Set, Key: []byte("k"), Value: []byte("v")}))
+	require.Eventually(t, func() bool { // until the change log was polled once
+		require.Equal(t, verb.Hit, claimed(t, cache, "k").State)
+		value, fromMemory := recalled("k")
+		require.Equal(t, "v", value)
+		return fromMemory
+	}, time.Minute, time.Millisecond)
+	hit := claimed(t, cache, "k")
+	won, err := cache.Refresh(ctx, []byte("k"), hit.Entry.Version, time.Hour)
+	require.NoError(t, err)
+	require.True(t, won)
+	_, fromMemory := recalled("k")
+	require.True(t, fromMemory, "a lease changes no value")
+	_, err = cache.Fulfil(ctx, []byte("k"), hit.Entry.Version, []byte("w"), Fulfilment{})
+	require.NoError(t, err)
+	value, _ := recalled("k")
+	require.Equal(t, "w", value)
+}

@@ -1,0 +1,134 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// wantsLease reads the preference lease (RFC 7240): for how long the client may
+// load a value that is not there. 0: it was not asked for.
+func wantsLease(r *http.Request) (time.Duration, error) {
+	for preference := range strings.SplitSeq(fieldOf(r, "Prefer"), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(preference), "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "lease") {
+			continue
+		}
+		lease, err := duration(strings.Trim(strings.TrimSpace(value), `"`))
+		if err != nil || lease <= 0 || lease == verb.NoExpiry {
+			return 0, problemf(badRequest, "Prefer: lease=%.50s is not valid: give the seconds that a load may take, such as lease=10.", value)
+		}
+		return lease, nil
+	}
+	return 0, nil
+}
+
+// claimEntry serves a GET that asks for a lease. Lease-State says what there is;
+// Lease is the token of a client that is to load.
+func (a *api) claimEntry(w http.ResponseWriter, r *http.Request, t target, lease time.Duration) error {
+	call := &verb.Call{Verb: statement.Claim, Key: t.key, Lease: lease}
+	if err := t.cache.Do(r.Context(), call); err != nil {
+		return err
+	}
+	a.setCacheStatus(w, r, call)
+	header, claim := w.Header(), &call.Claim
+	header.Set("Preference-Applied", "lease")
+	header.Set("Lease-State", claim.State.String())
+	if claim.Won {
+		header.Set("Lease", strconv.FormatInt(call.Result.Version, 10))
+	}
+	if claim.Left > 0 {
+		header.Set("Lease-Left", ttlSeconds(claim.Left))
+	}
+	switch claim.State {
+	case verb.Stale:
+		// As RFC 9211 has it: what is left of the life of a stale answer is negative.
+		header.Set("Howdah-TTL", "-"+ttlSeconds(claim.Expired))
+	case verb.Hit:
+		header.Set("Howdah-TTL", ttlSeconds(call.Result.TTL))
+	case verb.Lost:
+		header.Set("Retry-After", "1")
+		return fault.ErrMiss
+	default:
+		return fault.ErrMiss
+	}
+	return writeEntry(w, r, &call.Result)
+}
+
+// leaseOf reads the token of If-Lease, which stands instead of every other
+// condition.
+func leaseOf(r *http.Request) (token int64, given bool, err error) {
+	text := fieldOf(r, "If-Lease")
+	if text == "" {
+		return 0, false, nil
+	}
+	if fieldOf(r, "If-Match") != "" || fieldOf(r, "If-None-Match") != "" {
+		return 0, true, problemf(badRequest, "Give If-Lease, or If-Match and If-None-Match, not both.")
+	}
+	if token, err = strconv.ParseInt(text, 10, 64); err != nil {
+		return 0, true, problemf(badRequest, "If-Lease: %.50s is no token; send what the header Lease of a GET said.", text)
+	}
+	return token, true, nil
+}
+
+// loaded is what a client stores under a lease.
+type loaded struct {
+	token  int64
+	ttl    time.Duration
+	stale  time.Duration
+	absent bool
+}
+
+// readLoaded reads the parameters that a PUT with If-Lease has beside its TTL.
+func readLoaded(token int64, ttl time.Duration, stale, absent string) (l loaded, err error) {
+	l = loaded{token: token, ttl: ttl}
+	if stale != "" {
+		if l.stale, err = duration(stale); err != nil || l.stale < 0 {
+			return l, problemf(invalidTTL, "stale=%.50q is not valid: give a Go duration such as 10m, or seconds.", stale)
+		}
+	}
+	switch absent {
+	case "", "false":
+	case "true":
+		l.absent = true
+	default:
+		return l, problemf(badRequest, "absent=%.50q is not true or false.", absent)
+	}
+	return l, nil
+}
+
+// storeLoaded stores what was loaded under a lease: 204, or 412 if the key was
+// changed or removed meanwhile.
+func storeLoaded(w http.ResponseWriter, r *http.Request, t target, value []byte, l loaded) error {
+	call := &verb.Call{Verb: statement.Fulfil, Value: value, Token: l.token, Expiry: verb.ExpireIn(l.ttl), Stale: l.stale, Absent: l.absent}
+	if err := leaseError(t.do(r.Context(), call)); err != nil {
+		return err
+	}
+	if !l.absent {
+		setVersion(w.Header(), call.Result.Version)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// releaseLease ends a lease whose load failed. The entry stays.
+func releaseLease(w http.ResponseWriter, r *http.Request, t target, token int64) error {
+	if err := leaseError(t.do(r.Context(), &verb.Call{Verb: statement.Release, Token: token})); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// leaseError says of a condition on a lease why it is not met.
+func leaseError(err error) error {
+	if err == fault.ErrNotStored {
+		return problemf(preconditionFailed, "The lease is not yours any more: the key was changed or removed, or somebody else loads it now.")
+	}
+	return err
+}
