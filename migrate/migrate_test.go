@@ -380,6 +380,16 @@ func TestUninstall(t *testing.T) {
 	require.Equal(t, "v", one[string](t, conn, "SELECT get_text FROM public.outside"), "all of it is still there")
 	run(t, conn, "DROP VIEW public.outside")
 
+	// A watch would go on calling what is gone.
+	run(t, conn, "SELECT howdah.watch_table('public.mine', 'p', 'x')")
+	status, err := migrate.ReadStatus(ctx(t), conn)
+	require.NoError(t, err)
+	require.Equal(t, []string{"public.mine (p)"}, status.Watches)
+	_, err = migrate.Uninstall(ctx(t), conn, true)
+	require.ErrorIs(t, err, migrate.ErrForeign)
+	require.ErrorContains(t, err, "howdah.unwatch_table (public.mine (p))")
+	run(t, conn, "SELECT howdah.unwatch_table('public.mine', 'p')")
+
 	removed, err := migrate.Uninstall(ctx(t), conn, true)
 	require.NoError(t, err)
 	require.Greater(t, len(removed), len(objects))

@@ -18,6 +18,9 @@ type Querier interface {
 // are in howdah_internal.
 const internalSince = 6
 
+// watchesSince is the version of the schema from which on tables can be watched.
+const watchesSince = 8
+
 // state is what a database looks like. The zero state is a database without
 // the schema.
 type state struct {
@@ -158,6 +161,7 @@ type Status struct {
 	Functions        int       // version of the SQL functions installed
 	FunctionsCurrent bool      // they are those of this program, or newer
 	Caches           []string  // names of the caches
+	Watches          []string  // watched tables with their caches, as in "public.articles (pages)"
 }
 
 // Applied is one migration that the database has.
@@ -210,5 +214,19 @@ func ReadStatus(ctx context.Context, conn *pgx.Conn) (Status, error) {
 	if st.Caches, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
 		return Status{}, err
 	}
+	if s.version >= watchesSince {
+		if st.Watches, err = watches(ctx, conn); err != nil {
+			return Status{}, err
+		}
+	}
 	return st, s.usable()
+}
+
+// watches lists the watched tables with their caches.
+func watches(ctx context.Context, conn *pgx.Conn) ([]string, error) {
+	rows, err := conn.Query(ctx, schema.Query("migrate_watches"))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }

@@ -73,9 +73,10 @@ func Objects(ctx context.Context, conn *pgx.Conn) ([]Object, error) {
 // Uninstall removes the schema with all caches in it, in one transaction, and
 // returns what it removed. Objects in the schema that are not Howdah's are
 // refused, unless force is set: then they go too. Nothing outside the schema
-// is ever removed: what depends on it from there is an error.
+// is ever removed: what depends on it from there is an error, and so is a table
+// that is watched.
 //
-// Errors: as Objects'; ErrForeign for the two refusals.
+// Errors: as Objects'; ErrForeign for the three refusals.
 func Uninstall(ctx context.Context, conn *pgx.Conn, force bool) ([]Object, error) {
 	var objects []Object
 	err := transact(ctx, conn, func() error {
@@ -90,6 +91,13 @@ func Uninstall(ctx context.Context, conn *pgx.Conn, force bool) ([]Object, error
 		if foreign := notOurs(objects); foreign != nil && !force {
 			return fail(ErrForeign, "the schema howdah holds what this version of Howdah did not make (%s): move it elsewhere, or force its removal",
 				strings.Join(foreign, ", "))
+		}
+		watched, err := watches(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if len(watched) > 0 && s.version >= watchesSince {
+			return fail(ErrForeign, "tables are watched, nothing was removed: end their watches first, with howdah.unwatch_table (%s)", strings.Join(watched, ", "))
 		}
 		if err := run(ctx, conn, settleSQL(s)); err != nil {
 			return err

@@ -161,6 +161,9 @@ func (m *migration) printStatus(ctx context.Context, conn *pgx.Conn) error {
 		}
 		fmt.Fprintf(m.out, "functions:  version %d, %s\n", status.Functions, state)
 		fmt.Fprintf(m.out, "caches:     %s\n", strings.Join(status.Caches, ", "))
+		if len(status.Watches) > 0 {
+			fmt.Fprintf(m.out, "watches:    %s\n", strings.Join(status.Watches, ", "))
+		}
 	}
 	if len(status.Pending) > 0 || !status.FunctionsCurrent {
 		fmt.Fprintln(m.out, "to do:      howdah migrate")

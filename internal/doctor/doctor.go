@@ -12,6 +12,7 @@
 //	caches.go      Howdah tables: are they as Howdah makes them?
 //	upkeep.go      is what has expired removed, and are the budgets kept?
 //	near.go        the change log, by which processes keep entries in memory
+//	watches.go     tables whose changes invalidate entries
 //	privileges.go  who may do what with them
 //	health.go      dead rows, bloat, expiry, age: Howdah tables and others
 //	handmade.go    the habits of hand-made cache and session tables

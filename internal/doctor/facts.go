@@ -43,6 +43,7 @@ type database struct {
 	upkeep     []upkeep    // one row; none: not known
 	logs       []changeLog // one row; none: not known
 	polls      []polls     // one row; none: not known
+	watches    []watch
 
 	unchecked []unchecked
 }
@@ -154,7 +155,7 @@ func gather(ctx context.Context, conn *pgx.Conn, opts Options) (*database, error
 	db := &database{opts: opts, settings: make(map[string]setting)}
 	r := &reader{ctx, conn, opts, db}
 	for _, step := range []func() error{
-		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.changeLog, r.activity, r.replication, r.privileges, r.statements,
+		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.changeLog, r.watches, r.activity, r.replication, r.privileges, r.statements,
 	} {
 		if err := step(); err != nil {
 			return nil, err

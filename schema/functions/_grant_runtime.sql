@@ -21,6 +21,9 @@ BEGIN
     EXECUTE format('GRANT SELECT, INSERT, DELETE ON howdah_internal.change, howdah_internal.change_tick TO %I', role);
     EXECUTE format('GRANT SELECT, INSERT (singleton), UPDATE (tick, floor, trimmed, start, ticked_at)'
                    ' ON howdah_internal.change_state TO %I', role);
+    -- For watches of the role's own tables.
+    EXECUTE format('GRANT SELECT, INSERT, DELETE ON howdah_internal.watch TO %I', role);
+    EXECUTE format('GRANT INSERT (watch, cache, keys, tags, failure) ON howdah_internal.watch_note TO %I', role);
     EXECUTE format('GRANT UPDATE (full_since) ON howdah_internal.cache TO %I', role);
     FOR verb IN
         SELECT p.oid
@@ -31,6 +34,7 @@ BEGIN
           AND p.proname <> ALL (ARRAY[
               'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime',
               '_create_table', '_create_tags', '_create_view', '_create_prefix_index', '_reserve_id', '_turn_log', '_own_table', '_refuse_write',
+              '_invalidate', '_invalidate_table', '_bury',
               '_check_admin', '_check_settings', '_grant_cache', '_grant_runtime'])
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', verb, role);

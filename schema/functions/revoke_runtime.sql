@@ -5,6 +5,7 @@ AS $$
 DECLARE
     there    CONSTANT boolean := EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role);
     recorded boolean;
+    watched  text;  -- tables whose watches would do nothing any more
 BEGIN
     PERFORM howdah_internal._check_admin();
     DELETE FROM howdah.runtime_role AS r WHERE r.role = revoke_runtime.role;
@@ -14,6 +15,14 @@ BEGIN
         EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA howdah, howdah_internal FROM %I', role);
         EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA howdah, howdah_internal FROM %I', role);
         EXECUTE format('REVOKE ALL ON SCHEMA howdah, howdah_internal FROM %I', role);
+        watched := (SELECT string_agg(w.shown, ', ' ORDER BY w.shown)
+                    FROM howdah_internal._watches() AS w JOIN pg_proc AS p ON p.oid = w.function
+                    WHERE w.relation IS NOT NULL AND NOT w.able AND pg_get_userbyid(p.proowner) = role);
+        IF watched IS NOT NULL THEN
+            RAISE EXCEPTION 'Role % owns tables that are watched: %.', quote_ident(role), watched
+                USING ERRCODE = 'dependent_objects_still_exist',
+                      HINT = 'End the watches first, with howdah.unwatch_table. SELECT * FROM howdah.watches() lists them.';
+        END IF;
     ELSIF NOT recorded THEN
         RAISE EXCEPTION 'Role % does not exist.', coalesce(quote_ident(role), 'NULL')
             USING ERRCODE = 'undefined_object', HINT = 'Give the name of a role as it is in pg_roles.';
@@ -31,6 +40,6 @@ role, needs no grant and keeps its rights.
 role: the name of the role, as it is in pg_roles.
 
 Returns true if the role had been granted to.
-Errors: 42704 no such role, 42501 no privilege.';
+Errors: 42704 no such role, 42501 no privilege, 2BP01 it owns watched tables.';
 
 REVOKE ALL ON FUNCTION howdah.revoke_runtime(text) FROM PUBLIC;

@@ -81,6 +81,8 @@ func All() []Article {
 			{"near-log", "The change log of a cache costs a lone write a quarter more of PostgreSQL's CPU at most, and writes that share a statement a tenth", ""},
 			{"near-storm", "When memory may not answer, its readers do not flood PostgreSQL, and none waits beyond its timeout", ""},
 			{"near-storm", "Entries in memory keep their budget", ""},
+			{"watch", "Writers of a watched table do not wait for each other, even if all their rows map to one key", ""},
+			{"watch", "A watch leaves writers four fifths of their throughput", ""},
 		}},
 	}
 }

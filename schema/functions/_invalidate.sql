@@ -1,0 +1,40 @@
+CREATE OR REPLACE FUNCTION howdah_internal._invalidate(cache text, keys bytea[], tags text[], everything boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    settings howdah_internal.cache;
+    -- An older snapshot does not show the entries that got a tag since.
+    blind    CONSTANT boolean := cardinality(tags) > 0 AND current_setting('transaction_isolation') <> 'read committed';
+BEGIN
+    FOR attempt IN 1 .. 3 LOOP
+        SELECT c.* INTO settings FROM howdah_internal.cache AS c WHERE c.name = _invalidate.cache;
+        IF NOT FOUND THEN
+            RETURN;  -- dropped: there is nothing left to invalidate
+        END IF;
+        BEGIN
+            IF everything OR blind THEN
+                PERFORM howdah_internal._invalidate_table(settings);
+            ELSE
+                IF cardinality(tags) > 0 THEN
+                    PERFORM howdah_internal._invalidate_tags(settings, tags);
+                END IF;
+                PERFORM howdah_internal._bury(settings, keys);
+            END IF;
+            RETURN;
+        EXCEPTION
+            WHEN undefined_table THEN
+                NULL;  -- it was dropped or got another id since: look again
+        END;
+    END LOOP;
+    -- A snapshot of REPEATABLE READ goes on showing the settings of the former table.
+    RAISE EXCEPTION 'Cache % was changed while this transaction ran.', quote_literal(cache)
+        USING ERRCODE = 'serialization_failure', HINT = 'Repeat the transaction.';
+END
+$$;
+
+COMMENT ON FUNCTION howdah_internal._invalidate(text, bytea[], text[], boolean) IS
+'Internal. Invalidates keys and tags of a cache, or all of it, so that what was loaded
+before the end of this transaction cannot be stored after it. A cache that does not
+exist is no error.';
+
+REVOKE ALL ON FUNCTION howdah_internal._invalidate(text, bytea[], text[], boolean) FROM PUBLIC;
