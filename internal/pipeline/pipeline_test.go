@@ -251,6 +251,36 @@ func TestKill(t *testing.T) {
 	require.True(t, m.pipe.Output(&out))
 }
 
+// A client that asks for one large value again and again has as many requests under
+// way as it could for different values, although it holds the value once.
+func TestSharedValuesDoNotLetMoreStart(t *testing.T) {
+	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20})
+	value := make([]byte, 1<<20)
+	start := func() *numbered {
+		r := &numbered{text: "x", value: value, released: &m.released}
+		m.pipe.Start(r, 10)
+		return r
+	}
+	var out Output
+	for range 10 {
+		var started []*numbered
+		for m.pipe.Admit() {
+			started = append(started, start())
+		}
+		for _, r := range started {
+			m.pipe.Finish(r)
+		}
+		m.pipe.Output(&out)
+		out.Reset()
+	}
+	started := 0
+	for m.pipe.Admit() {
+		start()
+		started++
+	}
+	require.Equal(t, 64, started)
+}
+
 // What a connection holds is charged, shared values once, and what another
 // connection holds leaves less.
 func TestPipelineCharges(t *testing.T) {
@@ -282,34 +312,4 @@ func TestPipelineCharges(t *testing.T) {
 	m.pipe.EndInput(0)
 	hog.Set(0)
 	require.Zero(t, budget.Used())
-}
-
-// A client that asks for one large value again and again has as many requests under
-// way as it could for different values, although it holds the value once.
-func TestSharedValuesDoNotLetMoreStart(t *testing.T) {
-	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20})
-	value := make([]byte, 1<<20)
-	start := func() *numbered {
-		r := &numbered{text: "x", value: value, released: &m.released}
-		m.pipe.Start(r, 10)
-		return r
-	}
-	var out Output
-	for range 10 {
-		var started []*numbered
-		for m.pipe.Admit() {
-			started = append(started, start())
-		}
-		for _, r := range started {
-			m.pipe.Finish(r)
-		}
-		m.pipe.Output(&out)
-		out.Reset()
-	}
-	started := 0
-	for m.pipe.Admit() {
-		start()
-		started++
-	}
-	require.Equal(t, 64, started)
 }
