@@ -54,3 +54,32 @@ func TestWritersBehindAHeldRow(t *testing.T) {
 		})
 	}
 }
+
+// A lone caller whose context ends before PostgreSQL gives up the wait for a lock
+// waits for that answer: nothing was changed.
+func TestLoneCallerThatLeavesAHeldRow(t *testing.T) {
+	ctx := t.Context()
+	db := open(t, pgtest.New(t), &howdah.Options{Timeout: 20 * time.Second, LockTimeout: 400 * time.Millisecond})
+	cache := db.Cache("db0")
+	require.NoError(t, cache.Set(ctx, "k", []byte("1"), 0))
+	tx, err := db.Pool().Begin(ctx)
+	require.NoError(t, err)
+	defer tx.Rollback(ctx)
+	require.NoError(t, cache.With(tx).Set(ctx, "k", []byte("2"), 0))
+
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	err = cache.Set(short, "k", []byte("3"), 0)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, howdah.ErrUnknownOutcome)
+	require.ErrorContains(t, err, "another transaction holds the row; nothing was changed")
+
+	// Who cancels has no use for the answer.
+	require.NoError(t, cache.Set(ctx, "other", []byte("1"), 0))
+	require.NoError(t, cache.With(tx).Set(ctx, "other", []byte("2"), 0))
+	cancelled, cancel := context.WithCancel(ctx)
+	time.AfterFunc(100*time.Millisecond, cancel)
+	err = cache.Set(cancelled, "other", []byte("3"), 0)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, howdah.ErrUnknownOutcome)
+}

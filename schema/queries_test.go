@@ -10,7 +10,7 @@ import (
 	"github.com/howdah/howdah/schema"
 )
 
-// PostgreSQL understands every query.
+// PostgreSQL understands every query, and a comment says what it is for.
 func TestQueriesCanBePrepared(t *testing.T) {
 	db := open(t)
 	conn, err := db.Acquire(ctx(t))
@@ -28,6 +28,7 @@ func TestQueriesCanBePrepared(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".sql")
 		sql := schema.Query(name)
+		require.True(t, strings.HasPrefix(sql, "-- "), "%s begins with no comment", file)
 		switch name {
 		case "doctor_relations", "doctor_columns", "doctor_indexes":
 			sql = schema.Query("doctor_candidates") + sql

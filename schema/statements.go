@@ -173,7 +173,35 @@ func Statement(name string, t Table) string {
 
 // Query returns the text of queries/<name>.sql: what is asked of no table of a
 // cache. It panics if there is no such file.
-func Query(name string) string { return text("queries/" + name) }
+func Query(name string) string { return columns.Replace(text("queries/" + name)) }
+
+// columns are what several queries answer.
+var columns = strings.NewReplacer(
+	// The row of session s, whether it lives, whether the row does not cover a use
+	// now, and how long the session has left.
+	"{session}", `s.id,
+       s.secret_hash,
+       coalesce(s.user_id, ''),
+       s.payload,
+       s.version,
+       s.created_at,
+       s.last_seen_at,
+       greatest(s.idle_expires_at, s.created_at),
+       s.absolute_expires_at,
+       s.idle_expires_at > statement_timestamp(),
+       howdah_internal._session_due(s, statement_timestamp()),
+       greatest(s.idle_expires_at, s.created_at) - statement_timestamp()`,
+	// What people may see of a session.
+	"{listed_session}", `id::text,
+       coalesce(user_id, ''),
+       created_at,
+       last_seen_at,
+       expires_at,
+       absolute_expires_at,
+       ip,
+       coalesce(user_agent, ''),
+       payload_bytes`,
+)
 
 // TableName returns the name of the table of the cache with this id, the one
 // that the query "settings" answers. A cache that was dropped and made again has

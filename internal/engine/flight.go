@@ -261,7 +261,11 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 	}
 	x.TellSent = len(requests[0].Calls) > 0
 	conn := x.Conn.PgConn().Conn()
-	if err := fl.bound.Watch(conn); err != nil {
+	patience := time.Duration(0)
+	if fl.Kind() != coalesce.Read {
+		patience = 2 * fl.lockLimit // to learn that a row is locked: nothing was changed
+	}
+	if err := fl.bound.Watch(conn, patience); err != nil {
 		return 0, false, err
 	}
 	err = x.Run()

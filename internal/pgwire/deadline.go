@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -21,11 +22,13 @@ type Bound struct {
 	deadline        time.Time   // guarded by deadlines.mu
 	stop            func() bool // ends the watch over the context; nil if it cannot end
 	prev, next      *Bound      // guarded by deadlines.mu
+	ended           bool        // guarded by deadlines.mu
 
-	mu   sync.Mutex
-	done chan struct{} // closed when err is set
-	err  error
-	conn net.Conn // that carries the flight now
+	mu       sync.Mutex
+	done     chan struct{} // closed when err is set
+	err      error
+	conn     net.Conn      // that carries the flight now
+	patience time.Duration // see Watch
 }
 
 // Deadline implements context.Context.
@@ -59,12 +62,28 @@ func (b *Bound) expire(err error) {
 	}
 }
 
-// Watch puts a connection under the bound, unless it has ended.
-func (b *Bound) Watch(conn net.Conn) error {
+// leave is called when the context has ended. The deadline of the context leaves
+// a flight that is under way its patience.
+func (b *Bound) leave() {
+	err := b.Context.Err()
+	b.mu.Lock()
+	patience := b.patience
+	b.mu.Unlock()
+	if patience > 0 && errors.Is(err, context.DeadlineExceeded) {
+		b.hasten(time.Now().Add(patience))
+		return
+	}
+	b.expire(err)
+}
+
+// Watch puts a connection under the bound, unless it has ended. What it carries
+// still has patience when the deadline of the context has passed: an answer that
+// comes soon says more than that the outcome is unknown.
+func (b *Bound) Watch(conn net.Conn, patience time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err == nil {
-		b.conn = conn
+		b.conn, b.patience = conn, patience
 	}
 	return b.err
 }
@@ -74,7 +93,7 @@ func (b *Bound) Watch(conn net.Conn) error {
 func (b *Bound) Release() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.conn = nil
+	b.conn, b.patience = nil, 0
 	return b.err == nil
 }
 
@@ -101,7 +120,7 @@ type Deadlines struct {
 func (d *Deadlines) Begin(ctx context.Context) *Bound {
 	b := &Bound{Context: ctx, deadlines: d, done: make(chan struct{})}
 	if ctx.Done() != nil {
-		b.stop = context.AfterFunc(ctx, func() { b.expire(ctx.Err()) })
+		b.stop = context.AfterFunc(ctx, b.leave)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,6 +135,19 @@ func (b *Bound) Move(deadline time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if deadline.Equal(b.deadline) {
+		return
+	}
+	d.unlink(b)
+	b.deadline = deadline
+	d.insert(b)
+}
+
+// hasten gives a bound that has not ended an earlier deadline.
+func (b *Bound) hasten(deadline time.Time) {
+	d := b.deadlines
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if b.ended || !deadline.Before(b.deadline) {
 		return
 	}
 	d.unlink(b)
@@ -156,6 +188,7 @@ func (d *Deadlines) remove(b *Bound) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unlink(b)
+	b.ended = true
 }
 
 func (d *Deadlines) unlink(b *Bound) {

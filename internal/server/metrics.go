@@ -90,7 +90,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.collectCaches(out, stats.Caches, states)
 	c.collectClaims(out, found.Caches)
 	collectUpkeep(out, stats.Upkeep, states)
-	collectNear(out, stats.Near, found.Near)
+	collectNear(out, stats.Near)
 	out.gauge(poolDesc, float64(stats.Pool.Idle), "idle")
 	out.gauge(poolDesc, float64(stats.Pool.Acquired), "in_use")
 	out.gauge(poolMaxDesc, float64(stats.Pool.Max))

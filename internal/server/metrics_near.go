@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/near"
 )
 
 // The metrics of the entries that are kept in memory, where they are.
@@ -24,8 +25,8 @@ var (
 	nearParkedDesc   = describe("near_parked_writes", "Writes in open transactions of this process, whose keys are not read from memory.")
 )
 
-// collectNear shows the entries in memory. stats and found are the same figures.
-func collectNear(out metricSink, stats howdah.NearStats, found core.NearStats) {
+// collectNear shows the entries in memory.
+func collectNear(out metricSink, stats howdah.NearStats) {
 	if stats.Bound == 0 {
 		return
 	}
@@ -37,10 +38,11 @@ func collectNear(out metricSink, stats howdah.NearStats, found core.NearStats) {
 	out.histogram(nearAgeDesc, stats.Ages)
 	out.gauge(nearMaxAgeDesc, stats.MaxAge.Seconds())
 	out.count(nearFillsDesc, float64(stats.Fills))
-	for _, refused := range found.RefusedByReason() {
+	reasons := core.NearStats{Stats: near.Stats{Refused: near.Refusals(stats.Refused), Drops: near.Drops(stats.Drops)}}
+	for _, refused := range reasons.RefusedByReason() {
 		out.count(nearRefusedDesc, float64(refused.Count), refused.Reason)
 	}
-	for _, drops := range found.DropsByReason() {
+	for _, drops := range reasons.DropsByReason() {
 		out.count(nearDropsDesc, float64(drops.Count), drops.Reason)
 	}
 	out.count(nearPollsDesc, float64(stats.Polls), "ok")

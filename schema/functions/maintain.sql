@@ -107,7 +107,7 @@ COMMENT ON FUNCTION howdah.maintain(text, integer, integer, interval, bigint) IS
 'Does one bounded round of upkeep: removes expired rows, of caches and of sessions,
 and evicts where a cache is beyond 97 % of its budget, down to 95 %; once a second it
 trims the change log. Each round
-goes on where the last one stopped. It waits for nobody, leaves locked rows for
+goes on where the last one stopped. It waits for no lock: it leaves locked rows to
 the next round, and does nothing while another session is in a round. In a longer
 transaction, what it removes stays locked until the end: call it in one of its own.
 

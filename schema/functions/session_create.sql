@@ -45,7 +45,7 @@ source. The database is given the hash of the secret only.
 
 id: a new UUID of version 7.
 secret_hash: the SHA-256 of the secret, 32 bytes.
-user_id: whose session it is; NULL: nobody''s yet.
+user_id: whose session it is; NULL: the user has not logged in.
 payload: at most 1 MiB.
 idle: the session lives at least this long after each use, in whole seconds;
 NULL: no idle timeout.

@@ -1,17 +1,6 @@
 -- The row of a session, whether it lives, whether the row does not cover a use
 -- now, and how long the session has left, by the clock of the primary.
 --   $1 id
-SELECT s.id,
-       s.secret_hash,
-       coalesce(s.user_id, ''),
-       s.payload,
-       s.version,
-       s.created_at,
-       s.last_seen_at,
-       greatest(s.idle_expires_at, s.created_at),
-       s.absolute_expires_at,
-       s.idle_expires_at > statement_timestamp(),
-       howdah_internal._session_due(s, statement_timestamp()),
-       greatest(s.idle_expires_at, s.created_at) - statement_timestamp()
+SELECT {session}
 FROM howdah.session AS s
 WHERE s.id = $1::uuid

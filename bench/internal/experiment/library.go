@@ -196,9 +196,7 @@ func (a *arena) compete(ctx context.Context, x contest) error {
 		if err != nil {
 			return err
 		}
-		addClosed(a.result, x.group, x.which, name, s)
-		m.add(a.result, x.group, x.which, name, s.Requests)
-		a.Progress("%-20s %8s  %-28s %9.0f/s", x.group, x.which, c.Name(), s.Rate())
+		a.noteClosed(a.result, m, x.group, x.which, name, s)
 		if c.Rival != rival.Rival(a.howdah) {
 			return nil
 		}

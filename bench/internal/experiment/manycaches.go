@@ -101,9 +101,7 @@ func (b *Bench) manyRounds(ctx context.Context, r *result.Result, n int, all []c
 			if err != nil {
 				return err
 			}
-			addClosed(r, mix.name, which, all[i].Name(), s)
-			m.add(r, mix.name, which, all[i].Name(), s.Requests)
-			b.Progress("%s %4d caches  %-28s %9.0f/s", mix.name, n, all[i].Name(), s.Rate())
+			b.noteClosed(r, m, mix.name, which, all[i].Name(), s)
 			return nil
 		})
 		if err != nil {

@@ -85,6 +85,13 @@ func addClosed(r *result.Result, group, which, series string, s measure.Sample) 
 	r.Add(group, which, series, p99, ms, s.Milliseconds(99))
 }
 
+// noteClosed notes what a closed loop measured, and what it cost, and says so.
+func (b *Bench) noteClosed(r *result.Result, m *meter, group, which, series string, s measure.Sample) {
+	addClosed(r, group, which, series, s)
+	m.add(r, group, which, series, s.Requests)
+	b.Progress("%-24s %-12s %-28s %9.0f/s  p99 %.2f ms", group, which, series, s.Rate(), s.Milliseconds(99))
+}
+
 // addOpen notes the latencies of an open loop, and how much of them passed
 // before the requests were begun.
 func addOpen(r *result.Result, group, which, series string, s measure.Sample) {

@@ -293,9 +293,7 @@ func (a *nearArena) databaseCPU(ctx context.Context, which string, share float64
 		if err != nil {
 			return err
 		}
-		addClosed(a.result, nearCPU, which, c.name, s)
-		m.add(a.result, nearCPU, which, c.name, s.Requests)
-		a.Progress("%-20s %-14s %10.0f/s", which, c.name, s.Rate())
+		a.noteClosed(a.result, m, nearCPU, which, c.name, s)
 		if c.name == nearOn {
 			all, hits := a.near.Reads()
 			a.result.Add(nearCPU, which, c.name, fromMemory, "%", 100*float64(hits-hitsBefore)/float64(all-allBefore))

@@ -230,9 +230,7 @@ func (b *Bench) mixed(ctx context.Context, r *result.Result, s served, group str
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		sample.Requests *= int64(p.depth)
-		addClosed(r, group, p.name, s.name, sample)
-		m.add(r, group, p.name, s.name, sample.Requests)
-		b.Progress("%s %-6s %-20s %9.0f/s  p99 %.2f ms", group, p.name, s.name, sample.Rate(), sample.Milliseconds(99))
+		b.noteClosed(r, m, group, p.name, s.name, sample)
 		return nil
 	})
 }

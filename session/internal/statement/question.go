@@ -63,7 +63,7 @@ func (q *Question) ask(bound *pgwire.Bound, conn *pgx.Conn) error {
 		Conn: conn, Requests: []pgwire.Request{request{q}}, Sender: alone{},
 		Named: mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe,
 	}
-	if err := bound.Watch(conn.PgConn().Conn()); err != nil {
+	if err := bound.Watch(conn.PgConn().Conn(), 0); err != nil {
 		return err
 	}
 	err := x.Run()
