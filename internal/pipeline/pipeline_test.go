@@ -251,6 +251,69 @@ func TestKill(t *testing.T) {
 	require.True(t, m.pipe.Output(&out))
 }
 
+// A client that asks for one large value again and again has as many requests under
+// way as it could for different values, although it holds the value once.
+func TestSharedValuesDoNotLetMoreStart(t *testing.T) {
+	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20})
+	value := make([]byte, 1<<20)
+	start := func() *numbered {
+		r := &numbered{text: "x", value: value, released: &m.released}
+		m.pipe.Start(r, 10)
+		return r
+	}
+	var out Output
+	for range 10 {
+		var started []*numbered
+		for m.pipe.Admit() {
+			started = append(started, start())
+		}
+		for _, r := range started {
+			m.pipe.Finish(r)
+		}
+		m.pipe.Output(&out)
+		out.Reset()
+	}
+	started := 0
+	for m.pipe.Admit() {
+		start()
+		started++
+	}
+	require.Equal(t, 64, started)
+}
+
+// What a connection holds is charged, shared values once, and what another
+// connection holds leaves less.
+func TestPipelineCharges(t *testing.T) {
+	budget := NewBudget(64 << 20)
+	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20, Budget: budget})
+	value := make([]byte, 1<<20)
+	var requests []*numbered
+	for range 100 {
+		r := &numbered{text: "x", value: value, released: &m.released}
+		m.pipe.Start(r, 10)
+		requests = append(requests, r)
+	}
+	for _, r := range requests {
+		m.pipe.Finish(r)
+	}
+	require.InDelta(t, 1<<20, budget.Used(), 2*step)
+	require.True(t, m.pipe.Admit())
+	m.pipe.EndInput(50 << 20) // the beginning of a large request
+	require.InDelta(t, 51<<20, budget.Used(), 2*step)
+	require.False(t, m.pipe.Fits(60<<20, 10<<20))
+	require.True(t, m.pipe.Fits(60<<20, 1<<20))
+
+	hog := NewAccount(budget)
+	hog.Set(12 << 20)
+	require.False(t, m.pipe.Admit(), "the rest is little")
+	var out Output
+	m.pipe.Output(&out)
+	require.True(t, m.pipe.Admit(), "a connection that waits for nothing may always go on")
+	m.pipe.EndInput(0)
+	hog.Set(0)
+	require.Zero(t, budget.Used())
+}
+
 // A request whose outcome is known when it comes is answered in its turn, counts
 // while it waits, and is released once.
 func TestAnswer(t *testing.T) {
