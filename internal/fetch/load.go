@@ -70,6 +70,11 @@ func (l Load) call(ctx context.Context, keys []string, timeout time.Duration) lo
 	return result
 }
 
+// retryPause is how long the lease of a load in the background that failed is kept:
+// callers are served without it, and an origin that is down is not asked again at
+// once.
+const retryPause = time.Second
+
 // load makes the values of the keys of parties, stores those under a lease, and
 // answers.
 func (g *Group) load(parties []*party, lead *call) {
@@ -107,6 +112,9 @@ func (g *Group) load(parties []*party, lead *call) {
 		g.fulfil(stores, found, lead)
 	}
 	if len(releases) > 0 {
+		if found.err != nil && releases[0].f == nil {
+			g.rest(retryPause)
+		}
 		g.release(releases, found, lead)
 	}
 }
