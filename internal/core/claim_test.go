@@ -218,6 +218,10 @@ func TestRemovalsInTransactionsDoNotDeadlock(t *testing.T) {
 						return err
 					}
 					defer tx.Rollback(context.WithoutCancel(ctx))
+					// The lock_timeout of the pool is short.
+					if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = 0"); err != nil {
+						return err
+					}
 					call := &verb.Call{Verb: statement.DeleteMany, Keys: keys}
 					if i%3 == 0 {
 						call = &verb.Call{Verb: statement.SetMany, Keys: keys, Values: keys}
