@@ -40,10 +40,11 @@ func (g *Group) Refresh(ctx context.Context, key string, token Token, load Load,
 			delete(g.refreshing, key)
 			g.mu.Unlock()
 		}()
+		ends := time.Now().Add(o.Lease)
 		won, err := g.store.Refresh(context.WithoutCancel(ctx), key, token, o.Lease)
 		if err == nil && won {
 			g.counts.early.Add(1)
-			g.load([]*party{{key: key, token: token, lease: true}}, lead)
+			g.load([]*party{{key: key, token: token, lease: true, ends: ends}}, lead)
 			return
 		}
 		g.rest(retryPause) // another process refreshes it: hits do not ask again and again
