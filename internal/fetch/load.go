@@ -99,7 +99,9 @@ func (g *Group) load(parties []*party, lead *call) {
 		_, present := found.values[p.key]
 		switch {
 		case !p.lease:
-			g.counts.unstored.Add(1)
+			if present {
+				g.counts.unstored.Add(1)
+			}
 			g.conclude(p, found)
 			g.proceed(p.f)
 		case found.err == nil && (present || lead.o.Absent > 0):
