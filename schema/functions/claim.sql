@@ -29,7 +29,7 @@ BEGIN
         EXIT WHEN slot.expires_at > now OR slot.leased_until > now OR none;
         -- As schema/statements/claim.sql.
         BEGIN
-            PERFORM set_config('lock_timeout', '100ms', true);
+            PERFORM set_config('lock_timeout', '200ms', true);
             EXECUTE format($sql$
                 INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, leased_until, key, value)
                 VALUES ($1, howdah_internal._clock(), '-infinity', $3, $2, '')
