@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,11 +189,11 @@ func TestLoadIsLate(t *testing.T) {
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		early := plain
 		early.Timeout = 5 * time.Second
-		ended := false
+		var ended atomic.Bool
 		began := time.Now()
 		_, err := fetchOne(t.Context(), g, "k", func(ctx context.Context, _ []string) (map[string][]byte, error) {
 			time.Sleep(time.Minute)
-			ended = ctx.Err() != nil
+			ended.Store(ctx.Err() != nil)
 			return map[string][]byte{"k": []byte("late")}, nil
 		}, early)
 		var late *LateError
@@ -204,7 +205,7 @@ func TestLoadIsLate(t *testing.T) {
 		}, early)
 		require.ErrorAs(t, err, &late, "one that obeys its context fails alike")
 		time.Sleep(time.Minute)
-		require.True(t, ended)
+		require.True(t, ended.Load())
 		require.Equal(t, []string{"claim k", "release k", "claim k", "release k"}, w.calls(), "what came late is not stored")
 	})
 }
@@ -280,6 +281,8 @@ func TestLeavingWhileWaiting(t *testing.T) {
 		w.calls()
 		time.Sleep(time.Second)
 		require.Empty(t, w.calls())
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		require.Empty(t, g.flights)
 	})
 }
@@ -344,9 +347,9 @@ func TestAbsent(t *testing.T) {
 func TestAbsentIsVoided(t *testing.T) {
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		for _, remembered := range []time.Duration{0, time.Second} {
-			exists := false
+			var exists atomic.Bool
 			load := func(_ context.Context, keys []string) (map[string][]byte, error) {
-				was := exists
+				was := exists.Load()
 				time.Sleep(time.Second)
 				if !was {
 					return nil, nil
@@ -358,7 +361,7 @@ func TestAbsentIsVoided(t *testing.T) {
 			w.remove("k")
 			first := start(t.Context(), g, "k", load, o)
 			time.Sleep(500 * time.Millisecond)
-			exists = true
+			exists.Store(true)
 			w.remove("k")
 			second := start(t.Context(), g, "k", load, o)
 			<-first.done

@@ -246,12 +246,13 @@ func (g *Group) tired(p *party, left time.Duration) bool {
 	return f.leases > patience
 }
 
-// reply answers all of a party. Each gets a copy of the value; the first one the
-// value itself, unless it is in other hands too.
+// reply answers all of a party. Each gets a copy of the value; the last one, when
+// all copies are made, the value itself, unless it is in other hands too.
 func (p *party) reply(r Result, shared ...bool) {
 	value := r.Value
 	for i, c := range p.calls {
-		if i > 0 || len(shared) > 0 && shared[0] {
+		r.Value = value
+		if i < len(p.calls)-1 || len(shared) > 0 && shared[0] {
 			r.Value = bytes.Clone(value)
 		}
 		c.answer <- r
