@@ -24,6 +24,11 @@
 // Cache.With(tx) runs the same verbs inside the application's transaction:
 // data and cache are committed together, or not at all.
 //
+// # Loading what is missing
+//
+// Cache.Fetch returns the value of a key, or loads and stores it: once for all who
+// ask, in all processes. What is invalidated while it is loaded is not stored.
+//
 // # Errors
 //
 // A miss is ErrMiss. Every other error says what to do, and wraps one of the

@@ -9,10 +9,10 @@ import (
 // longestGap bounds -ln(x) for the smallest x that a random number gives, 2^-53.
 const longestGap = 37
 
-// Due counts a hit of a value with so much of its life left, and reports whether
-// it shall be refreshed early, by the rule of XFetch: the sooner its end and the
-// longer a load takes, the likelier. Of many callers one begins, shortly before
-// the end.
+// Due reports whether a hit of a value with so much of its life left shall begin to
+// refresh it, by the rule of XFetch: the sooner the end and the longer a load takes,
+// the likelier. Of many hits one begins, about as long before the end as a load
+// takes.
 func (g *Group) Due(left time.Duration, early float64) bool {
 	if early <= 0 {
 		return false
@@ -40,11 +40,14 @@ func (g *Group) Refresh(ctx context.Context, key string, version int64, load Loa
 			delete(g.refreshing, key)
 			g.mu.Unlock()
 		}()
+		ends := time.Now().Add(o.Lease)
 		token, won, err := g.store.Refresh(context.WithoutCancel(ctx), key, version, o.Lease)
 		if err == nil && won {
 			g.counts.early.Add(1)
-			g.load([]*party{{key: key, token: token, lease: true}}, lead)
+			g.load([]*party{{key: key, token: token, lease: true, ends: ends}}, lead)
+			return
 		}
+		g.rest(retryPause) // another process refreshes it: hits do not ask again and again
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,24 +187,51 @@ func TestLoadFails(t *testing.T) {
 // A load that ignores its context holds no caller beyond its Timeout.
 func TestLoadIsLate(t *testing.T) {
 	inTime(t, func(t *testing.T, w *world, g *Group) {
-		ended := false
+		early := plain
+		early.Timeout = 5 * time.Second
+		var ended atomic.Bool
 		began := time.Now()
 		_, err := fetchOne(t.Context(), g, "k", func(ctx context.Context, _ []string) (map[string][]byte, error) {
 			time.Sleep(time.Minute)
-			ended = ctx.Err() != nil
+			ended.Store(ctx.Err() != nil)
 			return map[string][]byte{"k": []byte("late")}, nil
-		}, plain)
+		}, early)
 		var late *LateError
 		require.ErrorAs(t, err, &late)
-		require.Equal(t, plain.Timeout, time.Since(began))
+		require.Equal(t, early.Timeout, time.Since(began))
 		_, err = fetchOne(t.Context(), g, "k", func(ctx context.Context, _ []string) (map[string][]byte, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}, plain)
+		}, early)
 		require.ErrorAs(t, err, &late, "one that obeys its context fails alike")
 		time.Sleep(time.Minute)
-		require.True(t, ended)
+		require.True(t, ended.Load())
 		require.Equal(t, []string{"claim k", "release k", "claim k", "release k"}, w.calls(), "what came late is not stored")
+	})
+}
+
+// A lease that has ended is not released: another process may have it.
+func TestLateLoadLeavesTheNextLease(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		hangs := &loading{takes: time.Hour}
+		longer := plain
+		longer.Timeout = plain.Lease + 2*longestPause
+		first := start(t.Context(), g, "k", hangs.load, longer)
+		synctest.Wait()
+		l := &loading{takes: 5 * time.Second, value: "v"}
+		var others []*pending
+		for range 3 {
+			others = append(others, start(t.Context(), New(w, nil), "k", l.load, plain))
+		}
+		<-first.done
+		require.Error(t, first.err)
+		for _, p := range others {
+			<-p.done
+			require.Equal(t, "v", p.value)
+		}
+		require.Equal(t, 1, l.loads())
+		require.NotContains(t, w.calls(), "release k")
+		time.Sleep(hangs.takes)
 	})
 }
 
@@ -253,6 +281,8 @@ func TestLeavingWhileWaiting(t *testing.T) {
 		w.calls()
 		time.Sleep(time.Second)
 		require.Empty(t, w.calls())
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		require.Empty(t, g.flights)
 	})
 }
@@ -317,9 +347,9 @@ func TestAbsent(t *testing.T) {
 func TestAbsentIsVoided(t *testing.T) {
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		for _, remembered := range []time.Duration{0, time.Second} {
-			exists := false
+			var exists atomic.Bool
 			load := func(_ context.Context, keys []string) (map[string][]byte, error) {
-				was := exists
+				was := exists.Load()
 				time.Sleep(time.Second)
 				if !was {
 					return nil, nil
@@ -331,7 +361,7 @@ func TestAbsentIsVoided(t *testing.T) {
 			w.remove("k")
 			first := start(t.Context(), g, "k", load, o)
 			time.Sleep(500 * time.Millisecond)
-			exists = true
+			exists.Store(true)
 			w.remove("k")
 			second := start(t.Context(), g, "k", load, o)
 			<-first.done

@@ -36,9 +36,14 @@ type party struct {
 	calls []*call
 
 	token Token
-	lease bool // the Group has it
+	lease bool      // the Group has it
+	ends  time.Time // of the lease, at the earliest
 	stale *stale
 }
+
+// expired tells whether the lease has ended: then another process may have it, under
+// the same token, and must not lose it by a release.
+func (p *party) expired() bool { return !time.Now().Before(p.ends) }
 
 // stale is an expired value that may be served if the load fails.
 type stale struct {
@@ -106,9 +111,11 @@ func (g *Group) round(flights []*flight, lead *call) {
 	if len(parties) == 0 {
 		return
 	}
+	ends := time.Now().Add(lead.o.Lease)
 	claims := g.store.Claim(context.WithoutCancel(lead.ctx), keys, lead.o.Lease)
 	var missing []*party
 	for i, p := range parties {
+		p.ends = ends
 		if g.settle(p, lead, claims[i]) {
 			missing = append(missing, p)
 		} else {
@@ -184,7 +191,7 @@ func (g *Group) settleStale(p *party, lead *call, c Claim) (load bool) {
 	p.calls = g.serveStale(p, func(o *Options) time.Duration { return o.Stale })
 	switch {
 	case len(p.calls) == 0 && c.Won:
-		background := &party{key: p.key, token: c.Token, lease: true}
+		background := &party{key: p.key, token: c.Token, lease: true, ends: p.ends}
 		g.rounds.Go(func() { g.load([]*party{background}, lead) })
 		return false
 	case len(p.calls) == 0:
@@ -239,12 +246,13 @@ func (g *Group) tired(p *party, left time.Duration) bool {
 	return f.leases > patience
 }
 
-// reply answers all of a party. Each gets a copy of the value; the first one the
-// value itself, unless it is in other hands too.
+// reply answers all of a party. Each gets a copy of the value; the last one, when
+// all copies are made, the value itself, unless it is in other hands too.
 func (p *party) reply(r Result, shared ...bool) {
 	value := r.Value
 	for i, c := range p.calls {
-		if i > 0 || len(shared) > 0 && shared[0] {
+		r.Value = value
+		if i < len(p.calls)-1 || len(shared) > 0 && shared[0] {
 			r.Value = bytes.Clone(value)
 		}
 		c.answer <- r

@@ -70,6 +70,11 @@ func (l Load) call(ctx context.Context, keys []string, timeout time.Duration) lo
 	return result
 }
 
+// retryPause is how long the lease of a load in the background that failed is kept:
+// callers are served without it, and an origin that is down is not asked again at
+// once.
+const retryPause = time.Second
+
 // load makes the values of the keys of parties, stores those under a lease, and
 // answers.
 func (g *Group) load(parties []*party, lead *call) {
@@ -94,7 +99,9 @@ func (g *Group) load(parties []*party, lead *call) {
 		_, present := found.values[p.key]
 		switch {
 		case !p.lease:
-			g.counts.unstored.Add(1)
+			if present {
+				g.counts.unstored.Add(1)
+			}
 			g.conclude(p, found)
 			g.proceed(p.f)
 		case found.err == nil && (present || lead.o.Absent > 0):
@@ -107,6 +114,9 @@ func (g *Group) load(parties []*party, lead *call) {
 		g.fulfil(stores, found, lead)
 	}
 	if len(releases) > 0 {
+		if found.err != nil && releases[0].f == nil {
+			g.rest(retryPause)
+		}
 		g.release(releases, found, lead)
 	}
 }
@@ -138,7 +148,7 @@ func (g *Group) fulfil(parties []*party, found loaded, lead *call) {
 			values[i] = Value{Lease: values[i].Lease, Absent: true, TTL: lead.o.Absent}
 		}
 	}
-	var unstored []Lease
+	var unstored []*party
 	for i, err := range g.store.Fulfil(context.WithoutCancel(lead.ctx), values) {
 		p := parties[i]
 		switch {
@@ -149,13 +159,11 @@ func (g *Group) fulfil(parties []*party, found loaded, lead *call) {
 			g.counts.voided.Add(1)
 		default:
 			g.counts.unstored.Add(1)
-			unstored = append(unstored, values[i].Lease)
+			unstored = append(unstored, p)
 		}
 		g.conclude(p, found)
 	}
-	if len(unstored) > 0 {
-		g.store.Release(context.WithoutCancel(lead.ctx), unstored)
-	}
+	g.end(lead.ctx, unstored)
 	for i, p := range parties {
 		g.proceed(p.f, late[i]...)
 	}
@@ -165,19 +173,37 @@ func (g *Group) fulfil(parties []*party, found loaded, lead *call) {
 // absent. Those who came while it ran share a failure. That a key is absent, or
 // its expired value, is for them if nothing has changed the key meanwhile.
 func (g *Group) release(parties []*party, found loaded, lead *call) {
-	leases := make([]Lease, len(parties))
 	late := make([][]*call, len(parties))
 	for i, p := range parties {
 		late[i] = g.take(p.f) // before the leases end
-		leases[i] = Lease{p.key, p.token}
 	}
-	for i, good := range g.store.Release(context.WithoutCancel(lead.ctx), leases) {
-		p := parties[i]
-		if good || found.err != nil && p.stale == nil {
+	good := g.end(lead.ctx, parties)
+	for i, p := range parties {
+		if good[p] || found.err != nil && p.stale == nil {
 			p.calls = append(p.calls, late[i]...)
 			late[i] = nil
 		}
 		g.conclude(p, found)
 		g.proceed(p.f, late[i]...)
 	}
+}
+
+// end releases the leases of parties, and returns those whose tokens were still good.
+func (g *Group) end(ctx context.Context, parties []*party) (good map[*party]bool) {
+	var held []*party
+	var leases []Lease
+	for _, p := range parties {
+		if !p.expired() {
+			held = append(held, p)
+			leases = append(leases, Lease{p.key, p.token})
+		}
+	}
+	good = map[*party]bool{}
+	if len(leases) == 0 {
+		return good
+	}
+	for i, ok := range g.store.Release(context.WithoutCancel(ctx), leases) {
+		good[held[i]] = ok
+	}
+	return good
 }

@@ -41,6 +41,25 @@ func TestStaleWhileLoading(t *testing.T) {
 	})
 }
 
+// While the origin is down, it is asked once a second for the values that are served
+// stale.
+func TestStaleWhileDown(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		o := plain
+		o.Stale = time.Minute
+		l := &loading{err: errors.New("the origin is down")}
+		w.set("k", "old", time.Second, o.Stale)
+		time.Sleep(2 * time.Second)
+		for range 1000 {
+			got, err := fetchOne(t.Context(), g, "k", l.load, o)
+			require.NoError(t, err)
+			require.Equal(t, "old", got)
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.InDelta(t, 10, l.loads(), 1)
+	})
+}
+
 // Each caller gets an expired value for as long as its own options say.
 func TestStaleByCaller(t *testing.T) {
 	inTime(t, func(t *testing.T, w *world, g *Group) {
@@ -179,6 +198,11 @@ func TestRefreshFails(t *testing.T) {
 		g.Refresh(t.Context(), "k", w.rows["k"].version, broken.load, plain)
 		synctest.Wait()
 		require.Equal(t, []error{broken.err}, reported)
+		for range 3 { // an origin that is down is not asked again at once
+			g.Refresh(t.Context(), "k", w.rows["k"].version, broken.load, plain)
+		}
+		time.Sleep(retryPause)
+		synctest.Wait()
 		require.Equal(t, []string{"refresh k", "release k"}, w.calls())
 		got, err := fetchOne(t.Context(), g, "k", nil, plain)
 		require.NoError(t, err)
