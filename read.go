@@ -1,6 +1,7 @@
 package howdah
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -11,7 +12,13 @@ import (
 
 // Get returns the value of a key, or ErrMiss. The slice is the caller's.
 func (c *Cache) Get(ctx context.Context, key string) ([]byte, error) {
-	call := verb.New(statement.Get, key)
+	if e, ok := c.core().RecallOne(key); ok {
+		if e.Absent {
+			return nil, ErrMiss
+		}
+		return bytes.Clone(e.Value), nil
+	}
+	call := freshGet(key)
 	if err := c.one(ctx, call); err != nil {
 		return nil, err // not reused: its flight may still hold it
 	}
@@ -23,13 +30,26 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, error) {
 // GetAppend appends the value of a key to dst and returns it, or dst and ErrMiss.
 // A hit in memory (Options.Near) allocates nothing if dst has room.
 func (c *Cache) GetAppend(ctx context.Context, dst []byte, key string) ([]byte, error) {
-	call := verb.New(statement.Get, key)
+	if e, ok := c.core().RecallOne(key); ok {
+		if e.Absent {
+			return dst, ErrMiss
+		}
+		return append(dst, e.Value...), nil
+	}
+	call := freshGet(key)
 	if err := c.one(ctx, call); err != nil {
 		return dst, err
 	}
 	dst = append(dst, call.Result.Value...)
 	call.Free()
 	return dst, nil
+}
+
+// freshGet is the call of a get that memory could not answer.
+func freshGet(key string) *verb.Call {
+	call := verb.New(statement.Get, key)
+	call.Fresh = true
+	return call
 }
 
 // GetEntry returns the value of a key with its version and expiry, or ErrMiss.

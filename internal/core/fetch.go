@@ -9,11 +9,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/fetch"
-	"github.com/howdah/howdah/internal/statement"
-	"github.com/howdah/howdah/internal/verb"
 )
 
 // FetchOptions tune a Fetch. Package howdah documents the fields.
@@ -163,17 +162,15 @@ func (c *Cache) remembered(group *fetch.Group, key string, early float64) (value
 		}
 		c.known.Store(e)
 	}
-	call := verb.New(statement.GetEntry, key)
-	call.Recall = true
-	if e.Recall(call) && call.Status == verb.OK {
-		value, ok = bytes.Clone(call.Result.Value), true
-		group.Remembered()
-		if group.Due(call.Result.TTL, early) {
-			refresh = call.Result.Version
-		}
+	entry, found := e.RecallOne(unsafe.Slice(unsafe.StringData(key), len(key))) // is not modified, and not kept
+	if !found || entry.Absent {
+		return nil, 0, false
 	}
-	call.Free()
-	return value, refresh, ok
+	group.Remembered()
+	if !entry.Expires.IsZero() && group.Due(time.Until(entry.Expires), early) {
+		refresh = entry.Version
+	}
+	return bytes.Clone(entry.Value), refresh, true
 }
 
 // fetches are the groups of the caches that were fetched from.

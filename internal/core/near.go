@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"github.com/jackc/pgx/v5"
 
@@ -111,6 +112,15 @@ func (c *Cache) Recall(keys [][]byte, entries *[near.Batch]near.Entry) (hits uin
 		return e.RecallBatch(keys, entries)
 	}
 	return 0
+}
+
+// RecallOne answers a get from memory, if it can. The entry's value must not be
+// modified.
+func (c *Cache) RecallOne(key string) (near.Entry, bool) {
+	if e := c.ready(); e != nil && c.tx == nil && !c.fresh {
+		return e.RecallOne(unsafe.Slice(unsafe.StringData(key), len(key))) // is not modified, and not kept
+	}
+	return near.Entry{}, false
 }
 
 func prefixes(texts []string) [][]byte {

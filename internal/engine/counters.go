@@ -53,7 +53,19 @@ const latencyBuckets = 16
 type counters struct {
 	verbs  []verbCounters // by verb.Verb.Index
 	claims [verb.Unleased + 1]atomic.Uint64
+	gets   [recallShards]recallCounters
 }
+
+// recallCounters count gets that memory has answered, in addition to the counters of
+// the verb: each in one step, and spread by their keys, because many processors may
+// count at once.
+type recallCounters struct {
+	found, absent atomic.Uint64
+	_             [48]byte // shares no cache line with the next
+}
+
+// recallShards is how many there are, a power of two.
+const recallShards = 16
 
 type verbCounters struct {
 	calls, hits, misses, errors atomic.Uint64
@@ -97,16 +109,26 @@ func (n *counters) record(c *verb.Call) {
 	}
 }
 
-// recalled counts gets that were answered from memory, and took no time to count.
-func (n *counters) recalled(v *verb.Verb, found, absent int) {
-	counters := &n.verbs[v.Index]
-	counters.calls.Add(uint64(found + absent))
-	counters.latency[0].Add(uint64(found + absent))
-	if found > 0 {
+// recalled counts calls that were answered from memory, and took no time to count.
+// Key is that of one of them.
+func (n *counters) recalled(v *verb.Verb, key []byte, found, absent int) {
+	if v != statement.Get {
+		counters := &n.verbs[v.Index]
+		counters.calls.Add(uint64(found + absent))
+		counters.latency[0].Add(uint64(found + absent))
 		counters.hits.Add(uint64(found))
+		counters.misses.Add(uint64(absent))
+		return
+	}
+	shard := &n.gets[0]
+	if len(key) > 0 {
+		shard = &n.gets[key[len(key)-1]%recallShards]
+	}
+	if found > 0 {
+		shard.found.Add(uint64(found))
 	}
 	if absent > 0 {
-		counters.misses.Add(uint64(absent))
+		shard.absent.Add(uint64(absent))
 	}
 }
 
@@ -133,8 +155,24 @@ func (e *Engine) Stats() Stats {
 		s.Claims[state] = e.counters.claims[state].Load()
 	}
 	for _, v := range statement.Verbs() {
-		if n := &e.counters.verbs[v.Index]; n.calls.Load() > 0 {
-			s.Verbs = append(s.Verbs, n.stats(v))
+		if stats := e.counters.stats(v); stats.Calls > 0 {
+			s.Verbs = append(s.Verbs, stats)
+		}
+	}
+	return s
+}
+
+// stats returns the counters of a verb.
+func (n *counters) stats(v *verb.Verb) VerbStats {
+	s := n.verbs[v.Index].stats(v)
+	if v == statement.Get {
+		for i := range n.gets {
+			found, absent := n.gets[i].found.Load(), n.gets[i].absent.Load()
+			s.Hits += found
+			s.Misses += absent
+			s.Calls += found + absent
+			s.Latency.Counts[0] += found + absent
+			s.Latency.Count += found + absent
 		}
 	}
 	return s

@@ -47,11 +47,7 @@ func (e *Engine) Recall(c *verb.Call) bool {
 	if c.Fresh || c.Verb != statement.Get && !(c.Recall && c.Verb == statement.GetEntry) {
 		return false
 	}
-	m := e.near(c.Key)
-	if m == nil {
-		return false
-	}
-	entry, ok := m.Get(c.Key)
+	entry, ok := e.fromMemory(c.Verb, c.Key)
 	if !ok {
 		return false
 	}
@@ -60,22 +56,38 @@ func (e *Engine) Recall(c *verb.Call) bool {
 	c.Recalled = true
 	if entry.Absent {
 		c.Status = verb.Miss
-	} else {
-		c.Result.Found, c.Result.Value, c.Result.Length = true, entry.Value, len(entry.Value)
-		c.Shared = true
-		if c.Recall {
-			recallRest(&c.Result, entry)
-		}
-		if reads := e.reads.Load(); reads != nil {
-			reads.noteHit(e.set, c.Key)
-		}
+		return true
 	}
-	if entry.Absent {
-		e.counters.recalled(c.Verb, 0, 1)
-	} else {
-		e.counters.recalled(c.Verb, 1, 0)
+	c.Result.Found, c.Result.Value, c.Result.Length = true, entry.Value, len(entry.Value)
+	c.Shared = true
+	if c.Recall {
+		recallRest(&c.Result, entry)
 	}
 	return true
+}
+
+// RecallOne answers a get from memory, if it can. It keeps nothing of key.
+func (e *Engine) RecallOne(key []byte) (near.Entry, bool) { return e.fromMemory(statement.Get, key) }
+
+// fromMemory returns what is in memory of a key, and counts it as a call of a verb.
+func (e *Engine) fromMemory(v *verb.Verb, key []byte) (near.Entry, bool) {
+	m := e.near(key)
+	if m == nil {
+		return near.Entry{}, false
+	}
+	entry, ok := m.Get(key)
+	switch {
+	case !ok:
+		return near.Entry{}, false
+	case entry.Absent:
+		e.counters.recalled(v, key, 0, 1)
+	default:
+		e.counters.recalled(v, key, 1, 0)
+		if reads := e.reads.Load(); reads != nil {
+			reads.noteHit(e.set, key)
+		}
+	}
+	return entry, true
 }
 
 // RecallBatch answers gets from memory, of at most near.Batch keys that were all received
@@ -87,7 +99,15 @@ func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry) (hi
 	if m == nil {
 		return 0
 	}
-	if hits = m.GetBatch(keys, entries); hits == 0 {
+	if len(e.set.Exclude) > 0 { // up to the first one that is never in memory
+		if n := slices.IndexFunc(keys, func(key []byte) bool { return e.near(key) == nil }); n >= 0 {
+			keys = keys[:n]
+		}
+	}
+	if len(keys) > 0 {
+		hits = m.GetBatch(keys, entries)
+	}
+	if hits == 0 {
 		return 0
 	}
 	reads := e.reads.Load()
@@ -102,7 +122,7 @@ func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry) (hi
 			reads.noteHit(e.set, keys[i])
 		}
 	}
-	e.counters.recalled(statement.Get, found, bits.OnesCount32(hits)-found)
+	e.counters.recalled(statement.Get, keys[0], found, bits.OnesCount32(hits)-found)
 	return hits
 }
 

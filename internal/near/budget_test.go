@@ -1,6 +1,7 @@
 package near
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"runtime"
@@ -137,4 +138,30 @@ func TestAllocations(t *testing.T) {
 		c.Begin(5)
 		c.Bump(6)
 	}))
+}
+
+// The policy of eviction learns of every hit from the poll on that finds memory
+// nearly full, and of few before: then nothing is evicted, whatever is read.
+func TestCrowded(t *testing.T) {
+	m, err := New(Options{Bound: MaxBound, Bytes: MinBytes, Poll: func(context.Context, Cursor) (Answer, error) {
+		return Answer{Snapshot: "3:3:", Lit: true}, nil
+	}})
+	require.NoError(t, err)
+	c := m.Cache(1, false)
+	poll := func() { require.NoError(t, m.poll(t.Context(), m.send())) }
+	poll()
+	for i := range 500 {
+		c.put(i, fmt.Sprint("key", i), Entry{Value: make([]byte, 800)})
+	}
+	poll()
+	require.False(t, m.crowded.Load(), "half full")
+	for i := range 500 {
+		c.put(500+i, fmt.Sprint("more", i), Entry{Value: make([]byte, 800)})
+	}
+	poll()
+	require.True(t, m.crowded.Load())
+	c.DropAll()
+	m.sweepOnce(t.Context())
+	poll()
+	require.False(t, m.crowded.Load(), "empty")
 }

@@ -95,9 +95,9 @@ const Batch = 16
 // entries, at the places of their keys, and returns their places as bits. What is
 // no hit is not counted, for the caller asks Get in its turn.
 //
-// The loads of one key do not wait for those of the key before it, as long as
-// nothing in the loops takes a lock or counts: where entries do not fit into the
-// processor's caches, a batch takes half the time of as many calls of Get.
+// Where entries do not fit into the processor's caches, a hit is mostly waiting for
+// them. The processor waits for several keys at the same time as long as nothing in
+// the loops takes a lock or counts.
 func (c *Cache) GetBatch(keys [][]byte, entries *[Batch]Entry) (hits uint32) {
 	m := c.m
 	v := m.view.Load() // first: see the package comment
