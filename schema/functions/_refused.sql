@@ -24,9 +24,9 @@ BEGIN
     -- is short, for it is planned each time. The mark of the tag -1 stands for all
     -- those that have been removed: what cannot have seen all of them is refused.
     EXECUTE format('SELECT array_agg(m.tag), array_agg(m.xid) FROM howdah_internal.%I AS m'
-                   ' WHERE m.hash = -1 AND m.tag = ANY ($1 || -1::bigint)', 'tag_' || id)
+                   ' WHERE m.hash = -1 AND m.tag = ANY ($1)', 'tag_' || id)
     INTO marked, xids
-    USING tags;
+    USING tags || (-1)::bigint;
     IF marked IS NULL AND busy = '{}' THEN
         RETURN '{}';
     END IF;
