@@ -310,8 +310,10 @@ func testVoided(t *testing.T, f *fixture) {
 	for name, change := range map[string]func() error{
 		"DeletePrefix": func() error { _, err := f.DeletePrefix(ctx, f.key("k")); return err },
 		"Flush":        func() error { return f.Flush(ctx) },
-		"Copy":         func() error { return f.Copy(ctx, f.key("other"), f.Cache, f.key("k"), howdah.CopyOptions{Replace: true}) },
-		"Rename":       func() error { return f.Rename(ctx, f.key("other"), f.key("k"), howdah.RenameOptions{}) },
+		"Copy": func() error {
+			return f.Copy(ctx, f.key("other"), f.Cache, f.key("k"), howdah.CopyOptions{Replace: true})
+		},
+		"Rename": func() error { return f.Rename(ctx, f.key("other"), f.key("k"), howdah.RenameOptions{}) },
 	} {
 		for _, live := range []bool{false, true} {
 			require.NoError(t, f.Set(ctx, f.key("other"), []byte("2"), 0))

@@ -25,6 +25,7 @@ import (
 
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/migrate"
+	"github.com/howdah/howdah/schema"
 )
 
 // firstVersion is the source of the last program that knows schema 5, without its
@@ -46,7 +47,7 @@ func TestUpgradeFromTheFirstVersion(t *testing.T) {
 		require.ErrorContains(t, err, "run \"howdah migrate\" first")
 		status, err := migrate.ReadStatus(ctx(t), conn)
 		require.NoError(t, err)
-		require.Equal(t, []string{"006_physical_tables", "007_change_log"}, status.Pending)
+		require.Equal(t, since(6), status.Pending)
 		require.Equal(t, []string{"db0"}, status.Caches)
 	})
 }
@@ -127,7 +128,7 @@ func upgradeKeepsData(t *testing.T, program string) {
 
 	result := up(t, conn)
 	require.Equal(t, 5, result.From)
-	require.Equal(t, []string{"006_physical_tables", "007_change_log"}, result.Applied)
+	require.Equal(t, since(6), result.Applied)
 	require.NoError(t, migrate.Check(ctx(t), conn))
 	require.NoError(t, migrate.Check(ctx(t), app), "the recorded role may use what is new")
 	require.Equal(t, filesBefore, one[string](t, conn, files))
@@ -314,4 +315,14 @@ func upgradeUnderLoad(t *testing.T, program string) {
 	require.Equal(t, "bob", s.ask(t, "GET", "/v1/sessions/current", other, "", http.StatusOK)["user"])
 	s.ask(t, "DELETE", "/v1/sessions/current", token, "", http.StatusNoContent)
 	require.Equal(t, 1, one[int](t, connect(t, databaseURL), "SELECT howdah.session_count()"))
+}
+
+// since names the migrations from a version on.
+func since(version int) (names []string) {
+	for _, m := range schema.Migrations() {
+		if m.Version >= version {
+			names = append(names, fmt.Sprintf("%03d_%s", m.Version, m.Name))
+		}
+	}
+	return names
 }

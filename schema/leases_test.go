@@ -3,6 +3,8 @@ package schema_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -274,6 +276,20 @@ func TestAClaimWaitsForARemoval(t *testing.T) {
 	}
 }
 
+// A snapshot that is older than the claim may show what was void before it: under
+// REPEATABLE READ nobody gets a lease.
+func TestNoLeaseUnderRepeatableRead(t *testing.T) {
+	db := open(t)
+	for level, want := range map[string]string{"READ COMMITTED": "won", "REPEATABLE READ": "unleased", "SERIALIZABLE": "unleased"} {
+		tx, err := db.Begin(ctx(t))
+		require.NoError(t, err)
+		defer tx.Rollback(ctx(t))
+		run(t, tx, "SET TRANSACTION ISOLATION LEVEL "+level)
+		require.Equal(t, want, claim(t, tx, "k").State, level)
+		require.NoError(t, tx.Rollback(ctx(t)))
+	}
+}
+
 // Under REPEATABLE READ a removal that cannot see the newest row fails, and is
 // repeated: it never passes over a claim.
 func TestRemovalUnderRepeatableRead(t *testing.T) {
@@ -324,4 +340,34 @@ func TestClaimStatementInOneBatch(t *testing.T) {
 	}
 	require.NoError(t, rows.Err())
 	require.Equal(t, map[string]bool{"stale": true, "live": false, "lost": false, "another": false, "new": true}, got)
+}
+
+// The statements of docs/fetch.md do what the page says.
+func TestDocumentedLeases(t *testing.T) {
+	db := open(t)
+	text, err := os.ReadFile("../docs/fetch.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	require.Len(t, blocks, 2)
+	statements := strings.SplitAfter(blocks[0][1], ";\n")
+	require.Len(t, statements, 4) // and nothing behind the last
+	run(t, db, "CREATE TABLE article (id integer PRIMARY KEY, title text)")
+	run(t, db, "INSERT INTO article VALUES (7, 'old')")
+	claims := func() (c claimed) {
+		require.NoError(t, db.QueryRow(ctx(t), statements[0]).Scan(&c.State, &c.Value, &c.Token, &c.Won))
+		return c
+	}
+	with := func(statement string, c claimed) string { return replaceAll(statement, ":token", fmt.Sprint(*c.Token)) }
+
+	won := claims()
+	require.True(t, won.Won)
+	require.True(t, one[bool](t, db, with(statements[2], won)))
+	won = claims()
+	require.True(t, won.Won)
+	execute(t, db, blocks[1][1]) // the article changes meanwhile
+	require.Nil(t, one[*int64](t, db, with(statements[1], won)))
+	won = claims()
+	require.True(t, won.Won)
+	require.NotNil(t, one[*int64](t, db, with(statements[1], won)))
+	require.Equal(t, "new", *claims().Value)
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -181,4 +182,17 @@ func TestMaintainSparesStaleAndLeasedRows(t *testing.T) {
 	set("claimed", "leased_until = statement_timestamp()")
 	set("absent", "leased_until = statement_timestamp()")
 	require.Empty(t, rows())
+}
+
+// A budget takes live entries, and no lease: whoever loads may store.
+func TestABudgetTakesNoLease(t *testing.T) {
+	db := open(t)
+	run(t, db, "SELECT howdah.alter_cache('c', max_entries => 1, eviction => 'allkeys-random')")
+	token := wins(t, db, "claimed")
+	run(t, db, "SELECT howdah.set_many('c', '{1,2,3,4,5,6,7,8,9}', '{1,1,1,1,1,1,1,1,1}')")
+	require.Eventually(t, func() bool {
+		run(t, db, "SELECT howdah.maintain('c')")
+		return one[int](t, db, "SELECT howdah.count('c')") == 0 // the lease counts too
+	}, time.Minute, time.Millisecond)
+	require.NotNil(t, one[*int64](t, db, "SELECT howdah.fulfil('c', 'claimed', $1, 'v')", token))
 }

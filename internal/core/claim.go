@@ -30,8 +30,9 @@ type Fulfilment struct {
 }
 
 // Claim reads a key, and tries to win the lease to load it if there is no live
-// value, in one statement. Errors: ErrInvalidTTL for a lease that is not positive,
-// and those of a write.
+// value, in one statement. In a transaction that is not READ COMMITTED, load nothing
+// within it: its snapshot is older than the claim. Errors: ErrInvalidTTL for a lease
+// that is not positive, and those of a write.
 func (c *Cache) Claim(ctx context.Context, key []byte, lease time.Duration) (Claim, error) {
 	call := &verb.Call{Verb: statement.Claim, Key: key, Lease: lease}
 	if err := c.Do(ctx, call); err != nil {

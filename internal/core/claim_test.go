@@ -198,6 +198,28 @@ func TestFulfilBehindALock(t *testing.T) {
 	require.NoError(t, err, "the removal was undone")
 }
 
+// A caller whose time ends while the row is locked is told the same as one that has
+// waited enough.
+func TestClaimBehindALockUntilItsDeadline(t *testing.T) {
+	ctx := t.Context()
+	db, err := Open(ctx, pgtest.New(t), Options{LockTimeout: 300 * time.Millisecond, Timeout: 2 * time.Second})
+	require.NoError(t, err)
+	defer db.Close()
+	cache := db.Cache("db0")
+	tx, err := db.Pool().Begin(ctx)
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	require.NoError(t, removals["Delete"](ctx, cache.With(tx)))
+	require.Equal(t, verb.Unleased, claimed(t, cache, "k").State)
+	calls := []*verb.Call{
+		{Verb: statement.Claim, Key: []byte("k"), Lease: time.Hour},
+		{Verb: statement.Claim, Key: []byte("other"), Lease: time.Hour},
+	}
+	require.NoError(t, cache.Do(ctx, calls...))
+	require.Equal(t, verb.Unleased, calls[0].Claim.State)
+	require.Equal(t, verb.Won, calls[1].Claim.State)
+}
+
 // Removals of keys in opposite orders, of present and of absent ones, lock them in
 // one order.
 func TestRemovalsInTransactionsDoNotDeadlock(t *testing.T) {
@@ -218,6 +240,10 @@ func TestRemovalsInTransactionsDoNotDeadlock(t *testing.T) {
 						return err
 					}
 					defer tx.Rollback(context.WithoutCancel(ctx))
+					// The lock_timeout of the pool is short.
+					if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = 0"); err != nil {
+						return err
+					}
 					call := &verb.Call{Verb: statement.DeleteMany, Keys: keys}
 					if i%3 == 0 {
 						call = &verb.Call{Verb: statement.SetMany, Keys: keys, Values: keys}

@@ -117,7 +117,7 @@ func (e *Engine) Do(ctx context.Context, c *verb.Call) error {
 				e.counters.fail(v)
 				return callError(err, v)
 			}
-			err = callError(err, v)
+			err = endError(err, c)
 		}
 	}
 	c.Err = err
@@ -146,7 +146,7 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 	for i, err := range e.set.coalescer.DoAll(ctx, ops) {
 		c := ops[i].Call.(*verb.Call)
 		if err != nil {
-			c.Err = callError(err, c.Verb)
+			c.Err = endError(err, c)
 		}
 		if isAbandoned(err) {
 			e.counters.fail(c.Verb) // its results belong to the flight
@@ -180,7 +180,7 @@ func (e *Engine) Start(c *verb.Call, done func(*verb.Call)) {
 	e.set.coalescer.Start(&c.Op, func(op *coalesce.Op, err error) {
 		c.Err = nil
 		if err != nil {
-			c.Err = callError(err, c.Verb)
+			c.Err = endError(err, c)
 		}
 		e.counters.record(c)
 		done(c)
@@ -206,6 +206,17 @@ func (e *Engine) Exclusive(ctx context.Context, keys [][]byte, fn func(context.C
 		return callError(err, statement.Set)
 	}
 	return inner
+}
+
+// endError is callError for a call that may need not have its row: it ends as one
+// whose row was locked until its deadline.
+func endError(err error, c *verb.Call) error {
+	if locked := statement.Of(c.Verb).Locked; locked != nil && errors.Is(err, coalesce.ErrBlocked) && !isAbandoned(err) {
+		c.Reset()
+		locked(c)
+		return nil
+	}
+	return callError(err, c.Verb)
 }
 
 // callError turns what the coalescer says of a call into an error of ours.

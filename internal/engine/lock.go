@@ -50,7 +50,7 @@ func (fl *flight) separate(r, held *statement.Request, step int) {
 
 // patience is for how many times LockTimeout a call waits for a row if it need not
 // have it. A batch that the machine is slow to commit does not last so long.
-const patience = 5
+const patience = 10
 
 // blocked lets a call wait for its row, or ends it if it has waited enough.
 func (fl *flight) blocked(c *verb.Call) {

@@ -34,7 +34,7 @@ func TestClients(t *testing.T) {
 		dir := t.TempDir()
 		run(t, dir, "python3", "-m", "venv", "venv")
 		run(t, dir, filepath.Join(dir, "venv/bin/pip"), "install", "--quiet", "redis>=8,<9", "django>=5", "django-redis", "cachelib")
-		for _, script := range []string{"redis_py.py", "django_cache.py", "cachelib_cache.py"} {
+		for _, script := range []string{"redis_py.py", "django_cache.py", "cachelib_cache.py", "fetch_redis_py.py"} {
 			t.Run(script, func(t *testing.T) {
 				run(t, dir, filepath.Join(dir, "venv/bin/python"), filepath.Join(scripts, script))
 			})
@@ -43,7 +43,7 @@ func TestClients(t *testing.T) {
 	t.Run("node", func(t *testing.T) {
 		dir := t.TempDir()
 		run(t, dir, "npm", "install", "--silent", "--no-fund", "--no-audit", "redis@5", "ioredis@5", "keyv@5", "@keyv/redis@5", "connect-redis@9", "express-session@1")
-		for _, script := range []string{"node_redis.cjs", "ioredis.cjs", "keyv.cjs", "connect_redis.cjs"} {
+		for _, script := range []string{"node_redis.cjs", "ioredis.cjs", "keyv.cjs", "connect_redis.cjs", "fetch_node_redis.cjs"} {
 			t.Run(script, func(t *testing.T) { run(t, dir, "node", filepath.Join(scripts, script)) })
 		}
 	})

@@ -8,6 +8,9 @@ DECLARE
     hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     now      CONSTANT timestamptz := statement_timestamp();
     waits    CONSTANT text := current_setting('lock_timeout');
+    -- What a snapshot that is older than the claim shows may be void already.
+    none     CONSTANT boolean := settings.full_since IS NOT NULL
+                              OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable');
     slot     record;
 BEGIN
     snapshot := pg_current_snapshot();
@@ -24,10 +27,10 @@ BEGIN
             $sql$, 'cache_' || settings.id)
         INTO slot
         USING hash, key;
-        EXIT WHEN slot.expires_at > now OR slot.leased_until > now OR settings.full_since IS NOT NULL;
+        EXIT WHEN slot.expires_at > now OR slot.leased_until > now OR none;
         -- As schema/statements/claim.sql.
         BEGIN
-            PERFORM set_config('lock_timeout', '100ms', true);
+            PERFORM set_config('lock_timeout', '200ms', true);
             EXECUTE format($sql$
                 INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, leased_until, key, value)
                 VALUES ($1, howdah_internal._clock(), '-infinity', $3, $2, '')
@@ -81,7 +84,9 @@ $$;
 COMMENT ON FUNCTION howdah.claim(text, bytea, interval) IS
 'Reads a value; if there is none, one of many callers wins the lease to load it.
 Whoever wins calls howdah.fulfil with what was loaded, or howdah.release if the load
-failed. Commit before the load: until then the others do not see the lease.
+failed. Commit before the load: until then the others do not see the lease. Load in
+another statement, never in the one that calls howdah.claim: that one shows what was
+there before the claim.
 
 cache: the name of a cache.
 key: at most 65536 bytes.
@@ -92,7 +97,7 @@ state: hit: value is live. stale: value has expired, but may still be served. wo
 there is no value, and the caller is to load it. lost: somebody else loads it: ask
 again soon. absent: somebody loaded it a moment ago, and there was nothing.
 unleased: load it, but do not store it: the cache is full, another key has the same
-hash, or an open transaction holds the row.
+hash, an open transaction holds the row, or this one is not READ COMMITTED.
 value: of a hit, or the stale one; else NULL.
 token: for howdah.fulfil and howdah.release; NULL unless state is hit, stale or won.
 won: true if the caller is to load the value: always if state is won, and for one of

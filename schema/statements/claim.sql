@@ -13,7 +13,7 @@ WITH found AS MATERIALIZED (
     FROM {table} AS t
     WHERE t.hash = ANY ($1::bigint[])
       AND (t.expires_at > statement_timestamp() OR t.leased_until > statement_timestamp()
-           OR $4::boolean AND t.expires_at > statement_timestamp() - t.stale_seconds * interval '1 second')
+           OR $4::boolean AND t.expires_at > statement_timestamp() - t.stale_seconds::float8 * interval '1 second')
 ), won AS (
     INSERT INTO {table} AS t (hash, key, value, version, expires_at, leased_until)
     SELECT u.h, u.k, '', {clock}, '-infinity', statement_timestamp() + u.lease::float8 * interval '1 microsecond'
