@@ -43,7 +43,9 @@ func TestSweepOfTags(t *testing.T) {
 // claimed before a mark that is gone cannot be stored.
 func TestSweepOfMarks(t *testing.T) {
 	db := open(t)
-	marks := func() int { return one[int](t, db, "SELECT count(*) FROM "+tags(t, db, "c")+" WHERE hash = -1 AND tag >= 0") }
+	marks := func() int {
+		return one[int](t, db, "SELECT count(*) FROM "+tags(t, db, "c")+" WHERE hash = -1 AND tag >= 0")
+	}
 	age := func() { run(t, db, "UPDATE "+tags(t, db, "c")+" SET marked_at = marked_at - interval '61 minutes'") }
 	claim := claimedInSQL(t, db, "")
 	run(t, db, "SELECT howdah.invalidate_tag('c', 't')")

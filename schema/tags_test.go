@@ -325,4 +325,3 @@ func TestTagsAndCrashes(t *testing.T) {
 	run(t, db, "SELECT howdah.set_tagged('c', 'a', '1', '{t}')")
 	require.EqualValues(t, 1, one[int64](t, db, "SELECT howdah.invalidate_tag('c', 't')"))
 }
-

@@ -30,7 +30,7 @@ type trouble struct {
 // checks are all checks, by family.
 func checks() []check {
 	return slices.Concat(settingsChecks(), holderChecks(), cacheChecks(), privilegeChecks(),
-		upkeepChecks(), nearChecks(), watchChecks(), healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
+		upkeepChecks(), nearChecks(), watchChecks(), tagChecks(), healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
 }
 
 // selfChecks are about the examination itself.

@@ -40,7 +40,8 @@ type database struct {
 	standbys   []standby
 	statements []statement
 	procedures []procedure
-	upkeep     []upkeep    // one row; none: not known
+	upkeep     []upkeep // one row; none: not known
+	tagTables  []tagTable
 	logs       []changeLog // one row; none: not known
 	polls      []polls     // one row; none: not known
 	watches    []watch
@@ -155,7 +156,7 @@ func gather(ctx context.Context, conn *pgx.Conn, opts Options) (*database, error
 	db := &database{opts: opts, settings: make(map[string]setting)}
 	r := &reader{ctx, conn, opts, db}
 	for _, step := range []func() error{
-		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.changeLog, r.watches, r.activity, r.replication, r.privileges, r.statements,
+		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.changeLog, r.watches, r.tags, r.activity, r.replication, r.privileges, r.statements,
 	} {
 		if err := step(); err != nil {
 			return nil, err

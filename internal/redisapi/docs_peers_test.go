@@ -22,12 +22,12 @@ func TestDocsOfRedis(t *testing.T) {
 		"cluster":           "no subcommand is offered",
 		"command|list":      "the filters have no choices",
 		"howdah.fresh":      "Redis lacks it",
-		"howdah.set":        "Redis lacks it",
-		"howdah.invalidate": "Redis lacks it",
 		"howdah.info":       "Redis lacks it",
 		"howdah.fetch":      "Redis lacks it",
 		"howdah.store":      "Redis lacks it",
 		"howdah.release":    "Redis lacks it",
+		"howdah.set":        "Redis lacks it",
+		"howdah.invalidate": "Redis lacks it",
 	}
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	newTable().each(func(cmd *Command) {

@@ -6,6 +6,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     busy   integer[];
+    marked bigint[];  -- those of the tags that have a mark
+    xids   xid8[];    -- of the marks
     result bigint[];
 BEGIN
     PERFORM howdah_internal._check_isolation();
@@ -18,23 +20,25 @@ BEGIN
         SELECT l.key
         FROM (SELECT DISTINCT howdah_internal._tag_lock(_refused.id, t.tag) AS key FROM unnest(_refused.tags) AS t (tag)) AS l
         WHERE NOT pg_try_advisory_xact_lock_shared(1752135540, l.key));
-    -- Each statement of a VOLATILE function has a snapshot of its own. Scalar
-    -- subqueries are looked up by the index, whatever the statistics say.
-    EXECUTE format($sql$
-        SELECT array_agg(DISTINCT s.hash)
-        FROM (SELECT u.hash, u.tag, u.snapshot IS NULL AS plain, coalesce(u.snapshot, $4) AS snapshot,
-                     (SELECT m.xid FROM howdah_internal.%1$I AS m WHERE m.hash = -1 AND m.tag = u.tag) AS marked
-              FROM unnest($1, $2, $3) AS u (hash, tag, snapshot) OFFSET 0) AS s
-        WHERE howdah_internal._tag_lock($5, s.tag) = ANY ($6)
-           -- A snapshot does not say of its own transaction whether it shows it.
-           OR CASE WHEN s.marked = pg_current_xact_id_if_assigned() THEN NOT s.plain
-                   ELSE NOT pg_visible_in_snapshot(s.marked, s.snapshot) END
-           -- Marks up to this one have been removed: what cannot have seen all of
-           -- them is refused.
-           OR (SELECT m.xid FROM howdah_internal.%1$I AS m WHERE m.hash = -1 AND m.tag = -1) >= pg_snapshot_xmin(s.snapshot)
-        $sql$, 'tag_' || id)
-    INTO result
-    USING hashes, tags, snapshots, own, id, busy;
+    -- Each statement of a VOLATILE function has a snapshot of its own. The statement
+    -- is short, for it is planned each time. The mark of the tag -1 stands for all
+    -- those that have been removed: what cannot have seen all of them is refused.
+    EXECUTE format('SELECT array_agg(m.tag), array_agg(m.xid) FROM howdah_internal.%I AS m'
+                   ' WHERE m.hash = -1 AND m.tag = ANY ($1)', 'tag_' || id)
+    INTO marked, xids
+    USING tags || (-1)::bigint;
+    IF marked IS NULL AND busy = '{}' THEN
+        RETURN '{}';
+    END IF;
+    SELECT array_agg(DISTINCT s.hash) INTO result
+    FROM (SELECT u.hash, u.tag, u.snapshot IS NULL AS plain, coalesce(u.snapshot, own) AS snapshot
+          FROM unnest(_refused.hashes, _refused.tags, _refused.snapshots) AS u (hash, tag, snapshot)) AS s
+    LEFT JOIN unnest(marked, xids) AS m (tag, xid) ON m.tag = s.tag OR m.tag = -1
+    WHERE howdah_internal._tag_lock(_refused.id, s.tag) = ANY (busy)
+       OR CASE WHEN m.tag = -1 THEN m.xid >= pg_snapshot_xmin(s.snapshot)
+               -- A snapshot does not say of its own transaction whether it shows it.
+               WHEN m.xid = pg_current_xact_id_if_assigned() THEN NOT s.plain
+               ELSE NOT pg_visible_in_snapshot(m.xid, s.snapshot) END;
     RETURN coalesce(result, '{}');
 END
 $$;

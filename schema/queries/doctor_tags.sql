@@ -1,0 +1,8 @@
+-- The tables of tags of the caches: the name and the id of the cache, how it should
+-- persist and how it does (p: logged, u: unlogged; nothing: the table is missing).
+SELECT c.name, c.id,
+       CASE WHEN c.durability = 'unlogged' THEN 'u' ELSE 'p' END,
+       coalesce(t.relpersistence::text, '')
+FROM howdah_internal.cache AS c
+LEFT JOIN pg_class AS t ON t.relnamespace = 'howdah_internal'::regnamespace AND t.relname = 'tag_' || c.id
+ORDER BY c.name
