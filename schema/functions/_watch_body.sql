@@ -40,7 +40,7 @@ BEGIN
             has_function_privilege(to_regprocedure('howdah_internal._note_watch(text,text,bytea[],text[],text)'), 'EXECUTE')
         END, false) THEN
         RAISE WARNING 'Entries of cache %% may be out of date now.', %2$L
-            USING HINT = format('Role %%I, the owner of %%I, may not use Howdah''s caches, or there are none. howdah.unwatch_table ends the watch.', current_user, TG_RELID::regclass::text);
+            USING HINT = format('Role %%I, the owner of %%s, may not use Howdah''s caches, or there are none. howdah.unwatch_table ends the watch.', current_user, TG_RELID::regclass);
         RETURN NULL;
     END IF;
     IF TG_OP = 'TRUNCATE' THEN
