@@ -66,6 +66,7 @@ var sqlElsewhere = map[string]string{
 	"internal/doctor/statements.go": "repairs that are shown, with the numbers of a statement",
 	"internal/doctor/storage.go":    "the words by which it finds a table in a migration",
 	"internal/doctor/tags.go":       "repairs that are shown, with the number of a cache",
+	"internal/doctor/watches.go":    "repairs that are shown, with the names of a table, a cache and a role",
 	"internal/doctor/upkeep.go":     "repairs that are shown, with the name of a cache",
 	"internal/embedded/cluster.go":  "a leaf, which knows no schema: it creates the role and the database that a schema needs",
 	"internal/engine/set.go":        "SET LOCAL of as many settings as a statement needs, in one word",

@@ -42,15 +42,20 @@ BEGIN
             -- Where there is a tombstone already, as for a key that is written often
             -- and read seldom, a lock that others share is enough: writers do not
             -- wait for each other.
-            EXECUTE format($sql$
-                SELECT true FROM %s AS t
-                WHERE t.hash = $1 AND t.expires_at = '-infinity' AND t.leased_until = '-infinity' FOR SHARE
-                $sql$, tbl) INTO shared USING hashes[i];
-            IF shared IS NULL THEN
+            BEGIN
                 EXECUTE format($sql$
-                    INSERT INTO %s AS c (hash, version, expires_at, key, value) VALUES ($1, $3, '-infinity', $2, '') %s
-                    $sql$, tbl, upsert) USING hashes[i], sorted[i], howdah_internal._clock();
-            END IF;
+                    SELECT true FROM %s AS t
+                    WHERE t.hash = $1 AND t.expires_at = '-infinity' AND t.leased_until = '-infinity' FOR SHARE
+                    $sql$, tbl) INTO STRICT shared USING hashes[i];
+            EXCEPTION
+                -- A row that ceased to be one while we waited is locked all the same.
+                -- That lock goes with the savepoint: of two that have it, neither
+                -- could change the row.
+                WHEN no_data_found THEN
+                    EXECUTE format($sql$
+                        INSERT INTO %s AS c (hash, version, expires_at, key, value) VALUES ($1, $3, '-infinity', $2, '') %s
+                        $sql$, tbl, upsert) USING hashes[i], sorted[i], howdah_internal._clock();
+            END;
         END LOOP;
     ELSE
         RETURN;

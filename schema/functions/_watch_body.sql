@@ -4,14 +4,15 @@ AS $$
 DECLARE
     -- What is changed is the old rows and the new ones. One more than counts says
     -- that there are too many, and DISTINCT spills to disk: a statement on millions
-    -- of rows takes no more memory.
+    -- of rows takes no more memory. No entry has a longer key or tag.
     keys   CONSTANT text := $sql$
                 SELECT coalesce(array_agg(convert_to(d.howdah_item, 'UTF8')), '{}') INTO howdah_keys
                 FROM (SELECT DISTINCT i.howdah_item FROM (%s) AS i
                       WHERE i.howdah_item IS NOT NULL AND octet_length(convert_to(i.howdah_item, 'UTF8')) <= 65536 LIMIT 1001) AS d;$sql$;
     tags   CONSTANT text := $sql$
                 SELECT coalesce(array_agg(d.howdah_item), '{}') INTO howdah_tags
-                FROM (SELECT DISTINCT i.howdah_item FROM (%s) AS i WHERE i.howdah_item IS NOT NULL LIMIT 1001) AS d;$sql$;
+                FROM (SELECT DISTINCT i.howdah_item FROM (%s) AS i
+                      WHERE i.howdah_item IS NOT NULL AND octet_length(convert_to(i.howdah_item, 'UTF8')) BETWEEN 1 AND 256 LIMIT 1001) AS d;$sql$;
     rows   CONSTANT text := $sql$
                     SELECT unnest(%3$s) AS howdah_item FROM %1$s AS %2$I$sql$;
     source text;
@@ -40,7 +41,7 @@ BEGIN
             has_function_privilege(to_regprocedure('howdah_internal._note_watch(text,text,bytea[],text[],text)'), 'EXECUTE')
         END, false) THEN
         RAISE WARNING 'Entries of cache %% may be out of date now.', %2$L
-            USING HINT = format('Role %%I, the owner of %%I, may not use Howdah''s caches, or there are none. howdah.unwatch_table ends the watch.', current_user, TG_RELID::regclass::text);
+            USING HINT = format('Role %%I, the owner of %%s, may not use Howdah''s caches, or there are none. howdah.unwatch_table ends the watch.', current_user, TG_RELID::regclass);
         RETURN NULL;
     END IF;
     IF TG_OP = 'TRUNCATE' THEN
