@@ -77,7 +77,8 @@ type Call struct {
 	Delta       int64
 	DeltaFloat  string // decimal text, as it came
 	Offset      int
-	// Near says that the answer of a get will be kept in memory. Set by the engine.
+	// Near says that the answer of a get, or the value of a plain set, will be kept
+	// in memory. Set by the engine.
 	Near bool
 
 	// Err is set if the call failed; the results are then void.
@@ -88,7 +89,7 @@ type Call struct {
 	Entries []Entry // reads of many keys
 	Int     int64   // increments; lengths after an append or a set-range
 	Count   int64   // keys that a delete of many removed
-	// ServerStart is when the server that answered a get with Near was started, in
+	// ServerStart is when the server that answered a call with Near was started, in
 	// microseconds since 1970.
 	ServerStart int64
 	// Recalled says that memory answered.
