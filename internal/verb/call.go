@@ -81,6 +81,10 @@ type Call struct {
 	// in memory. Set by the engine.
 	Near bool
 
+	// InTx says that the call runs in a transaction of the caller, which may see two
+	// rows of one key. Set by the engine.
+	InTx bool
+
 	// Err is set if the call failed; the results are then void.
 	Err error
 
