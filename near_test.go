@@ -166,6 +166,39 @@ func TestMemoryKeepsTheOrderOfAPipeline(t *testing.T) {
 	readers.Wait()
 }
 
+// What a process stores it serves from memory at once, and the polls that come to
+// its own row of the log do not change that.
+func TestMemoryKeepsWhatItsProcessSets(t *testing.T) {
+	ctx := t.Context()
+	url := pgtest.New(t)
+	db, other := openNear(t, url), open(t, url, nil)
+	c := db.Cache("near")
+	n := 0
+	set := func() string {
+		n++
+		value := fmt.Sprint(n)
+		require.NoError(t, c.Set(ctx, "k", []byte(value), time.Hour))
+		return value
+	}
+	// A lease may lapse on a slow machine: then PostgreSQL is asked, and it is tried again.
+	eventually(t, "a set is served from memory", func() bool {
+		value, before := set(), memoryOf(db)
+		require.Equal(t, value, read(t, c, "k"))
+		return memoryOf(db).Hits > before.Hits
+	})
+	eventually(t, "a set is served from memory after polls", func() bool {
+		value, before := set(), memoryOf(db)
+		eventually(t, "there were polls", func() bool {
+			require.Equal(t, value, read(t, c, "k"))
+			return memoryOf(db).Polls > before.Polls+2
+		})
+		return memoryOf(db).Misses == before.Misses
+	})
+	set()
+	require.NoError(t, other.Cache("near").Set(ctx, "k", []byte("foreign"), 0))
+	eventually(t, "the write of another process is read", func() bool { return read(t, c, "k") == "foreign" })
+}
+
 // What another process writes is seen, in every way in which it can write.
 func TestMemorySeesOtherProcesses(t *testing.T) {
 	ctx := t.Context()

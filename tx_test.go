@@ -2,8 +2,10 @@ package howdah_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -92,4 +94,58 @@ func TestWatchLocksAbsentKeysInOneOrder(t *testing.T) {
 	require.NoError(t, cache.Set(ctx, string(keys[9]), nil, 0))
 	require.NoError(t, tx.Rollback(ctx))
 	require.NoError(t, <-ended)
+}
+
+// A transaction whose snapshot shows an entry that others have deleted since sees
+// its own new row beside the old one. Its own is the newer one.
+func TestTransactionsReadTheirOwnRowOfTwo(t *testing.T) {
+	ctx := t.Context()
+	url := pgtest.New(t)
+	db := open(t, url, nil)
+	c := db.Cache("db0")
+	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
+		for _, below := range []bool{false, true} { // where the new row is, which decides which one an index shows first
+			t.Run(fmt.Sprint(level, " ", below), func(t *testing.T) {
+				require.NoError(t, c.Flush(ctx))
+				require.NoError(t, c.Set(ctx, "pad", []byte("old"), 0))
+				require.NoError(t, c.Set(ctx, "k", []byte("old"), time.Minute))
+				if below {
+					require.NoError(t, c.Delete(ctx, "pad"))
+					execute(t, db, "VACUUM "+pgtest.Table(t, db.Pool(), "db0"))
+				}
+				tx, err := db.Pool().BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
+				require.NoError(t, err)
+				defer tx.Rollback(context.Background())
+				in := c.With(tx)
+				require.Equal(t, "old", read(t, in, "k"))
+				require.NoError(t, c.Delete(ctx, "k"))
+				require.NoError(t, in.Set(ctx, "k", []byte("newer"), time.Hour))
+
+				require.Equal(t, "newer", read(t, in, "k"))
+				entry, err := in.GetEntry(ctx, "k")
+				require.NoError(t, err)
+				require.Equal(t, "newer", string(entry.Value))
+				many, err := in.GetMany(ctx, []string{"k", "absent"})
+				require.NoError(t, err)
+				require.Equal(t, map[string][]byte{"k": []byte("newer")}, many)
+				stat := &verb.Call{Verb: statement.Stat, Key: []byte("k")}
+				require.NoError(t, do(ctx, in, stat))
+				require.Equal(t, len("newer"), stat.Result.Length)
+
+				var rows, found int
+				var value, ofEntry, ofMany string
+				var ttl time.Duration
+				require.NoError(t, tx.QueryRow(ctx, "SELECT count(*) FROM "+pgtest.Table(t, tx, "db0")+" WHERE key = 'k'").Scan(&rows))
+				require.Equal(t, 2, rows, "there are no two rows to tell apart")
+				require.NoError(t, tx.QueryRow(ctx, `
+					SELECT howdah.get_text('db0', 'k'), (SELECT convert_from(value, 'UTF8') FROM howdah.get_entry('db0', 'k')),
+					       (SELECT min(value) FROM howdah.get_many_text('db0', '{k}')),
+					       (SELECT count(*) FROM howdah.get_many_text('db0', '{k}')), howdah.ttl('db0', 'k')`).
+					Scan(&value, &ofEntry, &ofMany, &found, &ttl))
+				require.Equal(t, []string{"newer", "newer", "newer"}, []string{value, ofEntry, ofMany})
+				require.Equal(t, 1, found)
+				require.Greater(t, ttl, time.Minute)
+			})
+		}
+	}
 }

@@ -44,7 +44,9 @@ func ask(t testing.TB, q querier, xmax string, xip ...string) (p poll) {
 	for rows.Next() {
 		var cache *int32
 		var c change
-		require.NoError(t, rows.Scan(&p.Snapshot, &p.Start, &p.Incarnation, &p.Tick, &p.Floor, &p.Stranded, &cache, &c.Hashes))
+		var xid *uint64
+		require.NoError(t, rows.Scan(&p.Snapshot, &p.Start, &p.Incarnation, &p.Tick, &p.Floor, &p.Stranded, &cache, &c.Hashes, &xid))
+		require.Equal(t, cache == nil, xid == nil)
 		if cache != nil {
 			c.Cache = *cache
 			p.Changes = append(p.Changes, c)
@@ -259,7 +261,7 @@ func TestWithoutAChangeLog(t *testing.T) {
 			require.NotRegexp(t, `\{[a-z]`, comment.ReplaceAllString(on, ""), name)
 		}
 	}
-	require.Equal(t, 22, marked)
+	require.Equal(t, 23, marked)
 
 	db := open(t)
 	run(t, db, "SELECT howdah.set('c', 'k', 'v'), howdah.delete('c', 'k'), howdah.flush('c'), howdah.drop_cache('s')")

@@ -92,6 +92,8 @@ var statementEffects = map[string][]step{
 	"transfer_tags": {{idle, "H(k), H(l)", ""}, {hidden, "H(l), H(k)", ""}},
 	"vacuum":        nil, // changes nothing that anybody reads, and cannot run in a transaction
 	"watch":         {{hidden, "ARRAY[H(k)]", ""}},
+	"set_near":      {{logs, array + "'{2}', '{NULL}'", ""}},
+	"set_one_near":  {{logs, "H(k), 'k', '2', NULL", ""}},
 }
 
 // Every function that may write, but those of sessions, which nobody keeps in

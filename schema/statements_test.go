@@ -18,7 +18,9 @@ func TestVersionsNeverFallWhenTheClockDoes(t *testing.T) {
 		"set":             "'{1}', '{NULL}'",
 		"set_version":     "'{1}', '{NULL}'",
 		"set_keep":        "'{1}', '{NULL}'",
+		"set_near":        "'{1}', '{NULL}'",
 		"set_one":         "'1', NULL",
+		"set_one_near":    "'1', NULL",
 		"set_range":       "'1', NULL, 0",
 		"append":          "'{1}', '{NULL}', 100",
 		"increment":       "'{1}', '{NULL}'",
@@ -45,7 +47,7 @@ func TestVersionsNeverFallWhenTheClockDoes(t *testing.T) {
 			what := fmt.Sprintf("%s_%t", name, refuse)
 			run(t, conn, "PREPARE "+what+" AS "+schema.Statement(name, schema.Table{Name: table(t, conn, "c"), RefuseCollision: refuse}))
 			args := replaceAll(many, "h", fmt.Sprint(hash), "k", `'k'::bytea`)
-			if name == "set_one" || name == "set_range" || name == "exchange" {
+			if name == "set_one" || name == "set_one_near" || name == "set_range" || name == "exchange" {
 				args = fmt.Sprintf("%d, 'k', ", hash)
 			}
 			run(t, conn, "EXECUTE "+what+" ("+args+rest+")")

@@ -109,6 +109,7 @@ func TestAStoredValueIsFresh(t *testing.T) {
 		"append": many + "'{1}', '{NULL}', 100)", "increment": many + "'{1}', '{NULL}')", "increment_float": many + "'{1}', '{NULL}')",
 		"replace": many + "'{1}', '{NULL}', '{f}', '{NULL}')", "set_one": single + "'1', NULL)",
 		"set_range": single + "'1', NULL, 0)", "exchange": single + "'1', NULL, false, 0, NULL)",
+		"set_near": many + "'{1}', '{NULL}')", "set_one_near": single + "'1', NULL)",
 		"add": many + "'{1}', '{NULL}')", "add_all": many + "'{1}', '{NULL}')",
 		"fulfil": many + "'{1}', '{NULL}', ARRAY[version_of('k')], '{0}')",
 	} {

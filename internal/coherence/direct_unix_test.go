@@ -107,13 +107,14 @@ func (d *direct) poll(ctx context.Context, since near.Cursor) (near.Answer, erro
 	var incarnation *[16]byte
 	var cache *int32
 	var hashes []int64
+	var xid *uint64
 	n := 0
-	_, err = pgx.ForEachRow(rows, []any{&a.Snapshot, &a.Start, &incarnation, &a.Tick, &a.Floor, &a.Stranded, &cache, &hashes}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&a.Snapshot, &a.Start, &incarnation, &a.Tick, &a.Floor, &a.Stranded, &cache, &hashes, &xid}, func() error {
 		if incarnation != nil {
 			a.Lit, a.Incarnation = true, *incarnation
 		}
 		if cache != nil {
-			a.Changes = append(a.Changes, near.Change{Cache: *cache, Hashes: slices.Clone(hashes)})
+			a.Changes = append(a.Changes, near.Change{Xid: *xid, Cache: *cache, Hashes: slices.Clone(hashes)})
 		}
 		n++
 		return nil

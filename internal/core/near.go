@@ -71,16 +71,17 @@ func readPoll(rows pgx.Rows) (near.Answer, error) {
 	var tick, floor *int64
 	var cache *int32
 	var hashes []int64
+	var xid *uint64
 	total := 0
 	_, err := pgx.ForEachRow(rows, []any{
-		&answer.Snapshot, &answer.Start, &incarnation, &tick, &floor, &answer.Stranded, &cache, &hashes,
+		&answer.Snapshot, &answer.Start, &incarnation, &tick, &floor, &answer.Stranded, &cache, &hashes, &xid,
 	}, func() error {
 		if answer.Lit = incarnation != nil; answer.Lit {
 			answer.Incarnation, answer.Tick, answer.Floor = *incarnation, *tick, *floor
 		}
 		if cache != nil {
 			total += len(hashes)
-			answer.Changes = append(answer.Changes, near.Change{Cache: *cache, Hashes: hashes})
+			answer.Changes = append(answer.Changes, near.Change{Xid: *xid, Cache: *cache, Hashes: hashes})
 			hashes = nil
 		}
 		return nil

@@ -56,9 +56,9 @@ func stored(c *verb.Call) []byte {
 }
 
 // acknowledged is coalesce.Options.Acknowledged.
-func (s *Set) acknowledged(set *coalesce.Op, echoes []coalesce.Echo, _ bool) {
+func (s *Set) acknowledged(set *coalesce.Op, echoes []coalesce.Echo, last bool) {
 	e := engineOf(callOf(set))
-	e.invalidate(set.Keys) // before the caller is answered
+	e.rememberSet(callOf(set), last)
 	for _, echo := range echoes {
 		of := callOf(echo.Set)
 		of.Stored = stored(of)

@@ -43,7 +43,7 @@ func (e *Engine) Forget() { e.use(e.Table().AsOf(time.Time{})) }
 // prepare checks a call and gives it its place among the others. Whatever is
 // wrong with its arguments is found here, before anything is sent.
 func (e *Engine) prepare(c *verb.Call, began, timeout int64) error {
-	c.Near, c.Memory, c.Tokens = e.keeps(c), nil, nil
+	c.Near, c.InTx, c.Memory, c.Tokens = e.keeps(c), false, nil, nil
 	if err := statement.Prepare(c, e.set.MaxValueBytes); err != nil {
 		return err
 	}

@@ -127,6 +127,9 @@ func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
 	requests := make([]*statement.Request, 0, 2)
 	for _, op := range ops {
 		copyEchoed(op)
+		if op.Kind == coalesce.Set {
+			engineOf(callOf(op)).foreseeSet(callOf(op))
+		}
 	}
 	for len(ops) > 0 {
 		n := sameTable(ops)
@@ -323,6 +326,7 @@ func (fl *flight) succeed(r *statement.Request) {
 		e.Pressure.written(r.Stored())
 	}
 	e.remember(r)
+	e.own(r)
 	for _, c := range r.Calls {
 		switch {
 		case c.Repeat:

@@ -136,13 +136,16 @@ func recallRest(found *verb.Entry, entry near.Entry) {
 	}
 }
 
-// keeps reports whether the answer of a call may be kept in memory.
+// keeps reports whether the answer of a call, or what it stores, may be kept in
+// memory.
 func (e *Engine) keeps(c *verb.Call) bool {
 	switch c.Verb {
 	case statement.Get, statement.GetEntry, statement.Claim:
 		return e.near(c.Key) != nil
 	case statement.GetMany:
 		return e.memory.Load() != nil
+	case statement.Set:
+		return statement.IsPlainSet(c) && e.near(c.Key) != nil
 	}
 	return false
 }
@@ -189,6 +192,46 @@ func (e *Engine) invalidate(keys []uint64) {
 	if m := e.memory.Load(); m != nil {
 		bump(m, keys)
 	}
+}
+
+// foreseeSet takes the token of a plain set that is about to be sent: with it the
+// value may be kept.
+func (e *Engine) foreseeSet(c *verb.Call) {
+	if m := e.memory.Load(); c.Near && m != nil {
+		c.Memory, c.Tokens = m, append(c.Tokens[:0], m.Begin(int64(c.Op.Keys[0])))
+	}
+}
+
+// rememberSet keeps what a plain set has stored, or sees to it that memory holds
+// nothing older. It is called before the caller is answered. last says that no
+// other write of the key was in line behind it.
+func (e *Engine) rememberSet(c *verb.Call, last bool) {
+	m := c.Memory
+	if m == nil || m != e.memory.Load() || !last || c.Op.Left() || c.ServerStart == 0 {
+		e.invalidate(c.Op.Keys)
+		if m != nil {
+			bump(m, c.Op.Keys) // see own
+		}
+		return
+	}
+	found := c.Result
+	c.Stored = stored(c)
+	found.Found, found.Value = true, c.Stored
+	m.Wrote(c.Tokens[0], c.Key, entryOf(&found, c.Began), c.ServerStart)
+}
+
+// own tells memory of plain sets that this process invalidates itself.
+func (e *Engine) own(r *statement.Request) {
+	if r.Xid == 0 {
+		return
+	}
+	for _, c := range r.Calls {
+		if c.Memory == nil || c.Memory.ID() != r.Table.ID || c.Status != verb.OK {
+			return
+		}
+	}
+	c := r.Calls[0]
+	c.Memory.Own(c.Tokens[0], r.Xid, c.ServerStart)
 }
 
 func bump(m *near.Cache, keys []uint64) {

@@ -25,7 +25,7 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 			e.refuseAll(calls, c, err)
 			return err
 		}
-		c.Near = false // what a transaction sees is not for others
+		c.Near, c.InTx = false, true // what a transaction sees is not for others
 	}
 	table := e.Table()
 	if !table.Known() {

@@ -27,6 +27,7 @@ func (m *Memory) apply(sent Instant, a Answer) error {
 	if why := m.follow.reset(a); why != dropNothing {
 		m.counts.drops[why].Add(1)
 		next.gen++
+		m.own.forget(next.gen)
 		m.sweepSoon()
 	} else {
 		m.invalidate(a.Changes)
@@ -71,6 +72,9 @@ func (f *follower) reset(a Answer) drop {
 
 func (m *Memory) invalidate(changes []Change) {
 	for _, change := range changes {
+		if m.own.take(change.Xid, change.Cache) {
+			continue
+		}
 		for _, hash := range change.Hashes {
 			m.slots.bump(slotOf(change.Cache, hash))
 		}

@@ -67,17 +67,25 @@ func (c *crowd) read(k *key, rng *rand.Rand) {
 // write is a write of this process, outside of a transaction.
 func (c *crowd) write(k *key) {
 	k.cache.Bump(k.hash)
+	token := k.cache.Begin(k.hash)
 	index := -1
+	var e Entry
+	var start int64
+	var xid uint64
 	c.at(func() {
 		if k.locked == nil {
 			tx := c.begin()
 			c.world.write(tx, k)
 			c.end(tx, true, false)
-			index = len(k.history) - 1
+			index, start, xid = len(k.history)-1, c.start, tx.xid
+			e = Entry{Version: int64(index), Absent: k.history[index].absent}
 		}
 	})
-	k.cache.Bump(k.hash)
-	if index >= 0 {
+	if index < 0 {
+		k.cache.Bump(k.hash)
+	} else {
+		k.cache.Own(token, xid, start)
+		k.cache.Wrote(token, k.name, e, start)
 		c.at(func() {
 			k.history[index].acked = c.time
 			k.own = max(k.own, index)

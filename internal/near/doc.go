@@ -36,6 +36,7 @@
 //	Fill:      keep the answer with what Begin loaded, if no other answer of the
 //	           slot was given since; count the answer in the slot in the same step
 //	Bump:      bump the slot                      around each write of this process
+//	Wrote:     bump the slot and keep the value   in place of the second Bump
 //
 // A slot is a counter that keys share by hash; there are 2^20. An invalidation
 // increments it and touches no entry, so it is cheap, needs no key, and is also
@@ -124,6 +125,40 @@
 //
 // If the outcome of a write is unknown, it may be made later. Its row in the log
 // then invalidates the entry as that of a foreign write.
+//
+// # What this process wrote
+//
+// A write that succeeded says what it left under its key, as a read of the key does
+// that was sent with the write and answered with it. Wrote keeps that. Its token was
+// loaded before the write was sent, and its entry carries the mark after its own
+// bump, which one atomic step gives if nothing else changed the mark since the token.
+// The entry is the value as of the bump of any row before, and the proof above holds
+// with one change: where the snapshot of Q sees W, and the write is sent after Q
+// bumped the slot, W was committed before the write was, so the write is newer.
+//
+//   - A write behind it in line: its first Bump may be older than the token, and then
+//     does not end the entry; a request behind that write on a connection would be
+//     served what the write replaces. So the value is not kept if another write of
+//     the key has its place in line already. One that takes its place later bumps
+//     later, which either refuses Wrote or ends its entry.
+//   - Answers in between: a read may be answered after the write left its place in
+//     line and before Wrote, with a newer foreign value. It counts in the slot, so
+//     Wrote does not keep an older one.
+//   - A refused Wrote is a Bump.
+//
+// The row that the write leaves in the log would end the entry at the next poll. Own
+// lets that poll pass over it. A poll bumps for a row of W so that every entry that
+// is served after it was read after W. For a write of this process whose answer came,
+// its own second bump does that: it came before the writer was told, so before every
+// Get that the claim is about; and an entry with a later mark was read by a request
+// that was sent after the write was answered, or is what the write left. Rows of
+// others in the same slot, in the same poll too, bump as ever. The row is recognized
+// by its xid and cache: one statement writes the entries of a cache in a transaction
+// of shared statements. An xid means something within one incarnation of one server,
+// so a drop of everything forgets all that Own noted, and Own notes nothing for a
+// token of an older generation. A crash between the last poll and the next one may
+// give an xid again whose commit was lost: then the row that is passed over is of a
+// write that was lost, too.
 //
 // A write in a transaction of the application becomes visible when the application
 // commits, and nobody tells. Its slot is parked before the write is sent: nothing

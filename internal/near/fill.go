@@ -31,7 +31,29 @@ func (c *Cache) Fill(t Token, key []byte, e Entry, start int64) {
 		c.m.counts.refused[refusedUnlit].Add(1)
 		return
 	}
-	f := filling{c: c, t: t, key: entryKey{c.id, string(key)}, start: start}
+	f := c.filling(t, key, e, start)
+	c.m.entries.Compute(f.key, f.decide)
+	f.count()
+}
+
+// Wrote is called instead of the second Bump for a write of this process, with
+// what it left under the key. Begin was called after the first Bump and before the
+// write was sent. When Wrote is called, no other write of this process has its
+// place behind this one, other than such as have yet to call Bump for the first
+// time. Start and Value are as for Fill.
+func (c *Cache) Wrote(t Token, key []byte, e Entry, start int64) {
+	if !c.m.view.Load().lit {
+		c.m.slots.bump(t.slot)
+		c.m.counts.refused[refusedUnlit].Add(1)
+		return
+	}
+	f := c.filling(t, key, e, start)
+	c.m.entries.Compute(f.key, f.replace)
+	f.count()
+}
+
+func (c *Cache) filling(t Token, key []byte, e Entry, start int64) *filling {
+	f := &filling{c: c, t: t, key: entryKey{c.id, string(key)}, start: start}
 	f.item = &item{
 		value: e.Value, version: e.Version, kind: e.Kind, absent: e.Absent,
 		slot: t.slot, mark: t.state.mark(), gen: t.gen, own: t.own,
@@ -39,8 +61,7 @@ func (c *Cache) Fill(t Token, key []byte, e Entry, start int64) {
 	if !e.Expires.IsZero() {
 		f.item.expires = c.m.instant(e.Expires)
 	}
-	c.m.entries.Compute(f.key, f.decide)
-	f.count()
+	return f
 }
 
 // filling is an answer on its way into memory.
@@ -86,6 +107,29 @@ func (f *filling) decide(old *item, found bool) (*item, otter.ComputeOp) {
 			return f.item, otter.WriteOp
 		}
 		return nil, otter.InvalidateOp
+	}
+}
+
+// replace is decide for a write. The step invalidates the slot whatever comes of
+// it; what the write left carries the mark that this gives.
+func (f *filling) replace(*item, bool) (*item, otter.ComputeOp) {
+	slots, now := f.c.m.slots, f.c.m.clock()
+	for {
+		s := slots.load(f.t.slot)
+		f.why = f.refusal(f.c.m.view.Load(), s, now)
+		if f.why == 0 && s.answers() != f.t.state.answers() {
+			f.why = refusedOvertaken
+		}
+		next := s.answered().bumped()
+		if !slots.swap(f.t.slot, s, next) {
+			continue
+		}
+		if f.why != 0 {
+			return nil, otter.InvalidateOp
+		}
+		f.item.since, f.item.mark = s.answers(), next.mark()
+		f.item.kept, f.put = true, true
+		return f.item, otter.WriteOp
 	}
 }
 

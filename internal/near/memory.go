@@ -81,6 +81,7 @@ type Answer struct {
 
 // Change is a row of the change log.
 type Change struct {
+	Xid    uint64 // of the transaction that wrote it
 	Cache  int32
 	Hashes []int64 // nil: all of the cache
 }
@@ -102,6 +103,7 @@ type Memory struct {
 	counts  counts
 	wake    chan struct{}
 	sweep   chan struct{}
+	own     ownRows
 	follow  follower // used by Run alone
 
 	mu      sync.Mutex // guards what is below
@@ -149,6 +151,7 @@ func New(o Options) (*Memory, error) {
 		caches:  map[int32]*Cache{},
 		parked:  map[*Parking]struct{}{},
 		parking: map[uint32]int{},
+		own:     ownRows{rows: map[ownRow]struct{}{}},
 	}
 	m.clock = func() Instant { return m.instant(now()) }
 	m.absents.budget = o.Bytes / 8

@@ -23,17 +23,17 @@ func noPoll(context.Context, Cursor) (Answer, error) { panic("the test polls its
 // step does one thing, chosen by the seed.
 func (w *world) step() {
 	switch n := w.rng.IntN(1000); {
-	case n < 400:
+	case n < 350:
 		w.hit(w.pick())
-	case n < 480:
+	case n < 430:
 		w.beginRead(w.pick())
-	case n < 660:
+	case n < 600:
 		w.advanceRead()
-	case n < 820:
+	case n < 740:
 		w.advancePoll()
-	case n < 890:
+	case n < 800:
 		w.pass()
-	case n < 920:
+	case n < 840:
 		w.foreign()
 	case n < 960:
 		w.ownWriteStep(w.pick())
@@ -107,8 +107,10 @@ func (w *world) hit(k *key) {
 	if index < k.seen {
 		w.violation("backwards: %s served value %d, %d was read before", k.name, index, k.seen)
 	}
-	if o := k.writing; o != nil && o.ordered && (!o.executed || index < o.index) {
-		w.violation("overtook: %s served value %d ahead of an own write", k.name, index)
+	for _, o := range []*ownWrite{k.writing, k.behind} {
+		if o != nil && o.ordered && (!o.executed || index < o.index) {
+			w.violation("overtook: %s served value %d ahead of an own write", k.name, index)
+		}
 	}
 	k.seen = max(k.seen, index)
 }
@@ -125,8 +127,10 @@ func (w *world) beginRead(k *key) {
 		return
 	}
 	r := &reading{key: k, token: k.cache.Begin(k.hash), fresh: w.chance(8)}
-	if k.writing != nil && k.writing.ordered {
-		r.after = k.writing
+	for _, o := range []*ownWrite{k.writing, k.behind} {
+		if o != nil && o.ordered {
+			r.after = o
+		}
 	}
 	w.reads = append(w.reads, r)
 }
@@ -293,28 +297,65 @@ func (w *world) ownWriteStep(k *key) {
 	}
 	switch o := k.writing; {
 	case o == nil:
-		k.writing = &ownWrite{index: -1, ordered: !w.chance(4)}
-		if !w.faults.noBumpBefore {
-			k.cache.Bump(k.hash)
-		}
+		k.writing = w.submit(k)
+	case k.behind == nil && w.chance(6):
+		k.behind = w.submit(k)
+	case !o.sent:
+		o.sent, o.token = true, k.cache.Begin(k.hash)
 	case !o.executed && k.locked == nil:
-		o.executed = true
+		o.executed, o.start = true, w.start
 		tx := w.begin()
 		w.write(tx, k)
 		commit := !w.chance(6)
 		w.end(tx, commit, false)
 		if commit {
-			o.index = len(k.history) - 1
+			o.index, o.xid = len(k.history)-1, tx.xid
 		}
-	case o.executed:
-		k.writing = nil
-		if !w.faults.noBumpAfter {
-			k.cache.Bump(k.hash)
-		}
-		if o.index >= 0 && !w.chance(6) { // otherwise the outcome is unknown
+	case o.executed && w.chance(2):
+		known := o.index >= 0 && !w.chance(6)
+		w.answerWrite(k, o, known)
+		k.writing, k.behind = k.behind, nil
+		if known {
 			k.history[o.index].acked = w.time
 			k.own = max(k.own, o.index)
 		}
+	}
+}
+
+// submit gives a write of this process its place in line.
+func (w *world) submit(k *key) *ownWrite {
+	if !w.faults.noBumpBefore {
+		k.cache.Bump(k.hash)
+	}
+	return &ownWrite{index: -1, ordered: !w.chance(4)}
+}
+
+// answerWrite is what happens before the caller of a write is answered.
+func (w *world) answerWrite(k *key, o *ownWrite, known bool) {
+	if w.faults.lateWriteToken {
+		o.token = k.cache.Begin(k.hash)
+	}
+	if w.faults.writeAlways {
+		o.token.state = o.token.state&^math.MaxUint32 | w.m.slots.load(o.token.slot)&math.MaxUint32
+	}
+	if known {
+		k.cache.Own(o.token, o.xid, o.start)
+	}
+	last := k.behind == nil || !k.behind.ordered && w.chance(2)
+	switch {
+	case w.faults.noBumpAfter:
+	case known && (last || w.faults.fillBehindWrite) && !w.chance(4):
+		e := Entry{Absent: true}
+		if !k.history[o.index].absent {
+			e = Entry{Value: fmt.Append(nil, o.index), Version: int64(o.index)}
+		}
+		k.cache.Wrote(o.token, k.name, e, o.start)
+		if it := w.item(k); it != nil {
+			w.origin[it] = o.index
+			w.kept++
+		}
+	default:
+		k.cache.Bump(k.hash)
 	}
 }
 
@@ -419,13 +460,14 @@ func TestModel(t *testing.T) {
 	if testing.Short() {
 		worlds = 40
 	}
-	hits := 0
+	hits, kept := 0, 0
 	for i := range worlds {
 		w := runModel(t, seed+i, faults{})
 		require.Empty(t, w.violations, "seed %d", seed+i)
-		hits += w.hits
+		hits, kept = hits+w.hits, kept+w.kept
 	}
-	t.Logf("%d hits judged in %d worlds", hits, worlds)
+	t.Logf("%d hits judged in %d worlds, %d writes kept", hits, worlds, kept)
+	require.Greater(t, kept, int(worlds), "too few own writes are kept to prove anything")
 	require.Greater(t, hits, int(worlds)*modelSteps/40, "the worlds are too wild for hits; they prove nothing")
 }
 
@@ -447,9 +489,12 @@ func TestMutants(t *testing.T) {
 		"lease before slots":             {leaseFirst: true},
 		"parking ignored":                {noParking: true},
 		"stranded ignored":               {noStranded: true},
+		"token of a write at its answer": {lateWriteToken: true},
+		"write kept before another":      {fillBehindWrite: true},
+		"write kept whatever was read":   {writeAlways: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(400) {
+			for seed := range uint64(5000) {
 				if w := runModel(t, seed, f); len(w.violations) > 0 {
 					t.Logf("seed %d: %s", seed, w.violations[0])
 					return

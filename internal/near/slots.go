@@ -33,6 +33,9 @@ func (s state) answers() uint32 { return uint32(s) }
 // answered is the state after one more answer.
 func (s state) answered() state { return s&^0xffffffff | state(s.answers()+1) }
 
+// bumped is the state after one more invalidation.
+func (s state) bumped() state { return s + oneToken }
+
 type slots [slotCount]atomic.Uint64
 
 // slotOf spreads the caches, so that keys that stand in several of them do not

@@ -30,7 +30,7 @@ type Stats struct {
 	Ages   [AgeBuckets]uint64
 	MaxAge time.Duration // age of the oldest hit
 
-	Fills   uint64 // answers kept
+	Fills   uint64 // answers, and writes of this process, kept
 	Refused Refusals
 	Drops   Drops
 

@@ -29,6 +29,9 @@ type faults struct {
 	fillAlways       bool // answers of other reads do not refuse a fill
 	leaseFirst       bool // the lease is stored before slots are bumped
 	noParking        bool // writes in open transactions invalidate as others do
+	lateWriteToken   bool // the token of an own write is taken when it is answered
+	fillBehindWrite  bool // an own write is kept though another is in line behind it
+	writeAlways      bool // answers of reads do not refuse an own write
 	noStranded       bool // prepared transactions without a log are ignored
 }
 
@@ -67,6 +70,7 @@ type world struct {
 	poll        *polling
 	violations  []string
 	hits        int
+	kept        int // writes of this process that memory kept
 }
 
 // key is a key with all values it ever had.
@@ -77,8 +81,9 @@ type key struct {
 	history []value
 	locked  *transaction
 	writing *ownWrite
-	own     int // the newest value that this process wrote and knows about
-	seen    int // the newest value that a read of this process answered
+	behind  *ownWrite // submitted while writing is under way
+	own     int       // the newest value that this process wrote and knows about
+	seen    int       // the newest value that a read of this process answered
 }
 
 type value struct {
@@ -105,8 +110,12 @@ type transaction struct {
 // ownWrite is a write of this process outside of a transaction.
 type ownWrite struct {
 	ordered  bool // the coalescer sends it before reads that begin later
+	sent     bool
+	token    Token // from before it was sent
 	executed bool
 	index    int // in the history; -1: it failed
+	xid      uint64
+	start    int64
 }
 
 type reading struct {
@@ -152,7 +161,14 @@ func (w *world) violation(format string, args ...any) {
 	w.violations = append(w.violations, fmt.Sprintf(format, args...))
 }
 
-func (w *world) pick() *key { return w.keys[w.rng.IntN(len(w.keys))] }
+// pick prefers a key whose write by this process was made and is not answered: what
+// happens then is what matters.
+func (w *world) pick() *key {
+	if i := slices.IndexFunc(w.keys, func(k *key) bool { return k.writing != nil && k.writing.executed }); i >= 0 && w.chance(3) {
+		return w.keys[i]
+	}
+	return w.keys[w.rng.IntN(len(w.keys))]
+}
 
 // chance is true in one of n cases.
 func (w *world) chance(n int) bool { return w.rng.IntN(n) == 0 }
@@ -197,7 +213,7 @@ func (w *world) write(tx *transaction, k *key) bool {
 	if !slices.Contains(tx.keys, k) {
 		tx.keys = append(tx.keys, k)
 	}
-	w.log = append(w.log, logged{tx, Change{k.cache.id, []int64{k.hash}}})
+	w.log = append(w.log, logged{tx, Change{tx.xid, k.cache.id, []int64{k.hash}}})
 	return true
 }
 

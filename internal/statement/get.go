@@ -25,24 +25,27 @@ var (
 )
 
 var (
-	get = form(Form{File: "get", Single: getOne, Params: hashesOnly, Start: startRead, Row: readRow(func(e *verb.Entry, v [][]byte, value []byte) {
+	get = form(Form{File: "get", Single: getOne, Params: hashesOnly, Start: startRead, Row: readRow(unversioned, func(e *verb.Entry, v [][]byte, value []byte) {
 		e.Value, e.Length = value, len(value)
 	})})
-	getOne = form(Form{File: "get_one", Params: hashOnly, Start: startRead, Row: readRow(func(e *verb.Entry, v [][]byte, value []byte) {
+	getOne = form(Form{File: "get_one", Params: hashOnly, Start: startRead, Row: readRow(unversioned, func(e *verb.Entry, v [][]byte, value []byte) {
 		e.Value, e.Length = value, len(value)
 	})})
-	getEntry = form(Form{File: "get_entry", Params: hashesOnly, Start: startRead, Row: readRow(func(e *verb.Entry, v [][]byte, value []byte) {
+	getEntry = form(Form{File: "get_entry", Params: hashesOnly, Start: startRead, Row: readRow(4, func(e *verb.Entry, v [][]byte, value []byte) {
 		readStat(e, v)
 		e.Value = value
 	})})
-	stat = form(Form{File: "stat", Unused: true, Params: hashesOnly, Start: startRead, Row: readRow(func(e *verb.Entry, v [][]byte, _ []byte) {
+	stat = form(Form{File: "stat", Unused: true, Params: hashesOnly, Start: startRead, Row: readRow(4, func(e *verb.Entry, v [][]byte, _ []byte) {
 		readStat(e, v)
 	})})
 )
 
 func pickGet(c *verb.Call, _ *Table) *Form {
-	if c.Near {
+	switch {
+	case c.Near:
 		return getNear
+	case c.InTx: // the versions tell which of two rows counts
+		return getEntry
 	}
 	return get
 }
@@ -66,7 +69,7 @@ var getNear = form(Form{File: "get_near", Near: true, Params: hashesOnly, Start:
 	}
 }})
 
-var readNear = readRow(func(e *verb.Entry, v [][]byte, value []byte) {
+var readNear = readRow(3, func(e *verb.Entry, v [][]byte, value []byte) {
 	e.Value, e.Length = value, len(value)
 	e.Version = pgwire.ReadInt8(v[3])
 	e.Kind = int16(pgwire.ReadInt4(v[4]))
@@ -84,10 +87,17 @@ func startRead(_ *Request, c *verb.Call) {
 	}
 }
 
+// unversioned is the column of the version where the answer has none.
+const unversioned = -1
+
 // readRow makes a Form.Row of what reads an entry from hash, key, value[,
 // length, version, expires_at, now]. Those who asked for the same key share one
-// copy of the value.
-func readRow(read func(e *verb.Entry, v [][]byte, value []byte)) func(*Request, [][]byte) {
+// copy of the value. Version is the column of the version.
+//
+// A transaction of REPEATABLE READ or SERIALIZABLE may see two rows of one key: one
+// that others have deleted since its snapshot, and one that it has written itself
+// since. The greater version counts.
+func readRow(version int, read func(e *verb.Entry, v [][]byte, value []byte)) func(*Request, [][]byte) {
 	return func(r *Request, v [][]byte) {
 		rows := r.find(pgwire.ReadInt8(v[0]))
 		var value []byte
@@ -101,6 +111,9 @@ func readRow(read func(e *verb.Entry, v [][]byte, value []byte)) func(*Request, 
 			e := &row.Call.Result
 			if row.Call.Entries != nil {
 				e = &row.Call.Entries[row.Index]
+			}
+			if version != unversioned && e.Found && pgwire.ReadInt8(v[version]) < e.Version {
+				continue
 			}
 			row.Call.Status = verb.OK
 			row.Call.Shared = row.Call.Shared || len(rows) > 1

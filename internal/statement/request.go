@@ -20,6 +20,9 @@ type Request struct {
 	// Err is what PostgreSQL said against the statement.
 	Err error
 
+	// Xid is the transaction of a set with Near, 0 if it wrote nothing.
+	Xid uint64
+
 	params [][]byte
 	next   int           // in Rows: where the next answer is likely to be
 	row    [1]Row        // backs Rows
@@ -106,7 +109,7 @@ func (r *Request) Params() [][]byte { return r.params }
 
 // Begin implements pgwire.Request.
 func (r *Request) Begin() {
-	r.Err, r.next = nil, 0
+	r.Err, r.Xid, r.next = nil, 0, 0
 	for _, c := range r.Calls {
 		c.Reset()
 		r.Form.Start(r, c)

@@ -24,7 +24,11 @@ var (
 	SetManyIfAbsent = define(Spec{Verb: verb.Verb{Name: "set_many_if_absent", Writes: true, Room: true, Many: true, Values: true}, Form: addAll})
 )
 
-// isPlainSet reports that a set depends on nothing that was there before.
+// IsPlainSet reports that a call is a set which depends on nothing that was there
+// before, and of which nothing but success is asked.
+func IsPlainSet(c *verb.Call) bool { return c.Verb == Set && isPlainSet(c) }
+
+// isPlainSet is IsPlainSet of a set.
 func isPlainSet(c *verb.Call) bool {
 	return c.Condition == verb.Always && c.Expiry.Kind != verb.Keep && !c.WantOld && !c.WantVersion && len(c.Tags) == 0
 }
@@ -45,6 +49,8 @@ func pickSet(c *verb.Call, t *Table) *Form {
 	switch {
 	case len(c.Tags) > 0:
 		return setTagged
+	case c.Near:
+		return setNear
 	case c.WantOld:
 		return exchange
 	case c.Condition == verb.IfAbsent, c.Condition == verb.IfVersion && c.IfVersion == 0:
@@ -78,6 +84,14 @@ var (
 		}),
 		End: refuseIncomplete,
 	})
+	setNear = form(Form{
+		File: "set_near", Single: setOneNear, Near: true, Params: (*Request).entryColumns,
+		Start: startAs(verb.OK), Row: writeRow(readSetNear), End: refuseIncomplete,
+	})
+	setOneNear = form(Form{
+		File: "set_one_near", Near: true, Params: (*Request).entryValues,
+		Start: startAs(verb.OK), Row: writeRow(readSetNear), End: refuseIncomplete,
+	})
 	// Only class sync leaves a row out.
 	setKeep = form(Form{File: "set_keep", Params: (*Request).entryColumns, Start: startAs(verb.Collision), Row: writeRow(readVersion)})
 
@@ -96,6 +110,15 @@ var (
 
 	exchange = form(Form{File: "exchange", Alone: true, Params: exchangeParams, Start: startAs(verb.OK), Row: readExchange})
 )
+
+// readSetNear reads hash, version, expires_at, now, start of the server and xid.
+func readSetNear(r *Request, c *verb.Call, v [][]byte) {
+	c.Count++
+	c.Result.Version = pgwire.ReadInt8(v[1])
+	SetExpiry(&c.Result, pgwire.ReadInt8(v[2]), pgwire.ReadInt8(v[3]))
+	c.ServerStart = pgwire.ReadInt8(v[4]) + pgwire.Epoch
+	r.Xid = uint64(pgwire.ReadInt8(v[5]))
+}
 
 func noRow(*Request, [][]byte) {}
 

@@ -83,8 +83,13 @@ type Call struct {
 	Stale       time.Duration // fulfil: how long the value may be served after it expired
 	Absent      bool          // fulfil: there was nothing to load, which is remembered until Expiry
 	Tags        []string      // fulfil, set: what the entry is invalidated by
-	// Near says that the answer of a get will be kept in memory. Set by the engine.
+	// Near says that the answer of a get, or the value of a plain set, will be kept
+	// in memory. Set by the engine.
 	Near bool
+
+	// InTx says that the call runs in a transaction of the caller, which may see two
+	// rows of one key. Set by the engine.
+	InTx bool
 
 	// Err is set if the call failed; the results are then void.
 	Err error
@@ -95,7 +100,7 @@ type Call struct {
 	Int     int64   // increments; lengths after an append or a set-range
 	Count   int64   // keys that a delete of many removed
 	Claim   Claim   // of a claim; Result.Version is the token
-	// ServerStart is when the server that answered a get with Near was started, in
+	// ServerStart is when the server that answered a call with Near was started, in
 	// microseconds since 1970.
 	ServerStart int64
 	// Recalled says that memory answered.

@@ -10,6 +10,8 @@ BEGIN
         SELECT c.value
         FROM howdah_internal.%I AS c
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
+        ORDER BY c.version DESC  -- REPEATABLE READ may show an old row beside the own one
+        LIMIT 1
         $sql$, 'cache_' || settings.id)
     INTO result
     USING howdah.key_hash(howdah_internal._check_key(key)), key;

@@ -7,9 +7,10 @@ DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
 BEGIN
     RETURN QUERY EXECUTE format($sql$
-        SELECT c.key, c.value
+        SELECT DISTINCT ON (c.hash) c.key, c.value
         FROM howdah_internal.%I AS c
         WHERE c.hash = ANY ($1) AND c.key = ANY ($2) AND c.expires_at > statement_timestamp()
+        ORDER BY c.hash, c.version DESC  -- REPEATABLE READ may show an old row beside the own one
         $sql$, 'cache_' || settings.id)
     USING howdah_internal._key_hashes(keys), keys;
 END

@@ -19,17 +19,18 @@ SELECT pg_catalog.pg_current_snapshot()::text,
            WHERE p.dbid = (SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database())
              AND pg_catalog.age(p.transaction) > pg_catalog.age(s.lit_xid::xid)), false),
        l.cache,
-       l.hashes
+       l.hashes,
+       l.xid
 FROM (SELECT) AS one
 LEFT JOIN howdah_internal.change_state AS s ON true
 LEFT JOIN LATERAL (
     -- A row from the future was restored with a dump of another server.
-    (SELECT c.cache, c.hashes FROM howdah_internal.change AS c
+    (SELECT c.cache, c.hashes, c.xid FROM howdah_internal.change AS c
      WHERE c.xid >= $1::text::xid8 AND $1::text <> '0'
        AND c.xid < pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())
      ORDER BY c.xid LIMIT 5001)
     UNION ALL
-    (SELECT c.cache, c.hashes FROM howdah_internal.change AS c
+    (SELECT c.cache, c.hashes, c.xid FROM howdah_internal.change AS c
      WHERE c.xid = ANY ($2::text[]::xid8[])
      LIMIT 5001)
 ) AS l ON true
