@@ -132,6 +132,9 @@ var leaseSteps = map[string][]struct {
 	"set":             {{false, false, "set('c', 'k', '2')"}, {true, false, "set('c', 'k', '2')"}},
 	"set_json":        {{false, false, "set_json('c', 'k', '2')"}},
 	"set_many":        {{false, false, "set_many('c', '{k}', '{2}')"}, {true, false, "set_many('c', '{k}', '{2}')"}},
+	"invalidate_tag":  {{true, true, "invalidate_tag('c', 'other')"}},
+	"invalidate_tags": {{true, true, "invalidate_tags('c', '{other}')"}}, // TestInvalidationAndStoreInEveryOrder has the rest
+	"set_tagged":      {{false, false, "set_tagged('c', 'k', '2', '{t}')"}, {true, false, "set_tagged('c', 'k', '2', '{t}')"}},
 	"touch":           {{true, true, "touch('c', 'k', '1 h')"}},
 	// They change caches, not entries.
 	"alter_cache": nil, "create_cache": nil, "create_database": nil, "drop_cache": nil, "grant_runtime": nil, "revoke_runtime": nil,

@@ -135,7 +135,7 @@ func TestWatchRefuses(t *testing.T) {
 	for _, x := range []struct{ code, call string }{
 		{"42P01", "'public.nothing', 'c', 'id'"}, {"42809", "NULL, 'c', 'id'"}, {"HW001", "'public.articles', 'nothing', 'id'"}, {"HW002", "'public.articles', NULL, 'id'"},
 		{"HW012", "'public.articles', 'c'"}, {"42703", "'public.articles', 'c', 'nothing'"}, {"42601", "'public.articles', 'c', 'id) FROM ('"},
-		{"42601", "'public.articles', 'c', ''"}, {"42883", "'public.articles', 'c', 'slug(id)'"}, {"0A000", "'public.articles', 'c', 'id', 'nothing'"},
+		{"42601", "'public.articles', 'c', ''"}, {"42883", "'public.articles', 'c', 'slug(id)'"}, {"42703", "'public.articles', 'c', 'id', 'nothing'"},
 		{"42809", "'public.v', 'c', 'id'"}, {"42809", "'public.m', 'c', 'id'"}, {"42809", "'public.f', 'c', 'id'"}, {"42809", "'public.s', 'c', 'id'"},
 		{"42809", "'public.i', 'c', 'id'"}, {"42809", "'howdah_internal.change', 'c', 'xid'"}, {"42809", "'pg_catalog.pg_class', 'c', 'oid'"},
 		{"42501", "'public.theirs', 'c', 'id'"},

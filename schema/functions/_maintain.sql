@@ -30,9 +30,9 @@ DECLARE
                 WHERE c.ctid >= $1 AND c.ctid < $2 AND %2$s
                 %3$s LIMIT $3
                 FOR UPDATE SKIP LOCKED))
-            RETURNING octet_length(d.key) + octet_length(d.value) + 100 AS bytes
+            RETURNING d.hash, octet_length(d.key) + octet_length(d.value) + 100 AS bytes
         )
-        SELECT count(*), coalesce(sum(g.bytes), 0) FROM gone AS g$sql$;
+        SELECT count(*), coalesce(sum(g.bytes), 0), array_agg(g.hash) FILTER (WHERE $4) FROM gone AS g$sql$;
     -- An expired row stays while it may be served stale, or somebody holds the
     -- lease to load it. What is rare comes last.
     expiry  CONSTANT text   :=
@@ -40,6 +40,10 @@ DECLARE
         ' AND c.expires_at <= statement_timestamp() - c.stale_seconds * interval ''1 second'''
         ' AND c.leased_until <= statement_timestamp()';
     batch   CONSTANT bigint := 2000;  -- rows that one statement removes
+    -- Who keeps an evicted entry in memory has to learn of it: a delete that finds
+    -- no row notes nothing. 1,000 hashes go into one row of the log.
+    noted   CONSTANT boolean := 'near' = ANY (settings.features);
+    removed bigint[];     -- hashes of entries that were evicted, if they are to be noted
     limited CONSTANT boolean := settings.max_entries IS NOT NULL OR settings.max_bytes IS NOT NULL;
     -- An estimate takes 4 ms and more: a shorter round only removes what has expired.
     estimate CONSTANT boolean := limited AND deadline - statement_timestamp() >= interval '5 milliseconds';
@@ -113,9 +117,10 @@ BEGIN
                    CASE WHEN settings.eviction LIKE 'volatile-%' THEN 'c.expires_at < ''infinity'' AND' ELSE '' END,
                    howdah_internal._score(settings.eviction, salt), worst),
             'ORDER BY ' || howdah_internal._score(settings.eviction, salt))
-        INTO counted, freed
+        INTO counted, freed, removed
         USING format('(%s,0)', place)::tid, format('(%s,0)', least(place + reach, total))::tid,
-              least(batch, max_rows - evicted, excess - evicted);
+              least(CASE WHEN noted THEN 1000 ELSE batch END, max_rows - evicted, excess - evicted), noted;
+        PERFORM howdah_internal._log(settings, coalesce(removed, '{}'));
         evicted := evicted + counted;
         bytes := bytes + freed;
         reach := CASE WHEN clock_timestamp() - started < interval '2 milliseconds'
@@ -131,9 +136,9 @@ BEGIN
         started := clock_timestamp();
         step := least(state.chunk, total - state.hand, least(total, max_blocks) - blocks);
         EXECUTE format(remove, tbl, expiry, '')
-        INTO counted, freed
+        INTO counted, freed, removed  -- a copy in memory ends with its own TTL
         USING format('(%s,0)', state.hand)::tid, format('(%s,0)', state.hand + step)::tid,
-              least(batch, max_rows - expired - evicted, max_expired - expired);
+              least(batch, max_rows - expired - evicted, max_expired - expired), false;
         expired := expired + counted;
         bytes := bytes + freed;
         IF expired + evicted >= max_rows OR expired >= max_expired THEN

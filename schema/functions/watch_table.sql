@@ -16,10 +16,6 @@ BEGIN
         RAISE EXCEPTION 'The watch has neither a key nor a tag.'
             USING ERRCODE = 'HW012', HINT = 'Give an expression over the columns of the table, such as ''article:'' || id.';
     END IF;
-    IF tag IS NOT NULL AND to_regprocedure('howdah_internal._invalidate_tags(howdah_internal.cache,text[])') IS NULL THEN
-        RAISE EXCEPTION 'Entries have no tags in this version of Howdah.'
-            USING ERRCODE = 'feature_not_supported', HINT = 'Give a key, or upgrade.';
-    END IF;
     SELECT n.nspname AS schema, c.relname AS name, pg_get_userbyid(c.relowner) AS owner INTO watched
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.oid = howdah_internal._check_watchable(relation);
@@ -79,7 +75,6 @@ If an expression fails for a row, or a transaction changes more than 1,000 keys,
 whole cache is invalidated.
 
 Errors: HW001 cache not found, HW012 neither key nor tag, 42809 not a table, 42501 no
-privilege, 42703 or another of class 42 for an expression that is not valid, 0A000 no
-tags in this version, 55P03 in use.';
+privilege, 42703 or another of class 42 for an expression that is not valid, 55P03 in use.';
 
 REVOKE ALL ON FUNCTION howdah.watch_table(regclass, text, text, text) FROM PUBLIC;
