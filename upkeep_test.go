@@ -95,7 +95,7 @@ func TestMaintainRemovesWhatExpired(t *testing.T) {
 // keyBytes is what is left of a round's bytes for the keys, "key:1" to
 // "key:20000".
 func keyBytes(r howdah.Upkeep) int64 {
-	keys := r.Bytes - r.Expired*288
+	keys := r.Bytes - r.Expired*(100+200)
 	if keys < 5*r.Expired || keys > 9*r.Expired {
 		return -1
 	}

@@ -24,18 +24,16 @@ func TestReadme(t *testing.T) {
 	_, section, found := strings.Cut(string(readme), "\n## Use it with your database\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
-	blocks := map[string]string{}
+	blocks := map[string][]string{}
 	for _, m := range regexp.MustCompile("(?s)```(\\w+)\n(.*?)```").FindAllStringSubmatch(section, -1) {
-		if blocks[m[1]] == "" {
-			blocks[m[1]] = m[2]
-		}
+		blocks[m[1]] = append(blocks[m[1]], strings.TrimSpace(m[2]))
 	}
 	owner := pgtest.Empty(t)
 	app := newRole(t, owner, "app")
 	real := strings.NewReplacer("postgres://owner@db.example/app", owner, "postgres://app@db.example/app", app)
 
 	var p *process
-	for line := range strings.Lines(strings.TrimSpace(blocks["sh"])) {
+	for line := range strings.Lines(blocks["sh"][0]) {
 		args := strings.Fields(real.Replace(line))
 		switch {
 		case strings.TrimSpace(line) == "go install ./cmd/howdah":
@@ -58,7 +56,7 @@ func TestReadme(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), owner)
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
-	statements := strings.Split(strings.TrimSpace(blocks["sql"]), "\n")
+	statements := strings.Split(blocks["sql"][0], "\n")
 	require.Len(t, statements, 3)
 	var got any
 	for _, statement := range statements {
@@ -66,40 +64,42 @@ func TestReadme(t *testing.T) {
 	}
 	require.Equal(t, "hello", got)
 
-	query(t, owner, "CREATE TABLE public.article (id integer PRIMARY KEY, title text)")
-	query(t, owner, "INSERT INTO public.article VALUES (7, 'old')")
-	query(t, owner, "GRANT SELECT, UPDATE ON public.article TO app")
-	query(t, owner, "SELECT howdah.set_text('pages', 'article:7', 'old')")
-	runSnippet(t, real.Replace(blocks["go"]))
-	require.NoError(t, conn.QueryRow(t.Context(), "SELECT howdah.get_text('pages', '/') || (SELECT title FROM public.article)").Scan(&got))
-	require.Equal(t, "<h1>Hello</h1>new", got)
+	query(t, owner, "CREATE TABLE public.articles (id integer PRIMARY KEY, title text)")
+	query(t, owner, "INSERT INTO public.articles VALUES (7, 'old')")
+	query(t, owner, "GRANT SELECT ON public.articles TO app")
+	fetch := func() string { return runSnippet(t, real.Replace(blocks["go"][0])) }
+	require.Equal(t, "old\n", fetch())
+	require.NoError(t, conn.QueryRow(t.Context(), blocks["sql"][1]).Scan(&got))
+	require.Equal(t, "old\n", fetch())
+	query(t, owner, "UPDATE public.articles SET title = 'new' WHERE id = 7")
 	require.NoError(t, conn.QueryRow(t.Context(), "SELECT howdah.get_text('pages', 'article:7')").Scan(&got))
 	require.Nil(t, got, "the entry outlived the change of its row")
+	require.Equal(t, "new\n", fetch())
 }
 
 // runSnippet runs the body of a function as a program of this module, which
-// the go command sees at a path where nothing is.
-func runSnippet(t *testing.T, snippet string) {
+// the go command sees at a path where nothing is. It returns what the program
+// prints.
+func runSnippet(t *testing.T, snippet string) string {
 	t.Helper()
 	program := fmt.Sprintf(`package main
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah"
 )
 
 func main() {
-	if err := run(context.Background(), []byte("<h1>Hello</h1>")); err != nil {
+	if err := run(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, body []byte) error {
+func run(ctx context.Context) error {
 	%s
 }
 `, snippet)
@@ -113,4 +113,5 @@ func run(ctx context.Context, body []byte) error {
 	require.NoError(t, os.WriteFile(overlay, content, 0o600))
 	out, err := exec.CommandContext(t.Context(), "go", "run", "-overlay", overlay, "./readmesnippet").CombinedOutput()
 	require.NoError(t, err, "%s\n%s", out, program)
+	return string(out)
 }
