@@ -34,18 +34,24 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     tag CONSTANT bigint := nullif(current_setting('coherence.tag', true), '')::bigint;
+    old_value bytea;
+    new_value bytea;
 BEGIN
     PERFORM set_config('synchronous_commit', 'on', true);
     IF TG_OP = 'TRUNCATE' THEN
         INSERT INTO coherence.ledger (cache, tag) VALUES (TG_ARGV[0]::integer, tag);
-    ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO coherence.ledger (cache, key, old, tag) VALUES (TG_ARGV[0]::integer, OLD.key, OLD.value, tag);
-    ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO coherence.ledger (cache, key, new, version, tag)
-        VALUES (TG_ARGV[0]::integer, NEW.key, NEW.value, NEW.version, tag);
-    ELSE
+        RETURN NULL;
+    END IF;
+    -- A row that never lived holds the place of a key that is absent.
+    IF TG_OP <> 'INSERT' AND OLD.expires_at > '-infinity' THEN
+        old_value := OLD.value;
+    END IF;
+    IF TG_OP <> 'DELETE' AND NEW.expires_at > '-infinity' THEN
+        new_value := NEW.value;
+    END IF;
+    IF old_value IS NOT NULL OR new_value IS NOT NULL THEN
         INSERT INTO coherence.ledger (cache, key, old, new, version, tag)
-        VALUES (TG_ARGV[0]::integer, NEW.key, OLD.value, NEW.value, NEW.version, tag);
+        VALUES (TG_ARGV[0]::integer, coalesce(NEW.key, OLD.key), old_value, new_value, NEW.version, tag);
     END IF;
     RETURN NULL;
 END
