@@ -57,9 +57,12 @@
 // # Answers beside writes
 //
 // What a Set leaves under its key is known without asking (Op.Echo). Reads that
-// wait right behind it and ask for nothing else end with it (Flight.Acknowledge):
-// each acts right after the Set, while it was under way, and is answered with
-// what the Set stored. If the Set fails, they run as other reads do.
+// wait right behind it when a flight takes it, and ask for nothing else, end with it
+// (Flight.Acknowledge): each acts right after the Set, which was sent after they
+// came, and is answered with what the Set stored. If the Set fails, they run as
+// other reads do. So do reads that come while the Set is in flight: it may have
+// taken effect before they came, and a write of somebody else, which they must see,
+// after it.
 //
 // A queued Set also takes a later one into its place over such reads. SET a, GET,
 // SET b, GET then go as one write of b. All four act at one instant, in their

@@ -23,7 +23,9 @@ func (c *Coalescer) echoes(set, read *Op) bool {
 }
 
 // echo ends the reads behind a group of Sets that the group answers, each with
-// the newest Set that came before it.
+// the newest Set that came before it. Only those that came before the group was
+// taken: the Set may have taken effect long before its flight learns of it, and
+// who came later may know of a newer value.
 func (c *Coalescer) echo(group *Op, known bool, fin *finished) (echoes []Echo, last bool) {
 	if len(group.nodes) != 1 {
 		return nil, false
@@ -35,7 +37,7 @@ func (c *Coalescer) echo(group *Op, known bool, fin *finished) (echoes []Echo, l
 		for set != group && set.newer.order < read.order {
 			set = set.newer
 		}
-		if !c.echoes(set, read) || set == group && (!known || group.Left()) {
+		if read.order > group.before || !c.echoes(set, read) || set == group && (!known || group.Left()) {
 			break
 		}
 		next = next.next

@@ -32,50 +32,82 @@ func (r *rig) echoed(want ...string) {
 
 func TestReadsAreAnsweredWithTheSetTheyWaitFor(t *testing.T) {
 	bubble(t, Options{}, func(r *rig) {
-		a := r.start(echoing("a", Set, 1))
+		x := r.start(newOp("x", Write, 9))
 		f := r.flight()
-		f.takeAndSend()
+		f.take()
+		a := r.start(echoing("a", Set, 1))
 		r1 := r.start(echoing("r1", Read, 1))
 		r2 := r.goDo(background, echoing("r2", Read, 1)) // merges with r1
-		other := r.start(echoing("other", Read, 2))
-		g := r.flight()
-		r.batch(g.take(), "other ")
-		plain := r.start(newOp("plain", Read, 1)) // asks for more
-		r3 := echoing("r3", Read, 1)              // is behind it
+		plain := r.start(newOp("plain", Read, 1))        // asks for more
+		r3 := echoing("r3", Read, 1)                     // is behind it
 		r3.Class = 1
 		behind := r.start(r3)
+		f.finish(nil)
+		f = r.flight()
+		r.batch(f.takeAndSend(), "a ")
 		r.acknowledge(f, true)
 		r.echoed("r1=a", "r2=a")
-		r.ended(nil, a, r1, r2)
+		r.ended(nil, x, a, r1, r2)
 		r.pending(plain, behind)
 		if !r.last {
 			r.t.Error("no write was queued behind the Set")
 		}
-		g.finish(nil)
-		g = r.flight()
+		g := r.flight()
 		r.batch(g.take(), "plain r3 ")
 		g.finish(nil)
-		r.ended(nil, plain, behind, other)
+		r.ended(nil, plain, behind)
 		if s := r.table.Stats(); s.Echoed != 2 {
 			r.t.Errorf("%+v", s)
 		}
 	})
 }
 
-func TestLoneSetAnswersReads(t *testing.T) {
+// A read that came when the Set was in flight already may know of a newer value: the
+// Set took effect before, and somebody else wrote after it. It shares no place with
+// one that the Set answers, either.
+func TestReadsThatCameLaterAreNotAnswered(t *testing.T) {
+	bubble(t, Options{}, func(r *rig) {
+		r.start(newOp("x", Write, 9))
+		f := r.flight()
+		f.take()
+		a := r.start(echoing("a", Set, 1))
+		early := r.start(echoing("early", Read, 1))
+		f.finish(nil)
+		f = r.flight()
+		r.batch(f.takeAndSend(), "a ")
+		late := r.start(echoing("late", Read, 1))
+		later := r.start(echoing("later", Read, 1)) // merges with late
+		r.acknowledge(f, true)
+		r.echoed("early=a")
+		r.ended(nil, a, early)
+		r.pending(late, later)
+		f = r.flight()
+		if got := f.take(); len(got) != 1 || got[0].Call != "late" {
+			r.t.Errorf("the reads go as %v", got)
+		}
+		f.finish(nil)
+		r.ended(nil, late, later)
+	})
+}
+
+// No read waits for a lone Set when it is sent.
+func TestLoneSetAnswersNoReads(t *testing.T) {
 	bubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, echoing("a", Set, 1))
 		f := r.flight()
 		f.takeAndSend()
 		r1 := r.start(echoing("r1", Read, 1))
-		r.start(newOp("w", Write, 1))
+		w := r.start(newOp("w", Write, 1))
 		r.acknowledge(f, true)
-		r.echoed("r1=a")
-		r.ended(nil, a, r1)
+		r.echoed()
+		r.ended(nil, a)
+		r.pending(r1, w)
 		if r.last {
 			r.t.Error("a write is queued behind the Set")
 		}
 		r.flight().finish(nil)
+		r.flight().finish(nil)
+		r.ended(nil, r1, w)
 	})
 }
 

@@ -13,6 +13,9 @@ type keyQueue struct {
 	// there is none.
 	set   *Op
 	wrote uint64 // Op.order of the newest op of this queue that is not a read
+	// taken is Op.before of the Set that was taken last. Reads that came later share
+	// no place with those that it may answer.
+	taken uint64
 }
 
 // node is an op's place in the queue of one of its keys. It is granted when

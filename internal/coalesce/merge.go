@@ -20,7 +20,7 @@ func (c *Coalescer) merge(op *Op) bool {
 		return false
 	}
 	n := q.tail
-	for i := 0; i < mergeLookback && n != nil && n.read() && n.op.order > q.wrote; i++ {
+	for i := 0; i < mergeLookback && n != nil && n.read() && n.op.order > max(q.wrote, q.taken); i++ {
 		if c.equal(n.op, op) {
 			follow(n.op, op)
 			op.Table.stats.Merged++
