@@ -106,13 +106,13 @@ func (c *Cache) Fresh() *Cache {
 	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: true}
 }
 
-// Recall answers gets from memory, as engine.Engine.Recall says. A cache that is
+// Recall answers gets from memory, as engine.Engine.RecallBatch says. A cache that is
 // bound to a transaction, or always fresh, has nothing in memory.
-func (c *Cache) Recall(keys [][]byte, entries *[near.Batch]near.Entry) (hits uint32) {
+func (c *Cache) Recall(keys [][]byte, entries *[near.Batch]near.Entry, room int) (hits uint32, run int) {
 	if e := c.ready(); e != nil && c.tx == nil && !c.fresh {
-		return e.RecallBatch(keys, entries)
+		return e.RecallBatch(keys, entries, room)
 	}
-	return 0
+	return 0, 0
 }
 
 // RecallOne answers a get from memory, if it can. The entry's value must not be

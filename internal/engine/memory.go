@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -92,12 +91,13 @@ func (e *Engine) fromMemory(v *verb.Verb, key []byte) (near.Entry, bool) {
 
 // RecallBatch answers gets from memory, of at most near.Batch keys that were all received
 // before it is called. It writes the entries that it finds to entries, at the places
-// of their keys, and returns their places as bits. The others are to be started as
-// calls: nothing is known of them, and nothing was counted.
-func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry) (hits uint32) {
+// of their keys, and returns their places as bits. The first run of them is counted,
+// and is to be served: see near.Cache.GetBatch, also for room. The others are to be
+// asked for again, or started as calls.
+func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry, room int) (hits uint32, run int) {
 	m := e.memory.Load()
 	if m == nil {
-		return 0
+		return 0, 0
 	}
 	if len(e.set.Exclude) > 0 { // up to the first one that is never in memory
 		if n := slices.IndexFunc(keys, func(key []byte) bool { return e.near(key) == nil }); n >= 0 {
@@ -105,25 +105,24 @@ func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry) (hi
 		}
 	}
 	if len(keys) > 0 {
-		hits = m.GetBatch(keys, entries)
+		hits, run = m.GetBatch(keys, entries, room)
 	}
-	if hits == 0 {
-		return 0
+	if run == 0 {
+		return hits, 0
 	}
 	reads := e.reads.Load()
 	found := 0
-	for rest := hits; rest != 0; rest &= rest - 1 {
-		i := bits.TrailingZeros32(rest)
+	for i, key := range keys[:run] {
 		if entries[i].Absent {
 			continue
 		}
 		found++
 		if reads != nil {
-			reads.noteHit(e.set, keys[i])
+			reads.noteHit(e.set, key)
 		}
 	}
-	e.counters.recalled(statement.Get, keys[0], found, bits.OnesCount32(hits)-found)
-	return hits
+	e.counters.recalled(statement.Get, keys[0], found, run-found)
+	return hits, run
 }
 
 // recallRest is what a get does not ask for. What remains of the entry's life is by
@@ -257,7 +256,9 @@ func (e *Engine) remember(r *statement.Request) {
 			found = &c.Entries[row.Index]
 		}
 		switch {
-		case e.near(row.Key) == nil, c.Verb.Quiet && c.Claim.State != verb.Hit:
+		case e.near(row.Key) == nil, c.Verb.Quiet && c.Verb != statement.Claim, c.Claim.State == verb.Unleased:
+		case c.Verb == statement.Claim && c.Claim.State != verb.Hit:
+			m.Bump(row.Hash) // there is no live value, which its caller knows now
 		case c.Memory != nil && c.Memory.ID() == r.Table.ID:
 			c.Shared = true
 			c.Memory.Fill(c.Tokens[row.Index], row.Key, entryOf(found, c.Began), c.ServerStart)

@@ -31,6 +31,7 @@ func (m *Memory) apply(sent Instant, a Answer) error {
 		m.sweepSoon()
 	} else {
 		m.invalidate(a.Changes)
+		m.own.expire()
 	}
 	if old.stranded && !a.Stranded {
 		m.dropDurable()

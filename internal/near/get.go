@@ -92,13 +92,15 @@ const Batch = 16
 
 // GetBatch is Get for keys that were all received before it is called: one
 // reading of the clock serves them all. It writes the entries that it finds to
-// entries, at the places of their keys, and returns their places as bits. What is
-// no hit is not counted, for the caller asks Get in its turn.
+// entries, at the places of their keys, and returns their places as bits. Run is how
+// many of them, from the first key on, the caller is to serve now: those before the
+// first miss, up to the one whose value brings them to room bytes. Only they are
+// counted. The caller asks for the others in their turn.
 //
 // Where entries do not fit into the processor's caches, a hit is mostly waiting for
 // them. The processor waits for several keys at the same time as long as nothing in
 // the loops takes a lock or counts.
-func (c *Cache) GetBatch(keys [][]byte, entries *[Batch]Entry) (hits uint32) {
+func (c *Cache) GetBatch(keys [][]byte, entries *[Batch]Entry, room int) (hits uint32, run int) {
 	m := c.m
 	v := m.view.Load() // first: see the package comment
 	m.want()
@@ -108,16 +110,20 @@ func (c *Cache) GetBatch(keys [][]byte, entries *[Batch]Entry) (hits uint32) {
 	}
 	now := m.clock() // after the call has begun
 	if !now.before(v.end) {
-		return 0
+		return 0, 0
 	}
 	for i, it := range items[:len(keys)] {
 		if it != nil && it.valid(c, v) && !it.expired(now) {
 			entries[i] = it.entry()
 			hits |= 1 << i
+			if run == i && room > 0 {
+				run++
+				room -= len(entries[i].Value)
+			}
 		}
 	}
-	m.counts.hitBatch(&items, hits, now.since(v.asked))
-	return hits
+	m.counts.hitBatch(items[:run], now.since(v.asked))
+	return hits, run
 }
 
 // hitSample is how many hits one stands for of which the policy of eviction

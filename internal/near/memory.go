@@ -151,7 +151,7 @@ func New(o Options) (*Memory, error) {
 		caches:  map[int32]*Cache{},
 		parked:  map[*Parking]struct{}{},
 		parking: map[uint32]int{},
-		own:     ownRows{rows: map[ownRow]struct{}{}},
+		own:     ownRows{rows: map[ownRow]uint64{}},
 	}
 	m.clock = func() Instant { return m.instant(now()) }
 	m.absents.budget = o.Bytes / 8

@@ -8,9 +8,10 @@ const maxOwnRows = 1 << 14
 // ownRows are the rows of the change log that polls pass over: those of writes of
 // this process that it invalidates itself. See the package comment.
 type ownRows struct {
-	mu   sync.Mutex
-	gen  uint32 // of the entries, see view
-	rows map[ownRow]struct{}
+	mu    sync.Mutex
+	gen   uint32            // of the entries, see view
+	polls uint64            // that were sent
+	rows  map[ownRow]uint64 // with polls when the write was answered
 }
 
 type ownRow struct {
@@ -27,7 +28,7 @@ func (c *Cache) Own(t Token, xid uint64, start int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if xid != 0 && t.gen == o.gen && start == c.m.view.Load().start && len(o.rows) < maxOwnRows {
-		o.rows[ownRow{xid, c.id}] = struct{}{}
+		o.rows[ownRow{xid, c.id}] = o.polls
 	}
 }
 
@@ -39,6 +40,26 @@ func (o *ownRows) take(xid uint64, cache int32) bool {
 	_, own := o.rows[row]
 	delete(o.rows, row)
 	return own
+}
+
+// sent counts a poll that is about to be sent.
+func (o *ownRows) sent() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.polls++
+}
+
+// expire ends the writes that were answered before the last poll was sent, now that
+// it is applied. Their rows were reported by it, or by one before it that was
+// applied when they were not noted yet.
+func (o *ownRows) expire() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for row, polls := range o.rows {
+		if polls < o.polls {
+			delete(o.rows, row)
+		}
+	}
 }
 
 // forget ends the writes of former generations: their xids may be given again.

@@ -136,3 +136,18 @@ func TestOwnRowsAreBounded(t *testing.T) {
 	}
 	require.Len(t, s.m.own.rows, maxOwnRows)
 }
+
+// A write that is noted after a poll has reported its row does not stay noted.
+func TestOwnRowsThatWereReportedExpire(t *testing.T) {
+	s := newStage(t)
+	s.poll("11:11:", s.change(10))
+	s.c.Own(s.read(), 10, stageStart)
+	require.Len(t, s.m.own.rows, 1)
+	sent := s.m.send()
+	s.c.Own(s.read(), 12, stageStart) // answered after the poll was sent, which may not see it
+	a := s.answer
+	a.Snapshot = "12:12:"
+	require.NoError(t, s.m.apply(sent, a))
+	require.Len(t, s.m.own.rows, 1)
+	require.Contains(t, s.m.own.rows, ownRow{12, s.c.id})
+}

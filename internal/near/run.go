@@ -128,6 +128,7 @@ func (m *Memory) send() Instant {
 	m.mu.Lock()
 	m.sent++
 	m.mu.Unlock()
+	m.own.sent()
 	return m.clock()
 }
 

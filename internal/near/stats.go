@@ -1,7 +1,6 @@
 package near
 
 import (
-	"math/bits"
 	"sync/atomic"
 	"time"
 )
@@ -129,18 +128,18 @@ func (n *counts) hit(it *item, age time.Duration) {
 	n.add(it.slot, 1, absent, age)
 }
 
-// hitBatch counts those of items whose bits are set.
-func (n *counts) hitBatch(items *[Batch]*item, hits uint32, age time.Duration) {
-	if hits == 0 {
+// hitBatch counts hits that were served at the same age.
+func (n *counts) hitBatch(items []*item, age time.Duration) {
+	if len(items) == 0 {
 		return
 	}
 	absent := uint64(0)
-	for rest := hits; rest != 0; rest &= rest - 1 {
-		if items[bits.TrailingZeros32(rest)].absent {
+	for _, it := range items {
+		if it.absent {
 			absent++
 		}
 	}
-	n.add(items[bits.TrailingZeros32(hits)].slot, uint64(bits.OnesCount32(hits)), absent, age)
+	n.add(items[0].slot, uint64(len(items)), absent, age)
 }
 
 // add counts hits, some of which said that there is no entry. Slot spreads them.

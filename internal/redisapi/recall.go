@@ -53,29 +53,24 @@ func (c *Conn) recall(data []byte, now int64) (consumed, misses int) {
 		return 0, 1
 	}
 	var entries [near.Batch]near.Entry
-	hits := c.engine.caches[c.database].Recall(keys[:n], &entries)
-	if hits&1 == 0 {
+	// Large values, of which few are enough for a connection, come one by one.
+	hits, run := c.engine.caches[c.database].Recall(keys[:n], &entries, pipeline.Free)
+	if run == 0 {
 		return 0, min(bits.TrailingZeros32(hits), n)
 	}
-	run := c.answerRun(&entries, bits.TrailingZeros32(^hits), now)
+	c.answerRun(entries[:run], now)
 	return ends[run-1], 0
 }
 
-// answerRun puts the first n entries among the replies and returns how many of them
-// it took: large values, of which few are enough for a connection, come one by one.
-func (c *Conn) answerRun(entries *[near.Batch]near.Entry, n int, now int64) int {
+// answerRun puts entries among the replies.
+func (c *Conn) answerRun(entries []near.Entry, now int64) {
 	r := c.engine.recalled.Get().(*recalled)
-	r.conn, r.proto, r.started = c, c.proto, now
-	size := 0
-	for r.n = 0; r.n < n && (r.n == 0 || size < pipeline.Free); r.n++ {
-		e := &entries[r.n]
-		r.values[r.n], r.absent[r.n] = e.Value, e.Absent
-		size += len(e.Value)
+	r.conn, r.proto, r.started, r.n = c, c.proto, now, len(entries)
+	for i := range entries {
+		r.values[i], r.absent[i] = entries[i].Value, entries[i].Absent
 	}
-	run := r.n
 	c.lastCmd.Store(c.engine.get)
 	c.pipe.Answer(r)
-	return run
 }
 
 // Encode implements pipeline.Reply.

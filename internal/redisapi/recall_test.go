@@ -136,6 +136,7 @@ func TestRecall(t *testing.T) {
 	if got := e.Stats().PerCommand; len(got) == 0 || got[0].Time <= 0 {
 		t.Errorf("no time was counted: %+v", got)
 	}
+	check("a miss between", 2, bulk("1")+"$-1\r\n"+bulk("22"), "GET a", "GET nowhere", "GET b")
 	check("other commands between", 3, bulk("1")+"+PONG\r\n"+bulk("22")+":1\r\n"+bulk("1"), "GET a", "PING", "GET b", "STRLEN a", "GET a")
 	check("a write is read", 1, bulk("22")+resp.OK+bulk("3"), "GET b", "SET a 3", "GET a")
 	c.warm(t, "a")
