@@ -96,6 +96,31 @@ func TestFetchAbsent(t *testing.T) {
 	require.Equal(t, "v", string(got), "a delete ends what is known")
 }
 
+// That there is no value is made from what the tags name, as a value is.
+func TestFetchAbsentWithTags(t *testing.T) {
+	db := open(t, pgtest.New(t), nil)
+	cache := db.Cache("db0")
+	o := howdah.FetchOptions{Absent: time.Hour, Tags: []string{"articles"}}
+	l := &counted{err: howdah.ErrMiss}
+	for range 2 {
+		_, err := cache.Fetch(t.Context(), "known", time.Hour, l.load, o)
+		require.ErrorIs(t, err, howdah.ErrMiss)
+	}
+	require.EqualValues(t, 1, l.calls.Load())
+	_, err := cache.Fetch(t.Context(), "loading", time.Hour, func(ctx context.Context) ([]byte, error) {
+		_, err := cache.InvalidateTag(ctx, "articles") // after the load has looked
+		require.NoError(t, err)
+		return l.load(ctx)
+	}, o)
+	require.ErrorIs(t, err, howdah.ErrMiss)
+	l.value, l.err = []byte("v"), nil
+	for _, key := range []string{"known", "loading"} {
+		got, err := cache.Fetch(t.Context(), key, time.Hour, l.load, o)
+		require.NoError(t, err, key)
+		require.Equal(t, "v", string(got), key)
+	}
+}
+
 // A load that panics, one that fails and one that is late are errors, and leave no
 // lease behind.
 func TestFetchFails(t *testing.T) {

@@ -271,3 +271,32 @@ func TestGuardsOfTags(t *testing.T) {
 		})
 	}
 }
+
+// A function sees more than the statement that calls it: the value comes from the
+// snapshot of the statement, and so must what the store is judged by.
+func TestTaggedSetIsJudgedByItsStatement(t *testing.T) {
+	db := open(t)
+	for _, function := range []string{"set_tagged", "set_tagged_text"} {
+		holder, err := db.Acquire(ctx(t))
+		require.NoError(t, err)
+		defer holder.Release()
+		run(t, holder, "SELECT pg_advisory_lock($1)", barrier)
+		stored := make(chan *int64, 1)
+		go func() {
+			var version *int64
+			err := db.QueryRow(ctx(t), "SELECT howdah."+function+`('c', 'k', 'old', '{t}')
+				FROM (SELECT pg_advisory_xact_lock($1) OFFSET 0) AS late`, barrier).Scan(&version)
+			if err != nil {
+				version = new(int64)
+			}
+			stored <- version
+		}()
+		require.Eventually(t, func() bool {
+			return one[bool](t, holder, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted)", barrier)
+		}, time.Minute, time.Millisecond)
+		run(t, holder, "SELECT howdah.invalidate_tag('c', 't')")
+		run(t, holder, "SELECT pg_advisory_unlock($1)", barrier)
+		require.Nil(t, <-stored, function)
+		require.NotNil(t, one[*int64](t, db, "SELECT howdah."+function+"('c', 'k', 'new', '{t}')"))
+	}
+}

@@ -145,7 +145,7 @@ func (g *Group) fulfil(parties []*party, found loaded, lead *call) {
 		value, present := found.values[p.key]
 		values[i] = Value{Lease: Lease{p.key, p.token}, Value: value, TTL: lead.o.TTL, Stale: max(lead.o.Stale, lead.o.StaleIfError), Tags: lead.o.Tags}
 		if !present {
-			values[i] = Value{Lease: values[i].Lease, Absent: true, TTL: lead.o.Absent}
+			values[i] = Value{Lease: values[i].Lease, Absent: true, TTL: lead.o.Absent, Tags: lead.o.Tags}
 		}
 	}
 	var unstored []*party
@@ -171,7 +171,9 @@ func (g *Group) fulfil(parties []*party, found loaded, lead *call) {
 
 // release ends leases without a value: the load failed, or says that the keys are
 // absent. Those who came while it ran share a failure. That a key is absent, or
-// its expired value, is for them if nothing has changed the key meanwhile.
+// its expired value, is for them if nothing has changed the key meanwhile. With tags
+// they load again: the invalidation of a tag leaves the token of an absent key as it
+// is.
 func (g *Group) release(parties []*party, found loaded, lead *call) {
 	late := make([][]*call, len(parties))
 	for i, p := range parties {
@@ -179,7 +181,7 @@ func (g *Group) release(parties []*party, found loaded, lead *call) {
 	}
 	good := g.end(lead.ctx, parties)
 	for i, p := range parties {
-		if good[p] || found.err != nil && p.stale == nil {
+		if good[p] && len(lead.o.Tags) == 0 || found.err != nil && p.stale == nil {
 			p.calls = append(p.calls, late[i]...)
 			late[i] = nil
 		}

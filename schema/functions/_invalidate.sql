@@ -4,7 +4,7 @@ AS $$
 DECLARE
     settings howdah_internal.cache;
     -- An older snapshot does not show the entries that got a tag since.
-    blind    CONSTANT boolean := cardinality(tags) > 0 AND current_setting('transaction_isolation') <> 'read committed';
+    blind    CONSTANT boolean := cardinality(tags) > 0 AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable');
 BEGIN
     FOR attempt IN 1 .. 3 LOOP
         SELECT c.* INTO settings FROM howdah_internal.cache AS c WHERE c.name = _invalidate.cache;

@@ -5,7 +5,7 @@ DECLARE
     tbl   CONSTANT text    := format('howdah_internal.%I', 'cache_' || settings.id);
     waits CONSTANT text    := current_setting('lock_timeout');
     -- An older snapshot does not show what was stored since, and DELETE would leave it.
-    blind CONSTANT boolean := current_setting('transaction_isolation') <> 'read committed';
+    blind CONSTANT boolean := current_setting('transaction_isolation') IN ('repeatable read', 'serializable');
 BEGIN
     BEGIN
         -- The lock of TRUNCATE stops readers too. That must be short: while it waits,
