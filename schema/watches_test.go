@@ -338,7 +338,7 @@ func TestWatchNotesInTheChangeLog(t *testing.T) {
 		run(t, tx, "UPDATE public.articles SET title = 'z' WHERE id = 1")
 		return nil
 	}))
-	xids = append(xids, one[string](t, db, "SELECT max(xid)::text FROM howdah_internal.change"))
+	xids = append(xids, one[string](t, db, "SELECT xid::text FROM howdah_internal.change ORDER BY xid DESC LIMIT 1"))
 	require.Equal(t, xids[0], xids[1])
 }
 
