@@ -198,7 +198,7 @@ func (op *Op) prepare(c *Coalescer, done func(*Op, error)) {
 	}
 	op.w, op.done = nil, done
 	op.leaving, op.blocked, op.tries = staying, false, 0
-	op.newer, op.follower, op.echoed, op.before = nil, nil, false, 0
+	op.newer, op.follower, op.echoed = nil, nil, false
 }
 
 // admit queues op. If the caller can fly and nothing else is under way, it

@@ -37,7 +37,7 @@ func (c *Coalescer) echo(group *Op, known bool, fin *finished) (echoes []Echo, l
 		for set != group && set.newer.order < read.order {
 			set = set.newer
 		}
-		if read.order > group.before || !c.echoes(set, read) || set == group && (!known || group.Left()) {
+		if read.order > n.q.taken || !c.echoes(set, read) || set == group && (!known || group.Left()) {
 			break
 		}
 		next = next.next
@@ -48,8 +48,12 @@ func (c *Coalescer) echo(group *Op, known bool, fin *finished) (echoes []Echo, l
 		c.end(read, nil, fin)
 	}
 	group.Table.stats.Echoed += uint64(len(echoes))
-	return echoes, n.q.writers == 1
+	return echoes, group.lastWrite()
 }
+
+// lastWrite says whether an op that holds the place of one key, the first, is the
+// last one there that is not a read.
+func (op *Op) lastWrite() bool { return len(op.nodes) == 1 && op.nodes[0].q.writers == 1 }
 
 // acknowledged informs the callers of a Set that took effect, and those of the
 // reads that it answers.

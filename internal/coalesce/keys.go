@@ -13,8 +13,9 @@ type keyQueue struct {
 	// there is none.
 	set   *Op
 	wrote uint64 // Op.order of the newest op of this queue that is not a read
-	// taken is Op.before of the Set that was taken last. Reads that came later share
-	// no place with those that it may answer.
+	// taken is Op.order of the newest op of all when a flight of several took a Set
+	// of this key alone, the last time. Reads that came later share no place with
+	// those that the Set may answer.
 	taken uint64
 }
 

@@ -12,7 +12,6 @@ type lone struct {
 	batch  [1]*Op // what Take returned
 	took   bool
 	ending ending
-	known  bool  // if acknowledged: see Acknowledge
 	err    error // if completed
 }
 
@@ -67,18 +66,13 @@ func (c *Coalescer) doLone(ctx context.Context, f *lone) error {
 // land ends the flight: its op is done, or, if there is a waiter, queued again.
 func (f *lone) land(ctx context.Context) (again *waiter, err error) {
 	c, op := f.c, f.op
-	done, known := f.ending == acknowledged, f.known
-	var fin finished
-	var echoes []Echo
-	var last bool
+	done := f.ending == acknowledged
 	c.mu.Lock()
-	if done {
-		echoes, last = c.echo(op, known, &fin)
-	}
+	last := op.lastWrite()
 	again, err = f.leaveLane(ctx)
 	c.mu.Unlock()
-	if done {
-		c.acknowledged(op, echoes, last, &fin)
+	if done && c.opt.Acknowledged != nil {
+		c.opt.Acknowledged(op, nil, last) // no read waited for it when it was sent
 	}
 	return again, err
 }
@@ -166,11 +160,7 @@ func (f *lone) Complete(op *Op, err error) {
 	}
 }
 
-func (f *lone) Acknowledge(op *Op, known bool) {
-	if f.end(op, acknowledged) {
-		f.known = known
-	}
-}
+func (f *lone) Acknowledge(op *Op, _ bool) { f.end(op, acknowledged) }
 
 func (f *lone) Blocked(op *Op) { f.end(op, keyBlocked) }
 

@@ -70,7 +70,6 @@ type Op struct {
 	echoed  bool    // see Echoed
 	waiting int     // keys that are not granted yet
 	order   uint64  // its number among all ops, by admission
-	before  uint64  // the number of the newest op when a flight of several took it; 0: none did
 	nodes   []node
 	node0   [1]node // backs nodes for a single key
 	many    []node  // backs nodes for several; kept for reuse

@@ -128,9 +128,8 @@ func (f *shared) take(op *Op) {
 	f.bytes += op.Bytes
 	f.open.push(op)
 	f.batch = append(f.batch, op)
-	op.before = f.c.admitted
 	if op.Kind == Set && len(op.nodes) == 1 {
-		op.nodes[0].q.taken = op.before
+		op.nodes[0].q.taken = f.c.admitted
 	}
 	for o := op; o != nil; o = o.follower {
 		f.c.uncount(o)
