@@ -144,7 +144,7 @@ var leaseSteps = map[string][]struct {
 }
 
 // Whatever changes a key or removes it ends the right of a load that began before
-// to store, and leaves nobody waiting for that load.
+// to store, and leaves no caller waiting for that load.
 func TestWhatVoidsALease(t *testing.T) {
 	db := open(t)
 	versionOf(t, db, "c")
@@ -260,7 +260,7 @@ func nothingOld(t *testing.T, db *pgxpool.Pool, remove, end, first, was string) 
 		require.NotEqual(t, "old", one[string](t, db, "SELECT coalesce(howdah.get_text('c', 'k'), '')"))
 	}
 	if after := claim(t, db, "k"); after.State != "hit" {
-		require.True(t, after.Won, "nobody waits for the load that was voided: %v", after)
+		require.True(t, after.Won, "no caller waits for the load that was voided: %v", after)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestAClaimWaitsForARemoval(t *testing.T) {
 }
 
 // A snapshot that is older than the claim may show what was void before it: under
-// REPEATABLE READ nobody gets a lease.
+// REPEATABLE READ no caller gets a lease.
 func TestNoLeaseUnderRepeatableRead(t *testing.T) {
 	db := open(t)
 	for level, want := range map[string]string{"READ COMMITTED": "won", "REPEATABLE READ": "unleased", "SERIALIZABLE": "unleased"} {

@@ -83,7 +83,7 @@ $$;
 
 COMMENT ON FUNCTION howdah.claim(text, bytea, interval) IS
 'Reads a value; if there is none, one of many callers wins the lease to load it.
-Whoever wins calls howdah.fulfil with what was loaded, or howdah.release if the load
+The caller that wins calls howdah.fulfil with what was loaded, or howdah.release if the load
 failed. Commit before the load: until then the others do not see the lease. Load in
 another statement, never in the one that calls howdah.claim: that one shows what was
 there before the claim.

@@ -29,7 +29,7 @@ $$;
 
 COMMENT ON FUNCTION howdah.delete(text, bytea) IS
 'Removes a key, and the row of an expired entry with it. Until the transaction ends,
-nobody can store or claim the key.
+no other one can store or claim the key.
 
 cache: the name of a cache.
 key: at most 65536 bytes.

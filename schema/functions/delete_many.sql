@@ -28,7 +28,7 @@ $$;
 
 COMMENT ON FUNCTION howdah.delete_many(text, bytea[]) IS
 'Removes many keys, all or none, and the rows of expired entries with them. Until the
-transaction ends, nobody can store or claim the keys.
+transaction ends, no other one can store or claim the keys.
 
 cache: the name of a cache.
 keys: each at most 65536 bytes; none NULL. NULL or an empty array: no keys.

@@ -30,7 +30,7 @@ $$;
 
 COMMENT ON FUNCTION howdah.get_and_delete(text, bytea) IS
 'Removes a key and returns the value it had. Of many that ask at once, one gets
-the value. NULL: the key was absent or expired. Until the transaction ends, nobody
+the value. NULL: the key was absent or expired. Until the transaction ends, no other one
 can store or claim the key.
 
 cache: the name of a cache.
