@@ -150,8 +150,8 @@ func (c *blockingConn) write() {
 		c.client.wrote(0, time.Time{})
 		c.answered = done
 		c.mu.Unlock()
-		if fed {
-			signal(c.room) // send may wait for the client for long
+		if fed || unread {
+			signal(c.room) // replies left the protocol, and send may wait for the client for long
 		}
 		if done {
 			_ = c.nc.SetReadDeadline(time.Now()) // ends the reader, wherever it waits
@@ -162,7 +162,6 @@ func (c *blockingConn) write() {
 			c.close()
 			return
 		}
-		signal(c.room)
 		if fed || unread {
 			continue
 		}
@@ -201,6 +200,7 @@ func (c *blockingConn) send() bool {
 		c.mu.Lock()
 		c.client.wrote(int(n), began)
 		c.mu.Unlock()
+		signal(c.room) // the next piece may wait for the client for long
 	}
 }
 
