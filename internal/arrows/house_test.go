@@ -53,6 +53,7 @@ var house = map[string]room{
 	"internal/pipeline": {leaf: true, stdlib: true},
 	"internal/near":     {leaf: true},
 	"internal/fetch":    {leaf: true, stdlib: true},
+	"internal/values":   {leaf: true, stdlib: true},
 	"internal/embedded": {leaf: true},
 	"internal/pgurl":    {leaf: true},
 	"internal/arrows":   {leaf: true},

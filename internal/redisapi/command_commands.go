@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/values"
 )
 
 func commandCommands() []*Command {
@@ -239,7 +240,7 @@ func commandNames(c *Conn, args [][]byte, reply []byte) []byte {
 			return resp.AppendError(reply, string(errLongNamePatterns))
 		}
 		pattern := bytes.ToLower(args[4])
-		keep = func(cmd *Command) bool { return matchGlob(pattern, []byte(cmd.fullName)) }
+		keep = func(cmd *Command) bool { return values.Match(pattern, []byte(cmd.fullName)) }
 	case len(args) == 5 && is(args[2], "FILTERBY") && is(args[3], "ACLCAT"):
 		category := "@" + strings.ToLower(string(args[4]))
 		keep = func(cmd *Command) bool { return slices.Contains(cmd.categories(), category) }

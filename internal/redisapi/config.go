@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/values"
 )
 
 func configCommands() []*Command {
@@ -67,7 +68,7 @@ func configGet(c *Conn, args [][]byte, reply []byte) []byte {
 		}
 		for _, s := range c.engine.settings.list {
 			for _, name := range []string{s.name, s.alias} {
-				if name != "" && matchGlob(pattern, []byte(name)) {
+				if name != "" && values.Match(pattern, []byte(name)) {
 					show(name, s)
 				}
 			}

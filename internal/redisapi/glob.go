@@ -2,18 +2,11 @@ package redisapi
 
 import (
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/values"
 )
 
-// matchGlob reports whether text matches a pattern of Redis: * ? [a-z] [^a-z]
-// and \ as escape. It compares bytes and treats unfinished classes as Redis's
-// stringmatchlen does. Like Redis it abandons a branch when a star further right
-// has failed, so the time is at most proportional to len(pattern) * len(text).
-func matchGlob(pattern, text []byte) bool {
-	matched, _ := globMatch(pattern, text, 0)
-	return matched
-}
-
-// The lengths of patterns are bounded because of that time. Names of settings and
+// The lengths of patterns are bounded because of the time that [values.Match]
+// takes. Names of settings and
 // commands are matched on the event loop.
 const (
 	maxPattern      = 4 << 10 // of keys
@@ -31,88 +24,7 @@ func (t *task) matches(pattern, key []byte) (bool, error) {
 	if t.ctx.Err() != nil {
 		return false, fault.ErrTimeout
 	}
-	return pattern == nil || matchGlob(pattern, key), nil
-}
-
-// maxGlobDepth bounds the recursion: one level for each star.
-const maxGlobDepth = 1000
-
-func globMatch(p, s []byte, depth int) (matched, hopeless bool) {
-	if depth > maxGlobDepth {
-		return false, true
-	}
-	for len(p) > 0 && len(s) > 0 {
-		switch p[0] {
-		case '*':
-			for len(p) > 1 && p[1] == '*' {
-				p = p[1:]
-			}
-			if len(p) == 1 {
-				return true, false
-			}
-			for len(s) > 0 {
-				matched, hopeless := globMatch(p[1:], s, depth+1)
-				if matched || hopeless {
-					return matched, hopeless
-				}
-				s = s[1:]
-			}
-			// No rest of the text matched: no star further left can help.
-			return false, true
-		case '?':
-			s = s[1:]
-		case '[':
-			var in bool
-			in, p = globClass(p, s[0])
-			if !in {
-				return false, false
-			}
-			s = s[1:]
-		default:
-			if p[0] == '\\' && len(p) >= 2 {
-				p = p[1:]
-			}
-			if p[0] != s[0] {
-				return false, false
-			}
-			s = s[1:]
-		}
-		p = p[1:]
-		for len(s) == 0 && len(p) > 0 && p[0] == '*' {
-			p = p[1:]
-		}
-	}
-	return len(p) == 0 && len(s) == 0, false
-}
-
-// globClass reports whether c is in the class at the start of p. rest begins with
-// the last byte of the class.
-func globClass(p []byte, c byte) (in bool, rest []byte) {
-	last := p[len(p)-1:]
-	p = p[1:]
-	not := len(p) > 0 && p[0] == '^'
-	if not {
-		p = p[1:]
-	}
-	for {
-		switch {
-		case len(p) == 0: // not closed: Redis takes what there is
-			return in != not, last
-		case p[0] == '\\' && len(p) >= 2:
-			p = p[1:]
-			in = in || p[0] == c
-		case p[0] == ']':
-			return in != not, p
-		case len(p) >= 3 && p[1] == '-':
-			// Ranges compare as C's char does on x86: signed.
-			low, high := min(int8(p[0]), int8(p[2])), max(int8(p[0]), int8(p[2]))
-			in = in || low <= int8(c) && int8(c) <= high
-			p = p[2:]
-		default:
-			in = in || p[0] == c
-		}
-		p = p[1:]
-	}
+	return pattern == nil || values.Match(pattern, key), nil
 }
 
 // globPrefix returns the bytes that every match of pattern begins with.

@@ -2,9 +2,13 @@
 
 package redisapi
 
-import "testing"
+import (
+	"testing"
 
-// TestGlobOfRedis compares matchGlob with redis-server: random keys and patterns
+	"github.com/howdah/howdah/internal/values"
+)
+
+// TestGlobOfRedis compares values.Match with redis-server: random keys and patterns
 // of the bytes that have a meaning. HOWDAH_SEED repeats a run.
 func TestGlobOfRedis(t *testing.T) {
 	random := randomSeed(t)
@@ -29,7 +33,7 @@ func TestGlobOfRedis(t *testing.T) {
 			found[key] = true
 		}
 		for key := range keys {
-			if got := pattern == "*" || matchGlob([]byte(pattern), []byte(key)); got != found[bulk(key)] {
+			if got := pattern == "*" || values.Match([]byte(pattern), []byte(key)); got != found[bulk(key)] {
 				t.Fatalf("pattern %q, key %q: %v, Redis says %v", pattern, key, got, found[bulk(key)])
 			}
 		}

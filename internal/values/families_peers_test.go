@@ -1,0 +1,45 @@
+//go:build peers
+
+package values_test
+
+var families = []family{
+	{name: "hash", templates: []string{
+		"HSET k ( m v )+", "HSET k ( m v )+", "HMSET k ( m v )+", "HSETNX k m v", "HGET k m", "HMGET k ( m )+",
+		"HDEL k ( m )+", "HDEL k ( m )+", "HLEN k", "HSTRLEN k m", "HEXISTS k m", "HKEYS k", "HVALS k", "HGETALL k", "HGETALL k",
+		"HINCRBY k m i", "HINCRBY k m i", "HINCRBYFLOAT k m f", "HINCRBYFLOAT k m [f|b]", "HRANDFIELD k 0", "HRANDFIELD none", "HRANDFIELD k 1000 [WITHVALUES|]",
+		"HSCAN k [0|b] [COUNT,1000|] [MATCH,p|]", "HSCAN k 0 MATCH p",
+	}, words: map[string][]string{"p": {"*", "a*", "?", "[a-c]", "*1*", "\\a", "[^a]*", ""}}},
+	{name: "set", unordered: true, templates: []string{
+		"SADD k ( m )+", "SADD k ( m )+", "SADD k ( m )+", "SREM k ( m )+", "SMOVE k k m", "SISMEMBER k m", "SMISMEMBER k ( m )+",
+		"SCARD k", "SMEMBERS k", "SRANDMEMBER k 0", "SRANDMEMBER k 1000", "SRANDMEMBER none [i|]", "SPOP k 0", "SPOP k 1000", "SPOP none [i|]",
+		"SINTER ( k )+", "SUNION ( k )+", "SDIFF ( k )+", "SINTERSTORE k ( k )+", "SUNIONSTORE k ( k )+", "SDIFFSTORE k ( k )+",
+		"SINTERCARD 1 k [LIMIT,i|]", "SINTERCARD 2 k k [LIMIT,i|]", "SINTERCARD i ( k )+", "SSCAN k 0 COUNT 1000 [MATCH,p|]", "SSCAN k q",
+	}, words: map[string][]string{"p": {"*", "a*", "?", "[a-c]", "*1*"}, "q": {"abc", " 1", "1 ", "--1", "99999999999999999999"}}},
+	{name: "sorted set", templates: []string{
+		"ZADD k ( s m )+", "ZADD k ( s m )+", "ZADD k ( s m )+", "ZADD k [NX|XX|] [GT|LT|] [CH|] ( s m )+", "ZADD k [NX|XX|GT|LT|CH|] [INCR|CH|] s m", "ZADD k [s|b] m",
+		"ZINCRBY k s m", "ZINCRBY k [s|b] m", "ZREM k ( m )+", "ZREM k ( m )+", "ZCARD k", "ZSCORE k m", "ZMSCORE k ( m )+", "ZRANK k m", "ZREVRANK k m",
+		"ZRANGE k i i [REV|] [WITHSCORES|]", "ZRANGE k e e BYSCORE [REV|] [LIMIT,i,i|] [WITHSCORES|]", "ZADD o ( 0 m )+", "ZADD o ( 0 m )+", "ZREM l m", "ZRANGE l x x BYLEX [REV|] [LIMIT,i,i|]",
+		"ZRANGE k i i [BYSCORE|] [LIMIT,i,i|] [WITHSCORES|] [REV|]",
+		"ZRANGESTORE k k i i [REV|]", "ZRANGESTORE k k e e BYSCORE [REV|] [LIMIT,i,i|]", "ZRANGESTORE o l x x BYLEX [REV|]",
+		"ZREVRANGE k i i [WITHSCORES|]", "ZRANGEBYSCORE k e e [WITHSCORES|] [LIMIT,i,i|]", "ZREVRANGEBYSCORE k e e [LIMIT,i,i|] [WITHSCORES|]",
+		"ZRANGEBYLEX l x x [LIMIT,i,i|]", "ZREVRANGEBYLEX l x x [LIMIT,i,i|]", "ZCOUNT k e e", "ZLEXCOUNT l x x",
+		"ZREMRANGEBYRANK k i i", "ZREMRANGEBYSCORE k e e", "ZREMRANGEBYLEX l x x", "ZPOPMIN k [i|]", "ZPOPMAX k [i|]",
+		"ZMPOP 2 k k [MIN|MAX] [COUNT,i|]", "ZMPOP i k k [MIN|MAX]", "ZRANDMEMBER k 0 [WITHSCORES|]", "ZRANDMEMBER none [i|]", "ZSCAN k 0 [COUNT,1000|] [MATCH,p|]",
+		"ZUNION 2 k k [WEIGHTS,s,s|] [AGGREGATE,SUM|AGGREGATE,MIN|AGGREGATE,MAX|] [WITHSCORES|]", "ZINTER 2 k k [WEIGHTS,s,s|] [AGGREGATE,SUM|AGGREGATE,MIN|AGGREGATE,MAX|] [WITHSCORES|]",
+		"ZUNION 3 k k k WITHSCORES", "ZINTER 3 k k k WITHSCORES", "ZDIFF 2 k k [WITHSCORES|]", "ZDIFF 3 k k k",
+		"ZUNIONSTORE k 2 k k [WEIGHTS,s,s|] [AGGREGATE,MIN|AGGREGATE,m|]", "ZINTERSTORE k 2 k k [WEIGHTS,s,b|]", "ZDIFFSTORE k 2 k k", "ZUNIONSTORE k i k k",
+		"ZINTERCARD 2 k k [LIMIT,i|]", "ZINTERCARD i k k",
+	}, words: map[string][]string{
+		"p": {"*", "a*", "?", "[a-c]"},
+		"e": {"1", "2", "(1", "(2", "-inf", "+inf", "(inf", "0", "5", "(5", "10", "2.5", "", "(", "nan", "abc", " 1", "1 ", "1e400"},
+		"o": {"l0", "l1", "l2"},
+		"l": {"l0", "l1", "l2", "l0", "l1", "l2", "w5", "none"},
+		"x": {"-", "+", "[a", "(a", "[c", "(e", "[", "(", "[zz", "a", "", "+x", "[aa"},
+	}},
+	{name: "list", templates: []string{
+		"RPUSH k ( m )+", "RPUSH k ( m )+", "LPUSH k ( m )+", "LPUSH k ( m )+", "LPUSHX k ( m )+", "RPUSHX k ( m )+", "LPOP k [i|]", "RPOP k [i|]", "LPOP k", "RPOP k",
+		"LMPOP 2 k k [LEFT|RIGHT] [COUNT,i|]", "LMPOP i k k [LEFT|RIGHT]", "LMOVE k k [LEFT|RIGHT] [LEFT|RIGHT]", "RPOPLPUSH k k", "LLEN k", "LINDEX k i",
+		"LRANGE k i i", "LRANGE k 0 -1", "LPOS k m [RANK,i|] [COUNT,i|] [MAXLEN,i|]", "LPOS k m [RANK,2|RANK,-1|RANK,-2|] [COUNT,0|COUNT,2|] [MAXLEN,3|]",
+		"LSET k i m", "LINSERT k [BEFORE|AFTER|m] m m", "LREM k i m", "LTRIM k i i", "LTRIM k 0 20",
+	}},
+}

@@ -1,0 +1,163 @@
+package values_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/values"
+)
+
+// reply encodes answers as RESP.
+type reply struct {
+	proto resp.Proto
+	out   []byte
+}
+
+func (r *reply) RESP3() bool      { return r.proto == resp.RESP3 }
+func (r *reply) Status(s string)  { r.out = resp.AppendSimple(r.out, s) }
+func (r *reply) Int(n int64)      { r.out = resp.AppendInt(r.out, n) }
+func (r *reply) Bulk(s string)    { r.out = resp.AppendBulkString(r.out, s) }
+func (r *reply) Double(f float64) { r.out = resp.AppendDouble(r.out, r.proto, f) }
+func (r *reply) Null()            { r.out = resp.AppendNull(r.out, r.proto) }
+func (r *reply) NullArray()       { r.out = resp.AppendNullArray(r.out, r.proto) }
+func (r *reply) Array(n int)      { r.out = resp.AppendArray(r.out, n) }
+func (r *reply) Map(n int)        { r.out = resp.AppendMap(r.out, r.proto, n) }
+func (r *reply) Set(n int)        { r.out = resp.AppendSet(r.out, r.proto, n) }
+
+// store runs commands over a map, as a server would over a table.
+type store struct {
+	t        *testing.T
+	now      int64
+	rand     *rand.Rand
+	commands map[string]*values.Command
+	entries  map[string]*values.Entry
+}
+
+func newStore(t *testing.T, seed uint64) *store {
+	s := &store{t: t, now: 1_700_000_000_000, rand: rand.New(rand.NewPCG(seed, 1)),
+		commands: map[string]*values.Command{}, entries: map[string]*values.Entry{}}
+	for _, cmd := range values.Commands() {
+		s.commands[cmd.Name] = cmd
+	}
+	return s
+}
+
+func (s *store) Entry(key []byte) *values.Entry {
+	e := s.entries[string(key)]
+	if e == nil {
+		e = &values.Entry{}
+		s.entries[string(key)] = e
+	}
+	return e
+}
+
+// do runs a command line and returns the reply in version 2.
+func (s *store) do(line ...string) string { return s.run(resp.RESP2, line...) }
+
+// words is do for a line of words without spaces in them.
+func (s *store) words(line string) string { return s.do(strings.Fields(line)...) }
+
+func (s *store) run(proto resp.Proto, line ...string) string {
+	args := make([][]byte, len(line))
+	for i, arg := range line {
+		args[i] = []byte(arg)
+	}
+	r := &reply{proto: proto}
+	switch name := strings.ToLower(line[0]); name {
+	case "del":
+		e := s.Entry(args[1])
+		existed := e.Value != nil
+		*e = values.Entry{}
+		return map[bool]string{true: resp.One, false: resp.Zero}[existed]
+	case "set":
+		if len(args) == 3 && s.commands["set"] == nil {
+			*s.Entry(args[1]) = values.Entry{Value: values.String(bytes.Clone(args[2]))}
+			return resp.OK
+		}
+	case "get":
+		v, ok := s.Entry(args[1]).Value.(values.String)
+		if !ok {
+			r.Null()
+		} else {
+			r.Bulk(string(v))
+		}
+		return string(r.out)
+	}
+	cmd := s.commands[strings.ToLower(line[0])]
+	if cmd == nil {
+		s.t.Fatalf("no command %q", line[0])
+	}
+	if !cmd.Takes(len(args)) {
+		return "-ERR wrong number of arguments for '" + cmd.Name + "' command\r\n"
+	}
+	s.checked(cmd, args, r)
+	return string(r.out)
+}
+
+// checked runs a command and checks what it says it has changed.
+func (s *store) checked(cmd *values.Command, args [][]byte, r *reply) {
+	s.t.Helper()
+	before := map[*values.Entry][]byte{}
+	for _, key := range cmd.Keys(nil, args) {
+		e := s.Entry(key)
+		e.Changed = false
+		before[e] = packed(e)
+	}
+	guard := &guarded{s, before}
+	err := cmd.Run(&values.Call{Args: args, Keys: guard, Now: s.now, Rand: s.rand, Reply: r})
+	if err != nil {
+		if len(r.out) > 0 {
+			s.t.Fatalf("%q: an error behind a part of the reply %q", args, r.out)
+		}
+		r.out = resp.AppendError(nil, err.Error())
+	}
+	for e, old := range before {
+		same := bytes.Equal(old, packed(e))
+		if e.Changed && (!cmd.Writes() || err != nil) || !e.Changed && !same {
+			s.t.Fatalf("%q: changed %v, before %q, after %q, error %v", args, e.Changed, old, packed(e), err)
+		}
+		if e.Value != nil && e.Value.Kind() != values.KindString && e.Value.Len() == 0 {
+			s.t.Fatalf("%q left an empty collection", args)
+		}
+	}
+}
+
+// guarded gives the entries that a command has named, and no others.
+type guarded struct {
+	*store
+	named map[*values.Entry][]byte
+}
+
+func (g *guarded) Entry(key []byte) *values.Entry {
+	e := g.store.Entry(key)
+	if _, ok := g.named[e]; !ok {
+		g.t.Fatalf("a command asks for key %q, which Keys did not name", key)
+	}
+	return e
+}
+
+func packed(e *values.Entry) []byte {
+	if e.Value == nil {
+		return nil
+	}
+	return values.Encode([]byte{byte(e.Value.Kind()), byte(e.ExpiresAt), byte(e.ExpiresAt >> 8)}, e.Value)
+}
+
+// reload packs all values and unpacks them, as between two commands that do not
+// share a load.
+func (s *store) reload() {
+	s.t.Helper()
+	for key, e := range s.entries {
+		if e.Value == nil {
+			continue
+		}
+		v, err := values.Decode(e.Value.Kind(), values.Encode(nil, e.Value))
+		if err != nil {
+			s.t.Fatalf("%q: %v", key, err)
+		}
+		e.Value = v
+	}
+}

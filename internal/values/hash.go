@@ -1,0 +1,96 @@
+package values
+
+// Hash maps fields to values, in the order in which the fields were added. A
+// field may have an expiry of its own.
+type Hash struct {
+	fields dictionary[hashField]
+	next   int64 // no field expires before; 0: none expires
+}
+
+type hashField struct {
+	value     string
+	expiresAt int64 // milliseconds since 1970; 0: never
+}
+
+// Kind returns [KindHash].
+func (*Hash) Kind() Kind { return KindHash }
+
+// Len returns the number of fields. A nil hash has none.
+func (h *Hash) Len() int {
+	if h == nil {
+		return 0
+	}
+	return h.fields.live
+}
+
+// LastExpiry returns when the last field expires, in milliseconds since 1970,
+// and 0 if at least one never does.
+func (h *Hash) LastExpiry() int64 {
+	last := int64(0)
+	for _, f := range h.fields.all() {
+		if f.expiresAt == 0 {
+			return 0
+		}
+		last = max(last, f.expiresAt)
+	}
+	return last
+}
+
+func (h *Hash) find(field string) *hashField {
+	if h == nil {
+		return nil
+	}
+	return h.fields.find(field)
+}
+
+// set stores a value and takes the expiry of the field away. It reports whether
+// the field is new.
+func (h *Hash) set(field, value string) bool {
+	if f := h.fields.find(field); f != nil {
+		*f = hashField{value: value}
+		return false
+	}
+	h.fields.insert(field, hashField{value: value})
+	return true
+}
+
+// setExpiry gives a field of the hash an expiry, 0 for none.
+func (h *Hash) setExpiry(f *hashField, at int64) {
+	f.expiresAt = at
+	if at != 0 && (h.next == 0 || at < h.next) {
+		h.next = at
+	}
+}
+
+// expire removes the fields that have expired.
+func (h *Hash) expire(now int64) {
+	if h.next == 0 || h.next > now {
+		return
+	}
+	h.next = 0
+	var expired []string
+	for field, f := range h.fields.all() {
+		switch {
+		case f.expiresAt == 0:
+		case f.expiresAt <= now:
+			expired = append(expired, field)
+		case h.next == 0 || f.expiresAt < h.next:
+			h.next = f.expiresAt
+		}
+	}
+	for _, field := range expired {
+		h.fields.remove(field)
+	}
+}
+
+// hash returns the entry and the hash of a key, nil if there is none.
+func (c *Call) hash(key []byte) (*Entry, *Hash, error) { return lookup[*Hash](c, key) }
+
+// hashToWrite is hash, with an empty one in place of nil.
+func (c *Call) hashToWrite(key []byte) (*Entry, *Hash, error) {
+	e, h, err := c.hash(key)
+	if h == nil {
+		h = &Hash{}
+	}
+	return e, h, err
+}

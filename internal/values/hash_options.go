@@ -1,0 +1,215 @@
+package values
+
+import (
+	"math"
+)
+
+// The commands of Redis 8.0 that get, set or delete fields together with their
+// expiry.
+func fieldOptionCommands() []Command {
+	return []Command{
+		{Name: "hgetdel", Arity: -5, Flags: "write fast", Since: "8.0.0", Run: hgetdel},
+		{Name: "hgetex", Arity: -5, Flags: "write fast", Since: "8.0.0", Run: hgetex},
+		{Name: "hsetex", Arity: -6, Flags: "write denyoom fast", Since: "8.0.0", Run: hsetex},
+	}
+}
+
+func hgetdel(c *Call) error {
+	e, h, err := c.hash(c.Args[1])
+	if err != nil {
+		return err
+	}
+	names, err := namedFields(c.Args[2:])
+	if err != nil {
+		return err
+	}
+	c.Reply.Array(len(names))
+	removed := false
+	for _, name := range names {
+		c.field(h, name)
+		if h != nil && h.fields.remove(string(name)) {
+			removed = true
+		}
+	}
+	if removed {
+		e.put(h)
+	}
+	return nil
+}
+
+// fieldOptions are the options of HGETEX and HSETEX.
+type fieldOptions struct {
+	expires   bool // EX, PX, EXAT or PXAT
+	at        int64
+	keep      bool // KEEPTTL, PERSIST
+	condition condition
+	fields    [][]byte // each followed by its value, for HSETEX
+}
+
+// hashOptions reads the options in any order. set is true for HSETEX, whose
+// fields are followed by values.
+func (c *Call) hashOptions(name string, set bool) (o fieldOptions, err error) {
+	args := c.Args
+	for i := 2; i < len(args); i++ {
+		unit, relative, isExpiry := expiryOption(args[i])
+		switch {
+		case is(args[i], "FIELDS"):
+			if o.fields != nil {
+				return o, Error("ERR FIELDS keyword specified multiple times")
+			}
+			if o.fields, err = countedFields(args[i+1:], set); err != nil {
+				return o, err
+			}
+			i += 1 + len(o.fields)
+		case isExpiry:
+			if o.expires || o.keep || i+1 == len(args) {
+				return o, ErrSyntax
+			}
+			i++
+			if o.at, err = expiryArgument(args[i], unit, relative, c.Now, name); err != nil {
+				return o, err
+			}
+			o.expires = true
+		case !set && is(args[i], "PERSIST"), set && is(args[i], "KEEPTTL"):
+			if o.expires || o.keep {
+				return o, ErrSyntax
+			}
+			o.keep = true
+		case set && o.condition == always && is(args[i], "FNX"):
+			o.condition = ifNone
+		case set && o.condition == always && is(args[i], "FXX"):
+			o.condition = ifAny
+		default:
+			return o, Error("ERR unknown argument: " + string(args[i]))
+		}
+	}
+	if o.fields == nil {
+		return o, Error("ERR missing FIELDS argument")
+	}
+	return o, nil
+}
+
+// countedFields reads the number of fields, and the fields.
+func countedFields(args [][]byte, set bool) ([][]byte, error) {
+	if len(args) == 0 {
+		return nil, ErrSyntax
+	}
+	n, err := integerIn(args[0], 1, math.MaxInt32, "ERR invalid number of fields")
+	if err != nil {
+		return nil, err
+	}
+	if set {
+		n *= 2
+	}
+	if n > int64(len(args)-1) {
+		return nil, Error("ERR wrong number of arguments")
+	}
+	return args[1 : 1+n], nil
+}
+
+// expiryOption returns the unit of EX, PX, EXAT or PXAT in milliseconds, and
+// whether its time counts from now.
+func expiryOption(arg []byte) (unit int64, relative, ok bool) {
+	switch {
+	case is(arg, "EX"):
+		return 1000, true, true
+	case is(arg, "PX"):
+		return 1, true, true
+	case is(arg, "EXAT"):
+		return 1000, false, true
+	case is(arg, "PXAT"):
+		return 1, false, true
+	}
+	return 0, false, false
+}
+
+// expiryArgument reads the time of EX, PX, EXAT or PXAT, which is positive.
+func expiryArgument(arg []byte, unit int64, relative bool, now int64, command string) (int64, error) {
+	n, err := integer(arg)
+	if err != nil {
+		return 0, err
+	}
+	if n <= 0 || n > math.MaxInt64/unit {
+		return 0, errExpiry(command)
+	}
+	n *= unit
+	if relative {
+		if n > math.MaxInt64-now {
+			return 0, errExpiry(command)
+		}
+		n += now
+	}
+	return n, nil
+}
+
+func hgetex(c *Call) error {
+	e, h, err := c.hash(c.Args[1])
+	if err != nil {
+		return err
+	}
+	o, err := c.hashOptions("hgetex", false)
+	if err != nil {
+		return err
+	}
+	if o.at > maxFieldExpiry {
+		return errExpiry("hgetex")
+	}
+	c.Reply.Array(len(o.fields))
+	changed := false
+	for _, name := range o.fields {
+		c.field(h, name)
+		f := h.find(string(name))
+		switch {
+		case f == nil:
+		case o.expires:
+			h.expireField(string(name), o.at, always, c.Now)
+			changed = true
+		case o.keep && f.expiresAt != 0: // PERSIST
+			f.expiresAt = 0
+			changed = true
+		}
+	}
+	if changed {
+		e.put(h)
+	}
+	return nil
+}
+
+func hsetex(c *Call) error {
+	e, h, err := c.hashToWrite(c.Args[1])
+	if err != nil {
+		return err
+	}
+	o, err := c.hashOptions("hsetex", true)
+	if err != nil {
+		return err
+	}
+	if o.at > maxFieldExpiry {
+		return errExpiry("hsetex")
+	}
+	for i := 0; i < len(o.fields); i += 2 {
+		exists := h.find(string(o.fields[i])) != nil
+		if o.condition == ifNone && exists || o.condition == ifAny && !exists {
+			c.Reply.Int(0)
+			return nil
+		}
+	}
+	for i := 0; i < len(o.fields); i += 2 {
+		h.setEx(string(o.fields[i]), string(o.fields[i+1]), o, c.Now)
+	}
+	e.put(h)
+	c.Reply.Int(1)
+	return nil
+}
+
+// setEx stores a field with the expiry of HSETEX.
+func (h *Hash) setEx(name, value string, o fieldOptions, now int64) {
+	if o.keep {
+		h.update(h.find(name), name, value)
+		return
+	}
+	h.set(name, value)
+	if o.expires {
+		h.expireField(name, o.at, always, now)
+	}
+}

@@ -1,0 +1,39 @@
+package values
+
+// Set holds members, each once.
+type Set struct {
+	members dictionary[struct{}]
+}
+
+// Kind returns [KindSet].
+func (*Set) Kind() Kind { return KindSet }
+
+// Len returns the number of members. A nil set has none.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return s.members.live
+}
+
+func (s *Set) has(member string) bool { return s != nil && s.members.find(member) != nil }
+
+// add reports whether the member is new.
+func (s *Set) add(member string) bool {
+	if s.has(member) {
+		return false
+	}
+	s.members.insert(member, struct{}{})
+	return true
+}
+
+// list returns the members in any order.
+func (s *Set) list() []string {
+	if s == nil {
+		return nil
+	}
+	return s.members.keys()
+}
+
+// set returns the entry and the set of a key, nil if there is none.
+func (c *Call) set(key []byte) (*Entry, *Set, error) { return lookup[*Set](c, key) }
