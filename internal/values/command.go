@@ -63,6 +63,7 @@ func Commands() []*Command {
 	var list []*Command
 	for _, family := range [][]Command{
 		hashCommands(), setCommands(), sortedSetCommands(), listCommands(),
+		stringCommands(), bitmapCommands(),
 	} {
 		for i := range family {
 			list = append(list, &family[i])

@@ -36,3 +36,5 @@ func errArity(name string) Error {
 
 // lowerName returns the name of a command as error messages give it.
 func lowerName(name []byte) string { return strings.ToLower(string(name)) }
+
+func upperName(name []byte) string { return strings.ToUpper(string(name)) }

@@ -42,4 +42,30 @@ var families = []family{
 		"LRANGE k i i", "LRANGE k 0 -1", "LPOS k m [RANK,i|] [COUNT,i|] [MAXLEN,i|]", "LPOS k m [RANK,2|RANK,-1|RANK,-2|] [COUNT,0|COUNT,2|] [MAXLEN,3|]",
 		"LSET k i m", "LINSERT k [BEFORE|AFTER|m] m m", "LREM k i m", "LTRIM k i i", "LTRIM k 0 20",
 	}},
+	{name: "bitmap", templates: []string{
+		"SET k v", "SETBIT k o t", "SETBIT k o t", "GETBIT k o", "BITCOUNT k", "BITCOUNT k i i [BIT|BYTE|]", "BITCOUNT k j j [BIT|BYTE|m|]",
+		"BITPOS k t", "BITPOS k t j", "BITPOS k t j j [BIT|BYTE|]", "BITPOS k t i i [BIT|BYTE|]", "BITOP [AND|OR|XOR] k ( k )+", "BITOP NOT k k",
+		"BITFIELD k GET T o", "BITFIELD k SET T o n INCRBY T o n GET T o", "BITFIELD k OVERFLOW [WRAP|SAT|FAIL] INCRBY T o n INCRBY T o n",
+		"BITFIELD k OVERFLOW [WRAP|SAT|FAIL|m] SET T o n GET T o OVERFLOW [WRAP|SAT|FAIL] INCRBY T o n", "BITFIELD k INCRBY T o i", "BITFIELD_RO k GET T o [SET,T,o,n|]", "GET k",
+	}, words: map[string][]string{
+		"k": {"k0", "k1", "k2", "k3", "k0", "k1", "k2", "k3", "w0", "none"},
+		"o": {"0", "1", "7", "8", "15", "31", "64", "100", "3", "#0", "#1", "#3", "0", "5", "13", "9", "-1", "#", "#-1", "4294967296", "9223372036854775807", "#9223372036854775807", "x"},
+		"t": {"0", "1", "0", "1", "0", "1", "2", "x"},
+		"j": {"0", "1", "2", "3", "-1", "-2", "-3", "5", "10", "-10", "17", "1000"},
+		"T": {"u1", "u4", "u8", "u16", "u32", "u63", "i1", "i2", "i5", "i8", "i16", "i32", "i63", "i64", "u64", "i65", "u0", "x8", "i"},
+		"n": {"0", "1", "-1", "2", "100", "127", "128", "-128", "-129", "255", "256", "65535", "-65536", "9223372036854775807", "-9223372036854775808", "4611686018427387904", "3", "5", "-7", "x"},
+		"v": {"", "a", "foobar", "\xff\xff\xff", "\x00\x00", "\xff\xf0\x00", "\x00\xff\xf0"},
+	}},
+	{name: "string", templates: []string{
+		"SET k v", "SET k v", "SET k v [NX|XX|] [GET|] [KEEPTTL|]", "SET k v [EX,u|PX,u|EXAT,y|PXAT,y|] [NX|]", "GET k", "MGET ( k )+", "STRLEN k", "GETRANGE k i i", "SUBSTR k i i", "GETDEL k", "GETSET k v", "SETNX k v",
+		"MSET ( k v )+", "MSETNX k v", "APPEND k v", "SETRANGE k r v", "INCR k", "DECR k", "INCRBY k i", "DECRBY k i", "INCRBYFLOAT k f", "INCRBYFLOAT k [f|b]",
+		"SETEX k u v", "PSETEX k u v", "GETEX k [PERSIST|EX,u|PXAT,y|EX|]",
+		"SET k w", "SET k w", "SET k w", "LCS k k [LEN|IDX|] [WITHMATCHLEN|] [MINMATCHLEN,i|]", "LCS k k [LEN|IDX|] [LEN|IDX|]", "LCS k k",
+	}, words: map[string][]string{
+		"k": {"k0", "k1", "k2", "k3", "k0", "k1", "k2", "k3", "w0", "none"},
+		"u": {"100000", "1000000", "0", "-1", "x", "9223372036854775807", "9223372036854775", "9223372036854774"},
+		"y": {"99999999999", "9999999999999", "1", "0", "-1", "x"},
+		"r": {"0", "1", "5", "10", "-1", "9223372036854775807", "536870912", "x"},
+		"w": {"ohmytext", "mynewtext", "abcbdab", "bdcaba", "aaaa", "aa", "xyz", "abcdefghijklmnop", "acegikmo"},
+	}},
 }

@@ -40,10 +40,24 @@ func (g *grammar) line() []string {
 		template = "DEL k"
 	}
 	line := g.expand(strings.Fields(template))
-	if g.IntN(40) == 0 && !strings.EqualFold(line[0], "DEL") && !strings.Contains(strings.ToUpper(line[0]), "RAND") && !strings.EqualFold(line[0], "SPOP") && !strings.EqualFold(line[0], "SSCAN") {
+	if g.IntN(40) == 0 && !g.fixed(line) {
 		line = g.spoil(line)
 	}
 	return line
+}
+
+// fixed reports whether a command line must stay as the template has it: replies
+// would be random, keys would expire meanwhile, or sorted sets for ranges of names get
+// different scores.
+func (g *grammar) fixed(line []string) bool {
+	switch strings.ToUpper(line[0]) {
+	case "DEL", "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "SSCAN":
+		return true
+	case "ZADD", "ZRANGESTORE":
+		return line[1][0] == 'l'
+	}
+	text := strings.ToUpper(strings.Join(line, " "))
+	return strings.Contains(text, "LEX") || strings.Contains(text, "EX ") || strings.Contains(text, "PX ")
 }
 
 // spoil drops, doubles or replaces an argument.

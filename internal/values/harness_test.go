@@ -72,19 +72,6 @@ func (s *store) run(proto resp.Proto, line ...string) string {
 		existed := e.Value != nil
 		*e = values.Entry{}
 		return map[bool]string{true: resp.One, false: resp.Zero}[existed]
-	case "set":
-		if len(args) == 3 && s.commands["set"] == nil {
-			*s.Entry(args[1]) = values.Entry{Value: values.String(bytes.Clone(args[2]))}
-			return resp.OK
-		}
-	case "get":
-		v, ok := s.Entry(args[1]).Value.(values.String)
-		if !ok {
-			r.Null()
-		} else {
-			r.Bulk(string(v))
-		}
-		return string(r.out)
 	}
 	cmd := s.commands[strings.ToLower(line[0])]
 	if cmd == nil {

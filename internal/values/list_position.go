@@ -63,9 +63,6 @@ func lpos(c *Call) error {
 // positions returns where an element stands, in the order of the search.
 func (l *List) positions(element string, o positionOptions) (found []int) {
 	elements, want, matches := l.elements(), o.count, int64(0)
-	if want == -1 {
-		want = 1
-	}
 	for i := range elements {
 		if o.compare != 0 && int64(i) == o.compare {
 			break
@@ -81,7 +78,7 @@ func (l *List) positions(element string, o positionOptions) (found []int) {
 			continue
 		}
 		found = append(found, at)
-		if int64(len(found)) == want {
+		if want != 0 && matches-o.rank+1 >= want { // wraps around for the least rank, as in Redis
 			break
 		}
 	}

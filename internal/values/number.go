@@ -9,7 +9,7 @@ import (
 
 // parseInt parses an integer as strictly as Redis's string2ll: no plus sign, no
 // leading zeros, no white space, no minus zero.
-func parseInt[T string | []byte](s T) (int64, bool) {
+func parseInt[T ~string | ~[]byte](s T) (int64, bool) {
 	digits := s
 	if len(digits) > 0 && digits[0] == '-' {
 		digits = digits[1:]

@@ -69,6 +69,7 @@ func (s *stream) batch(t *testing.T) {
 	for i := range lines {
 		lines[i] = s.grammar.line()
 	}
+	s.store.now = time.Now().UnixMilli()
 	for i, want := range client.pipeline(lines) {
 		got := s.store.run(client.proto, lines[i]...)
 		if got != want && (!s.grammar.family.unordered || sorted(got) != sorted(want)) {

@@ -1,0 +1,192 @@
+package values
+
+import "math"
+
+func stringAtomicCommands() []Command {
+	return []Command{
+		{Name: "increx", Arity: -2, Flags: "write denyoom fast", Since: "8.8.0", Run: increx},
+		{Name: "lcs", Arity: -3, Flags: "readonly", Since: "7.0.0", First: 1, Last: 2, Step: 1, Run: lcs},
+	}
+}
+
+// increxOptions are the options of INCREX. Exactly one of BYINT and BYFLOAT, or
+// none, says how to count.
+type increxOptions struct {
+	float    bool
+	by       []byte // nil: 1
+	low      []byte // LBOUND
+	high     []byte // UBOUND
+	saturate bool
+	expiry   expiryOptionValue
+	persist  bool
+	ifNone   bool // ENX: only if the key has no expiry
+}
+
+func parseIncrex(args [][]byte) (o increxOptions, err error) {
+	for i := 0; i < len(args); i++ {
+		word := upperName(args[i])
+		unit, relative, isExpiry := expiryOption(args[i])
+		var operand *[]byte
+		switch {
+		case (word == "BYINT" || word == "BYFLOAT") && o.by == nil:
+			o.float, operand = word == "BYFLOAT", &o.by
+		case word == "LBOUND" && o.low == nil:
+			operand = &o.low
+		case word == "UBOUND" && o.high == nil:
+			operand = &o.high
+		case word == "SATURATE":
+			o.saturate = true
+		case word == "PERSIST" && o.expiry.word == "":
+			o.persist = true
+		case word == "ENX":
+			o.ifNone = true
+		case isExpiry && o.expiry.word == "" && !o.persist:
+			o.expiry = expiryOptionValue{word: word, unit: unit, relative: relative}
+			operand = &o.expiry.arg
+		default:
+			return o, ErrSyntax
+		}
+		if operand != nil {
+			if i++; i == len(args) {
+				return o, ErrSyntax
+			}
+			*operand = args[i]
+		}
+	}
+	if o.ifNone && o.expiry.word == "" {
+		return o, ErrSyntax
+	}
+	return o, nil
+}
+
+// increx answers with the new value and what was added. Where a bound is
+// exceeded nothing changes, unless the result saturates.
+func increx(c *Call) error {
+	o, err := parseIncrex(c.Args[2:])
+	if err != nil {
+		return err
+	}
+	at, err := o.expiry.at(c.Now, "increx")
+	if err != nil {
+		return err
+	}
+	e, s, err := c.str(c.Args[1])
+	if err != nil {
+		return err
+	}
+	var text string
+	var within bool
+	if o.float {
+		text, within, err = c.addFloat(e, s, o)
+	} else {
+		text, within, err = c.addInteger(e, s, o)
+	}
+	if err != nil || !within {
+		return err
+	}
+	e.put(String(text))
+	if o.persist {
+		e.ExpiresAt = 0
+	}
+	if !o.ifNone || e.ExpiresAt == 0 {
+		e.expire(at, c.Now)
+	}
+	return nil
+}
+
+const errBounds = Error("ERR LBOUND can't be greater than UBOUND")
+
+// addInteger answers, and returns the new value unless nothing must change.
+func (c *Call) addInteger(e *Entry, s String, o increxOptions) (text string, within bool, err error) {
+	by, low, high := int64(1), int64(math.MinInt64), int64(math.MaxInt64)
+	for _, p := range []struct {
+		arg []byte
+		to  *int64
+	}{{o.by, &by}, {o.low, &low}, {o.high, &high}} {
+		if p.arg != nil {
+			if *p.to, err = integer(p.arg); err != nil {
+				return "", false, err
+			}
+		}
+	}
+	if low > high {
+		return "", false, errBounds
+	}
+	n, ok := parseInt(s)
+	if !ok && e.Value != nil {
+		return "", false, errNotInteger
+	}
+	sum, over := n+by, addOverflows(n, by)
+	above := over && by > 0 || !over && sum > high
+	below := over && by < 0 || !over && sum < low
+	switch {
+	case !above && !below:
+	case !o.saturate:
+		sum = n
+	case above:
+		sum = high
+	default:
+		sum = low
+	}
+	within = o.saturate || !above && !below
+	if addOverflows(sum, -n) || n == math.MinInt64 {
+		return "", false, errOverflow // what was added has no 64 bits
+	}
+	c.Reply.Array(2)
+	c.Reply.Int(sum)
+	c.Reply.Int(sum - n)
+	return formatInt(sum), within, nil
+}
+
+// addFloat is addInteger for BYFLOAT.
+func (c *Call) addFloat(e *Entry, s String, o increxOptions) (text string, within bool, err error) {
+	zero, _ := parseLongDouble("0")
+	value, by := zero, zero
+	low, _ := parseLongDouble("-inf")
+	high, _ := parseLongDouble("inf")
+	ok := true
+	for _, p := range []struct {
+		arg []byte
+		to  *longDouble
+	}{{o.by, &by}, {o.low, &low}, {o.high, &high}, {s, &value}} {
+		if p.arg != nil && ok {
+			*p.to, ok = parseLongDouble(string(p.arg))
+		}
+	}
+	switch {
+	case !ok || e.Value != nil && len(s) == 0:
+		return "", false, errNotFloat
+	case low.Cmp(high.Float) > 0:
+		return "", false, errBounds
+	}
+	sum, finite := value.add(by)
+	if !finite {
+		return "", false, errInfinite
+	}
+	above, below := sum.Cmp(high.Float) > 0, sum.Cmp(low.Float) < 0
+	switch {
+	case !above && !below:
+	case !o.saturate:
+		sum = value
+	case above:
+		sum = high
+	default:
+		sum = low
+	}
+	added := longDouble{sum.Copy(sum.Float)}
+	added.Sub(sum.Float, value.Float)
+	c.Reply.Array(2)
+	c.number(sum)
+	c.number(added)
+	return sum.String(), o.saturate || !above && !below, nil
+}
+
+// number answers with a float: a double in version 3, text in version 2.
+func (c *Call) number(n longDouble) {
+	if c.Reply.RESP3() {
+		f, _ := n.Float64()
+		c.Reply.Double(f)
+	} else {
+		c.Reply.Bulk(n.String())
+	}
+}
