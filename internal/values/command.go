@@ -63,7 +63,7 @@ func Commands() []*Command {
 	var list []*Command
 	for _, family := range [][]Command{
 		hashCommands(), setCommands(), sortedSetCommands(), listCommands(),
-		stringCommands(), bitmapCommands(),
+		stringCommands(), bitmapCommands(), hyperLogLogCommands(),
 	} {
 		for i := range family {
 			list = append(list, &family[i])

@@ -2,6 +2,8 @@
 
 package values_test
 
+import "strconv"
+
 var families = []family{
 	{name: "hash", templates: []string{
 		"HSET k ( m v )+", "HSET k ( m v )+", "HMSET k ( m v )+", "HSETNX k m v", "HGET k m", "HMGET k ( m )+",
@@ -68,4 +70,17 @@ var families = []family{
 		"r": {"0", "1", "5", "10", "-1", "9223372036854775807", "536870912", "x"},
 		"w": {"ohmytext", "mynewtext", "abcbdab", "bdcaba", "aaaa", "aa", "xyz", "abcdefghijklmnop", "acegikmo"},
 	}},
+	{name: "hyperloglog", hll: true, templates: []string{
+		"PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k",
+		"PFADD d ( n n n n )+", "PFADD d ( n n n n )+", "PFCOUNT d k", "PFMERGE [k|k|d] d [k|k,k|d]", "GET d",
+		"PFCOUNT k", "PFCOUNT ( k )+", "PFMERGE k ( k )+", "PFMERGE k", "GET k",
+	}, words: map[string][]string{"k": {"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "w0", "w4"}, "d": {"d0", "d1", "d2"}, "n": numbers(20_000)}},
+}
+
+func numbers(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = "element:" + strconv.Itoa(i)
+	}
+	return list
 }

@@ -13,6 +13,7 @@ import (
 type family struct {
 	name      string
 	unordered bool // Redis leaves the order of elements open
+	hll       bool // the cached cardinality may differ
 	templates []string
 	words     map[string][]string // sorts of arguments beside those of all families
 }

@@ -72,6 +72,9 @@ func (s *stream) batch(t *testing.T) {
 	s.store.now = time.Now().UnixMilli()
 	for i, want := range client.pipeline(lines) {
 		got := s.store.run(client.proto, lines[i]...)
+		if s.grammar.family.hll {
+			got, want = withoutCache(got), withoutCache(want)
+		}
 		if got != want && (!s.grammar.family.unordered || sorted(got) != sorted(want)) {
 			t.Errorf("RESP%d %q\n  got %q\nredis %q", client.proto, lines[i], got, want)
 			if strings.HasPrefix(want, "-") != strings.HasPrefix(got, "-") {
@@ -80,6 +83,15 @@ func (s *stream) batch(t *testing.T) {
 		}
 	}
 	s.store.reload()
+}
+
+// withoutCache takes the cached cardinality out of a HyperLogLog: Redis stores it
+// when it counts, the functions write nothing then.
+func withoutCache(raw string) string {
+	if at := strings.Index(raw, "HYLL"); at >= 0 && len(raw) >= at+16 {
+		return raw[:at+8] + raw[at+16:]
+	}
+	return raw
 }
 
 // sorted sorts the elements of a reply, for those whose order Redis leaves open.
@@ -122,7 +134,7 @@ func (s *stream) compareState(t *testing.T) {
 		if read == nil {
 			continue
 		}
-		if got, want := s.store.do(read...), c.do(read...); got != want && (kind == "list" || sorted(got) != sorted(want)) {
+		if got, want := withoutCache(s.store.do(read...)), withoutCache(c.do(read...)); got != want && (kind == "list" || sorted(got) != sorted(want)) {
 			t.Errorf("%s\n  got %q\nredis %q", key, got, want)
 		}
 	}
