@@ -1,8 +1,10 @@
 package values_test
 
 import (
+	"bufio"
 	"bytes"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,10 +88,12 @@ func (s *store) run(proto resp.Proto, line ...string) string {
 
 // checked runs a command and checks what it says it has changed.
 func (s *store) checked(cmd *values.Command, args [][]byte, r *reply) {
-	s.t.Helper()
 	before := map[*values.Entry][]byte{}
 	for _, key := range cmd.Keys(nil, args) {
 		e := s.Entry(key)
+		if _, ok := e.Value.(*values.Hash); ok { // takes out the fields that have expired
+			s.commands["hlen"].Run(&values.Call{Args: [][]byte{nil, key}, Keys: s, Now: s.now, Reply: &reply{}})
+		}
 		e.Changed = false
 		before[e] = packed(e)
 	}
@@ -147,4 +151,15 @@ func (s *store) reload() {
 		}
 		e.Value = v
 	}
+}
+
+func reader(raw string) *bufio.Reader { return bufio.NewReader(strings.NewReader(raw)) }
+
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
+
+// digestOf asks for the digest of a string.
+func digestOf(text string) string {
+	s := newStore(nil, 1)
+	s.do("SET", "k", text)
+	return show(s.do("DIGEST", "k"))
 }

@@ -1,6 +1,9 @@
 package values
 
-import "math"
+import (
+	"math"
+	"math/big"
+)
 
 func stringAtomicCommands() []Command {
 	return []Command{
@@ -173,8 +176,7 @@ func (c *Call) addFloat(e *Entry, s String, o increxOptions) (text string, withi
 	default:
 		sum = low
 	}
-	added := longDouble{sum.Copy(sum.Float)}
-	added.Sub(sum.Float, value.Float)
+	added := longDouble{new(big.Float).SetPrec(64).Sub(sum.Float, value.Float)}
 	c.Reply.Array(2)
 	c.number(sum)
 	c.number(added)
