@@ -163,3 +163,23 @@ func digestOf(text string) string {
 	s.do("SET", "k", text)
 	return show(s.do("DIGEST", "k"))
 }
+
+// list returns the elements of an array.
+func list(raw string) []string {
+	r, _ := resp.ReadReply(reader(raw))
+	texts := make([]string, len(r.Elems))
+	for i, elem := range r.Elems {
+		texts[i] = showReply(elem)
+	}
+	return texts
+}
+
+// reply2 returns the elements of an array of two.
+func reply2(t *testing.T, raw string) []resp.Reply {
+	t.Helper()
+	r, err := resp.ReadReply(reader(raw))
+	if err != nil || len(r.Elems) != 2 {
+		t.Fatalf("%q: %v", raw, err)
+	}
+	return r.Elems
+}
