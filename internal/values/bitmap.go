@@ -5,7 +5,7 @@ import (
 )
 
 func bitmapCommands() []Command {
-	return oneKey([]Command{
+	return []Command{
 		{Name: "setbit", Arity: 4, Flags: "write denyoom", Since: "2.2.0", Run: setbit},
 		{Name: "getbit", Arity: 3, Flags: "readonly fast", Since: "2.2.0", Run: getbit},
 		{Name: "bitcount", Arity: -2, Flags: "readonly", Since: "2.6.0", Run: bitcount},
@@ -13,7 +13,7 @@ func bitmapCommands() []Command {
 		{Name: "bitop", Arity: -4, Flags: "write denyoom", Since: "2.6.0", First: 2, Last: -1, Step: 1, Run: bitop},
 		{Name: "bitfield", Arity: -2, Flags: "write denyoom", Since: "3.2.0", Run: bitfield},
 		{Name: "bitfield_ro", Arity: -2, Flags: "readonly fast", Since: "6.0.0", Run: bitfieldReadOnly},
-	})
+	}
 }
 
 const (

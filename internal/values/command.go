@@ -11,7 +11,7 @@ type Command struct {
 	Arity int    // of the whole command line; -n: at least n
 	Flags string // as in COMMAND INFO: "write denyoom fast" and so on
 	Since string // the first version of Redis that has it
-	Kind  Kind   // of the values that it works on
+	Group string // as in COMMAND DOCS: hash, list, set, sorted-set, string, bitmap, hyperloglog, generic
 
 	// First, Last and Step say which arguments are keys, as in COMMAND INFO.
 	// First is 0 if no key has a fixed place.
@@ -61,22 +61,21 @@ func (cmd *Command) Keys(keys, args [][]byte) [][]byte {
 // Commands returns all commands, by family.
 func Commands() []*Command {
 	var list []*Command
-	for _, family := range [][]Command{
-		hashCommands(), setCommands(), sortedSetCommands(), listCommands(),
-		stringCommands(), bitmapCommands(), hyperLogLogCommands(),
+	for _, family := range []struct {
+		group    string
+		commands []Command
+	}{
+		{"hash", hashCommands()}, {"set", setCommands()}, {"sorted-set", sortedSetCommands()}, {"list", listCommands()},
+		{"string", stringCommands()}, {"bitmap", bitmapCommands()}, {"hyperloglog", hyperLogLogCommands()},
+		{"generic", dumpCommands()},
 	} {
-		for i := range family {
-			list = append(list, &family[i])
-		}
-	}
-	return list
-}
-
-// oneKey completes the commands that have one key, their first argument.
-func oneKey(list []Command) []Command {
-	for i := range list {
-		if cmd := &list[i]; cmd.First == 0 && cmd.NumKeys == 0 {
-			cmd.First, cmd.Last, cmd.Step = 1, 1, 1
+		for i := range family.commands {
+			cmd := &family.commands[i]
+			cmd.Group = family.group
+			if cmd.First == 0 && cmd.NumKeys == 0 {
+				cmd.First, cmd.Last, cmd.Step = 1, 1, 1
+			}
+			list = append(list, cmd)
 		}
 	}
 	return list

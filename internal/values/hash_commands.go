@@ -21,10 +21,7 @@ func hashCommands() []Command {
 	}
 	list = append(list, fieldExpiryCommands()...)
 	list = append(list, fieldOptionCommands()...)
-	for i := range list {
-		list[i].Kind = KindHash
-	}
-	return oneKey(list)
+	return list
 }
 
 func hset(c *Call) error {

@@ -39,11 +39,11 @@ const (
 )
 
 func hyperLogLogCommands() []Command {
-	return oneKey([]Command{
+	return []Command{
 		{Name: "pfadd", Arity: -2, Flags: "write denyoom fast", Since: "2.8.9", Run: pfadd},
 		{Name: "pfcount", Arity: -2, Flags: "readonly", Since: "2.8.9", First: 1, Last: -1, Step: 1, Run: pfcount},
 		{Name: "pfmerge", Arity: -2, Flags: "write denyoom", Since: "2.8.9", First: 1, Last: -1, Step: 1, Run: pfmerge},
-	})
+	}
 }
 
 // hyperLogLog returns the entry and the bytes of a key, nil if there is none.

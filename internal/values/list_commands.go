@@ -6,7 +6,7 @@ import (
 
 func listCommands() []Command {
 	const push, write, read = "write denyoom fast", "write", "readonly"
-	list := []Command{
+	return []Command{
 		{Name: "lpush", Arity: -3, Flags: push, Since: "1.0.0", Run: pushing(true, false)},
 		{Name: "rpush", Arity: -3, Flags: push, Since: "1.0.0", Run: pushing(false, false)},
 		{Name: "lpushx", Arity: -3, Flags: push, Since: "2.2.0", Run: pushing(true, true)},
@@ -25,10 +25,6 @@ func listCommands() []Command {
 		{Name: "lrem", Arity: 4, Flags: write, Since: "1.0.0", Run: lrem},
 		{Name: "ltrim", Arity: 4, Flags: write, Since: "1.0.0", Run: ltrim},
 	}
-	for i := range list {
-		list[i].Kind = KindList
-	}
-	return oneKey(list)
 }
 
 func pushing(left, onlyOld bool) func(*Call) error {

@@ -17,14 +17,16 @@ import (
 )
 
 // startRedis runs redis-server on a socket of its own for the time of the test.
-// It keeps collections in the encodings that have an order.
-func startRedis(t *testing.T) (dial func(resp.Proto) *client) {
+// It keeps collections in the encodings that have an order, unless settings say
+// otherwise.
+func startRedis(t *testing.T, settings ...string) (dial func(resp.Proto) *client) {
 	t.Helper()
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "redis.sock")
-	cmd := exec.Command("redis-server", "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "",
+	args := []string{"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "",
 		"--hash-max-listpack-value", "1000000", "--hash-max-listpack-entries", "10000",
-		"--zset-max-listpack-value", "1000000", "--zset-max-listpack-entries", "10000")
+		"--zset-max-listpack-value", "1000000", "--zset-max-listpack-entries", "10000"}
+	cmd := exec.Command("redis-server", append(args, settings...)...)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {

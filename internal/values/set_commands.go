@@ -14,10 +14,7 @@ func setCommands() []Command {
 		{Name: "sscan", Arity: -3, Flags: "readonly", Since: "2.8.0", Run: sscan},
 	}
 	list = append(list, setAlgebraCommands()...)
-	for i := range list {
-		list[i].Kind = KindSet
-	}
-	return oneKey(list)
+	return list
 }
 
 func sadd(c *Call) error {

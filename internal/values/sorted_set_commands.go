@@ -21,10 +21,7 @@ func sortedSetCommands() []Command {
 	for _, family := range [][]Command{sortedSetRangeCommands(), sortedSetPopCommands(), sortedSetAlgebraCommands()} {
 		list = append(list, family...)
 	}
-	for i := range list {
-		list[i].Kind = KindSortedSet
-	}
-	return oneKey(list)
+	return list
 }
 
 // zaddOptions are the words of ZADD before the scores.

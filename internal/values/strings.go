@@ -27,7 +27,7 @@ func stringCommands() []Command {
 	}
 	list = append(list, stringOptionCommands()...)
 	list = append(list, stringAtomicCommands()...)
-	return oneKey(list)
+	return list
 }
 
 // bulkOf copies an argument into a string of its own.
