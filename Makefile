@@ -43,8 +43,8 @@ lint: ## gofmt, vet, staticcheck, with and without the build tags; builds for ot
 	GOOS=windows $(GO) build -o /dev/null . ./backend/... ./session/... ./migrate ./examples/... ./cmd/...
 
 fuzz: ## fuzz the parsers, 30 s each
-	@for t in FuzzParse FuzzInline FuzzReply; do \
-		$(GO) test ./internal/resp -run '^$$' -fuzz "^$$t$$" -fuzztime 30s -fuzzminimizetime 20x || exit 1; \
+	@for t in resp/FuzzParse resp/FuzzInline resp/FuzzReply values/FuzzDecode values/FuzzRestore values/FuzzHyperLogLog; do \
+		$(GO) test ./internal/$${t%/*} -run '^$$' -fuzz "^$${t#*/}$$" -fuzztime 30s -fuzzminimizetime 20x || exit 1; \
 	done
 
 generate: ## write the generated pages: docs/sql.md, docs/commands.md

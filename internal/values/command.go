@@ -67,7 +67,7 @@ func Commands() []*Command {
 	}{
 		{"hash", hashCommands()}, {"set", setCommands()}, {"sorted-set", sortedSetCommands()}, {"list", listCommands()},
 		{"string", stringCommands()}, {"bitmap", bitmapCommands()}, {"hyperloglog", hyperLogLogCommands()},
-		{"generic", dumpCommands()},
+		{"generic", keyCommands()}, {"generic", dumpCommands()},
 	} {
 		for i := range family.commands {
 			cmd := &family.commands[i]

@@ -70,6 +70,17 @@ var families = []family{
 		"r": {"0", "1", "5", "10", "-1", "9223372036854775807", "536870912", "x"},
 		"w": {"ohmytext", "mynewtext", "abcbdab", "bdcaba", "aaaa", "aa", "xyz", "abcdefghijklmnop", "acegikmo"},
 	}},
+	{name: "generic", templates: []string{
+		"SET k v", "SADD k a b", "HSET k a 1", "RPUSH k a b", "ZADD k 1 a", "DEL ( k )+", "UNLINK k k", "EXISTS ( k )+", "TOUCH ( k )+", "TYPE k",
+		"EXPIRE k u [NX|XX|GT|LT|m|]", "PEXPIRE k u [NX|XX|GT|LT|] [NX|XX|GT|LT|]", "EXPIREAT k y [NX|XX|GT|LT|]", "PEXPIREAT k y [NX|XX|GT|LT|] [NX|XX|GT|LT|]",
+		"EXPIREAT k y", "PEXPIREAT k y", "PERSIST k", "RENAME k k", "RENAMENX k k", "COPY k k [REPLACE|]", "RENAME k k", "COPY k k REPLACE",
+		"EXPIREAT q y", "PEXPIREAT q y", "EXPIRETIME q", "PEXPIRETIME q", "SET q v KEEPTTL", "SET q v", "PERSIST q", "TTL none", "PTTL none", "TTL n", "PTTL n", "SADD n a", "GET k", "SCARD k",
+	}, words: map[string][]string{
+		"q": {"q0", "q1", "q2"}, "n": {"n0"},
+		"k": {"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"},
+		"u": {"100000", "1000000", "0", "-1", "x", "9223372036854775807", "9223372036854775", "9223372036854774", "-9223372036854775808"},
+		"y": {"99999999999", "88888888888", "9999999999999", "9999999999499", "9999999999500", "1", "0", "-1", "x", "9223372036854775807"},
+	}},
 	{name: "hyperloglog", hll: true, templates: []string{
 		"PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k ( n )+", "PFADD k",
 		"PFADD d ( n n n n )+", "PFADD d ( n n n n )+", "PFCOUNT d k", "PFMERGE [k|k|d] d [k|k,k|d]", "GET d",

@@ -52,13 +52,13 @@ func (g *grammar) line() []string {
 // different scores.
 func (g *grammar) fixed(line []string) bool {
 	switch strings.ToUpper(line[0]) {
-	case "DEL", "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "SSCAN":
+	case "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "SSCAN":
 		return true
 	case "ZADD", "ZRANGESTORE":
 		return line[1][0] == 'l'
 	}
 	text := strings.ToUpper(strings.Join(line, " "))
-	return strings.Contains(text, "LEX") || strings.Contains(text, "EX ") || strings.Contains(text, "PX ")
+	return strings.Contains(text, "LEX") || strings.Contains(text, "EX ") || strings.Contains(text, "EXPIRE") || strings.Contains(text, "PX ")
 }
 
 // spoil drops, doubles or replaces an argument.

@@ -68,13 +68,6 @@ func (s *store) run(proto resp.Proto, line ...string) string {
 		args[i] = []byte(arg)
 	}
 	r := &reply{proto: proto}
-	switch name := strings.ToLower(line[0]); name {
-	case "del":
-		e := s.Entry(args[1])
-		existed := e.Value != nil
-		*e = values.Entry{}
-		return map[bool]string{true: resp.One, false: resp.Zero}[existed]
-	}
 	cmd := s.commands[strings.ToLower(line[0])]
 	if cmd == nil {
 		s.t.Fatalf("no command %q", line[0])
@@ -91,9 +84,8 @@ func (s *store) checked(cmd *values.Command, args [][]byte, r *reply) {
 	before := map[*values.Entry][]byte{}
 	for _, key := range cmd.Keys(nil, args) {
 		e := s.Entry(key)
-		if _, ok := e.Value.(*values.Hash); ok { // takes out the fields that have expired
-			s.commands["hlen"].Run(&values.Call{Args: [][]byte{nil, key}, Keys: s, Now: s.now, Reply: &reply{}})
-		}
+		// Takes out what has expired.
+		s.commands["exists"].Run(&values.Call{Args: [][]byte{nil, key}, Keys: s, Now: s.now, Reply: &reply{}})
 		e.Changed = false
 		before[e] = packed(e)
 	}

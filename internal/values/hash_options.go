@@ -80,7 +80,7 @@ func (c *Call) hashOptions(name string, set bool) (o fieldOptions, err error) {
 		case set && o.condition == always && is(args[i], "FXX"):
 			o.condition = ifAny
 		default:
-			return o, Error("ERR unknown argument: " + string(args[i]))
+			return o, Error("ERR unknown argument: " + cString(args[i]))
 		}
 	}
 	if o.fields == nil {

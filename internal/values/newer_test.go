@@ -289,3 +289,16 @@ func TestIncrex(t *testing.T) {
 		}
 	}
 }
+
+func TestTimesOfKeys(t *testing.T) {
+	s := newStore(t, 1)
+	dialogue{
+		{"SET k v", "OK"}, {"TTL k", "-1"}, {"EXPIRE k 10", "1"}, {"TTL k", "10"}, {"PTTL k", "10000"},
+		{"sleep 500", ""}, {"TTL k", "10"}, {"sleep 1", ""}, {"TTL k", "9"}, {"PTTL k", "9499"},
+		{"PEXPIRE k 500 LT", "1"}, {"APPEND k w", "2"}, {"PTTL k", "500"}, {"SET k x KEEPTTL", "OK"}, {"PTTL k", "500"},
+		{"RENAME k l", "OK"}, {"COPY l m", "1"}, {"PTTL m", "500"}, {"GETEX l PERSIST", "x"}, {"TTL l", "-1"},
+		{"sleep 500", ""}, {"GET m", "nil"}, {"EXISTS l m", "1"},
+		{"EXPIRE l 0", "1"}, {"EXISTS l", "0"},
+		{"SADD s a", "1"}, {"EXPIRE s 10", "1"}, {"SADD s b", "1"}, {"TTL s", "10"}, {"SINTERSTORE s s", "2"}, {"TTL s", "-1"},
+	}.run(t, s)
+}

@@ -91,7 +91,7 @@ func parseFloat(s string) (float64, bool) {
 // skipped, no number at all counts as zero. It reports false if something else
 // follows, or if the number is NaN.
 func prefixFloat(s string) (float64, bool) {
-	s, _, _ = strings.Cut(s, "\x00")
+	s = cString(s)
 	n := floatLen(s)
 	if n != len(s) {
 		return 0, false
@@ -221,6 +221,12 @@ func storedScore(f float64) string {
 		return strconv.FormatInt(int64(f), 10)
 	}
 	return formatFloat(f)
+}
+
+// cString returns the text up to the first NUL, where C's functions end.
+func cString[T ~string | ~[]byte](arg T) string {
+	text, _, _ := strings.Cut(string(arg), "\x00")
+	return text
 }
 
 // is reports whether arg is the option, in upper or lower case.

@@ -27,7 +27,7 @@ type scan struct {
 
 // scanCursor reads a cursor as Redis does, with C's strtoul.
 func scanCursor(arg []byte) (uint64, error) {
-	s, _, _ := strings.Cut(string(arg), "\x00")
+	s := cString(arg)
 	if s != "" && isSpace(s[0]) {
 		return 0, errCursor
 	}
