@@ -2,12 +2,14 @@ package values
 
 import "iter"
 
-// dictionary maps strings to values and keeps the order of insertion. Small ones
-// are searched from end to end; larger ones get an index when it is first needed.
+// dictionary maps strings to values and keeps the order of insertion. It is
+// searched from end to end; a large one gets an index once several searches have
+// shown that it pays.
 type dictionary[V any] struct {
-	slots []slot[V]
-	index map[string]int32 // nil: not made yet
-	live  int              // slots that are not removed
+	slots    []slot[V]
+	index    map[string]int32 // nil: not made yet
+	live     int              // slots that are not removed
+	searches int              // without an index
 }
 
 type slot[V any] struct {
@@ -16,8 +18,12 @@ type slot[V any] struct {
 	removed bool
 }
 
-// unindexed is the largest number of slots that are searched one by one.
-const unindexed = 16
+// An index is made for more than unindexed slots, after unindexedSearches. To make
+// one costs about as much as this many searches.
+const (
+	unindexed         = 16
+	unindexedSearches = 8
+)
 
 // find returns the value of a key for reading or changing, nil if there is none.
 // It is valid until the next insertion or removal.
@@ -30,7 +36,9 @@ func (d *dictionary[V]) find(key string) *V {
 
 func (d *dictionary[V]) position(key string) int {
 	if d.index == nil && len(d.slots) > unindexed {
-		d.makeIndex()
+		if d.searches++; d.searches > unindexedSearches {
+			d.makeIndex()
+		}
 	}
 	if d.index != nil {
 		if i, ok := d.index[key]; ok {

@@ -9,8 +9,9 @@ import (
 // SortedSet holds members by score; members of one score in the order of their
 // bytes.
 type SortedSet struct {
-	members []Member
-	scores  map[string]float64 // nil: not made yet
+	members  []Member
+	scores   map[string]float64 // nil: not made yet
+	searches int                // without scores
 }
 
 // Member is a member of a sorted set.
@@ -51,9 +52,8 @@ func (z *SortedSet) score(name string) (float64, bool) {
 		return 0, false
 	}
 	if z.scores == nil && len(z.members) > unindexed {
-		z.scores = make(map[string]float64, len(z.members))
-		for _, m := range z.members {
-			z.scores[m.Name] = m.Score
+		if z.searches++; z.searches > unindexedSearches {
+			z.makeScores()
 		}
 	}
 	if z.scores != nil {
@@ -66,6 +66,13 @@ func (z *SortedSet) score(name string) (float64, bool) {
 		}
 	}
 	return 0, false
+}
+
+func (z *SortedSet) makeScores() {
+	z.scores = make(map[string]float64, len(z.members))
+	for _, m := range z.members {
+		z.scores[m.Name] = m.Score
+	}
 }
 
 // rank returns the position of a member.
