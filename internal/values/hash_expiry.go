@@ -32,12 +32,19 @@ const (
 // in Redis.
 const maxFieldExpiry = (1<<48 - 2) >> 2
 
+// The errors for numfields: of the commands that set an expiry, and of the others.
+const (
+	errExpireFields = Error("ERR Parameter `numFields` should be greater than 0")
+	errCountFields  = Error("ERR Number of fields must be a positive integer")
+)
+
 // namedFields reads FIELDS numfields field ..., which must be the end of the line.
-func namedFields(args [][]byte) ([][]byte, error) {
+// text is the error for a number that is not positive.
+func namedFields(args [][]byte, text Error) ([][]byte, error) {
 	if len(args) < 2 || !is(args[0], "FIELDS") {
 		return nil, Error("ERR Mandatory argument FIELDS is missing or not at the right position")
 	}
-	n, err := integerIn(args[1], 1, math.MaxInt64, "ERR Parameter `numFields` should be greater than 0")
+	n, err := integerIn(args[1], 1, math.MaxInt64, text)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +93,7 @@ func expireFields(unit int64, relative bool) func(*Call) error {
 		if condition != always {
 			args = args[1:]
 		}
-		names, err := namedFields(args)
+		names, err := namedFields(args, errExpireFields)
 		if err != nil {
 			return err
 		}
@@ -161,7 +168,7 @@ func fieldTimes(unit int64, relative bool) func(*Call) error {
 		if err != nil {
 			return err
 		}
-		names, err := namedFields(c.Args[2:])
+		names, err := namedFields(c.Args[2:], errCountFields)
 		if err != nil {
 			return err
 		}
@@ -188,7 +195,7 @@ func hpersist(c *Call) error {
 	if err != nil {
 		return err
 	}
-	names, err := namedFields(c.Args[2:])
+	names, err := namedFields(c.Args[2:], errCountFields)
 	if err != nil {
 		return err
 	}

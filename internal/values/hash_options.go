@@ -19,7 +19,7 @@ func hgetdel(c *Call) error {
 	if err != nil {
 		return err
 	}
-	names, err := namedFields(c.Args[2:])
+	names, err := namedFields(c.Args[2:], errCountFields)
 	if err != nil {
 		return err
 	}
@@ -49,6 +49,11 @@ type fieldOptions struct {
 // hashOptions reads the options in any order. set is true for HSETEX, whose
 // fields are followed by values.
 func (c *Call) hashOptions(name string, set bool) (o fieldOptions, err error) {
+	keep := "PERSIST"
+	if set {
+		keep = "KEEPTTL"
+	}
+	errOneExpiry := Error("ERR Only one of EX, PX, EXAT, PXAT or " + keep + " arguments can be specified")
 	args := c.Args
 	for i := 2; i < len(args); i++ {
 		unit, relative, isExpiry := expiryOption(args[i])
@@ -61,24 +66,23 @@ func (c *Call) hashOptions(name string, set bool) (o fieldOptions, err error) {
 				return o, err
 			}
 			i += 1 + len(o.fields)
+		case (isExpiry || is(args[i], keep)) && (o.expires || o.keep):
+			return o, errOneExpiry
+		case is(args[i], keep):
+			o.keep = true
 		case isExpiry:
-			if o.expires || o.keep || i+1 == len(args) {
-				return o, ErrSyntax
+			if i++; i == len(args) {
+				return o, Error("ERR missing expire time")
 			}
-			i++
 			if o.at, err = expiryArgument(args[i], unit, relative, c.Now, name); err != nil {
 				return o, err
 			}
 			o.expires = true
-		case !set && is(args[i], "PERSIST"), set && is(args[i], "KEEPTTL"):
-			if o.expires || o.keep {
-				return o, ErrSyntax
+		case set && (is(args[i], "FNX") || is(args[i], "FXX")):
+			if o.condition != always {
+				return o, Error("ERR Only one of FXX or FNX arguments can be specified")
 			}
-			o.keep = true
-		case set && o.condition == always && is(args[i], "FNX"):
-			o.condition = ifNone
-		case set && o.condition == always && is(args[i], "FXX"):
-			o.condition = ifAny
+			o.condition = expiryCondition(args[i][1:])
 		default:
 			return o, Error("ERR unknown argument: " + cString(args[i]))
 		}

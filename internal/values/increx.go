@@ -37,11 +37,11 @@ func parseIncrex(args [][]byte) (o increxOptions, err error) {
 			operand = &o.low
 		case word == "UBOUND" && o.high == nil:
 			operand = &o.high
-		case word == "SATURATE":
+		case word == "SATURATE" && !o.saturate:
 			o.saturate = true
-		case word == "PERSIST" && o.expiry.word == "":
+		case word == "PERSIST" && o.expiry.word == "" && !o.persist && !o.ifNone:
 			o.persist = true
-		case word == "ENX":
+		case word == "ENX" && !o.ifNone && !o.persist:
 			o.ifNone = true
 		case isExpiry && o.expiry.word == "" && !o.persist:
 			o.expiry = expiryOptionValue{word: word, unit: unit, relative: relative}
@@ -57,7 +57,7 @@ func parseIncrex(args [][]byte) (o increxOptions, err error) {
 		}
 	}
 	if o.ifNone && o.expiry.word == "" {
-		return o, ErrSyntax
+		return o, Error("ERR ENX flag requires an expiration")
 	}
 	return o, nil
 }
@@ -69,51 +69,56 @@ func increx(c *Call) error {
 	if err != nil {
 		return err
 	}
-	at, err := o.expiry.at(c.Now, "increx")
-	if err != nil {
-		return err
-	}
-	e, s, err := c.str(c.Args[1])
-	if err != nil {
-		return err
-	}
-	var text string
-	var within bool
+	add := c.addInteger
 	if o.float {
-		text, within, err = c.addFloat(e, s, o)
-	} else {
-		text, within, err = c.addInteger(e, s, o)
+		add = c.addFloat
 	}
+	text, within, err := add(o)
 	if err != nil || !within {
 		return err
 	}
+	e := c.entry(c.Args[1])
 	e.put(String(text))
 	if o.persist {
 		e.ExpiresAt = 0
 	}
 	if !o.ifNone || e.ExpiresAt == 0 {
+		at, _ := o.expiry.at(c.Now, "increx") // checked by increxKey
 		e.expire(at, c.Now)
 	}
 	return nil
 }
 
+// increxKey checks the expiry, and then loads the key.
+func (c *Call) increxKey(o increxOptions) (*Entry, String, error) {
+	if _, err := o.expiry.at(c.Now, "increx"); err != nil {
+		return nil, nil, err
+	}
+	return c.str(c.Args[1])
+}
+
 const errBounds = Error("ERR LBOUND can't be greater than UBOUND")
 
 // addInteger answers, and returns the new value unless nothing must change.
-func (c *Call) addInteger(e *Entry, s String, o increxOptions) (text string, within bool, err error) {
+func (c *Call) addInteger(o increxOptions) (text string, within bool, err error) {
 	by, low, high := int64(1), int64(math.MinInt64), int64(math.MaxInt64)
 	for _, p := range []struct {
-		arg []byte
-		to  *int64
-	}{{o.by, &by}, {o.low, &low}, {o.high, &high}} {
+		name string
+		arg  []byte
+		to   *int64
+	}{{"Increment", o.by, &by}, {"LBOUND", o.low, &low}, {"UBOUND", o.high, &high}} {
 		if p.arg != nil {
-			if *p.to, err = integer(p.arg); err != nil {
+			if *p.to, err = integerIn(p.arg, math.MinInt64, math.MaxInt64, Error("ERR "+p.name+" is not an integer or out of range")); err != nil {
 				return "", false, err
 			}
 		}
 	}
 	if low > high {
 		return "", false, errBounds
+	}
+	e, s, err := c.increxKey(o)
+	if err != nil {
+		return "", false, err
 	}
 	n, ok := parseInt(s)
 	if !ok && e.Value != nil {
@@ -132,35 +137,42 @@ func (c *Call) addInteger(e *Entry, s String, o increxOptions) (text string, wit
 		sum = low
 	}
 	within = o.saturate || !above && !below
-	if addOverflows(sum, -n) || n == math.MinInt64 {
-		return "", false, errOverflow // what was added has no 64 bits
+	added := sum - n
+	if (added > 0) != (sum > n) {
+		return "", false, errOverflow // the value was far out of bounds
 	}
 	c.Reply.Array(2)
 	c.Reply.Int(sum)
-	c.Reply.Int(sum - n)
+	c.Reply.Int(added)
 	return formatInt(sum), within, nil
 }
 
 // addFloat is addInteger for BYFLOAT.
-func (c *Call) addFloat(e *Entry, s String, o increxOptions) (text string, within bool, err error) {
-	zero, _ := parseLongDouble("0")
-	value, by := zero, zero
-	low, _ := parseLongDouble("-inf")
-	high, _ := parseLongDouble("inf")
-	ok := true
+func (c *Call) addFloat(o increxOptions) (text string, within bool, err error) {
+	value, _ := parseLongDouble("0")
+	by, low, high := value, value, value
 	for _, p := range []struct {
-		arg []byte
-		to  *longDouble
-	}{{o.by, &by}, {o.low, &low}, {o.high, &high}, {s, &value}} {
-		if p.arg != nil && ok {
-			*p.to, ok = parseLongDouble(string(p.arg))
+		name string
+		arg  string
+		to   *longDouble
+	}{{"Increment", string(o.by), &by}, {"LBOUND", orElse(o.low, "-inf"), &low}, {"UBOUND", orElse(o.high, "inf"), &high}} {
+		var ok bool
+		if *p.to, ok = parseLongDouble(p.arg); !ok {
+			return "", false, Error("ERR " + p.name + " is not a valid float")
 		}
 	}
-	switch {
-	case !ok || e.Value != nil && len(s) == 0:
-		return "", false, errNotFloat
-	case low.Cmp(high.Float) > 0:
+	if low.Cmp(high.Float) > 0 {
 		return "", false, errBounds
+	}
+	e, s, err := c.increxKey(o)
+	if err != nil {
+		return "", false, err
+	}
+	if e.Value != nil {
+		var ok bool
+		if value, ok = parseLongDouble(string(s)); !ok {
+			return "", false, errNotFloat
+		}
 	}
 	sum, finite := value.add(by)
 	if !finite {
@@ -181,6 +193,14 @@ func (c *Call) addFloat(e *Entry, s String, o increxOptions) (text string, withi
 	c.number(sum)
 	c.number(added)
 	return sum.String(), o.saturate || !above && !below, nil
+}
+
+// orElse returns an argument, or what stands for it if it was not given.
+func orElse(arg []byte, otherwise string) string {
+	if arg == nil {
+		return otherwise
+	}
+	return string(arg)
 }
 
 // number answers with a float: a double in version 3, text in version 2.

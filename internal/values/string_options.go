@@ -261,36 +261,39 @@ func delex(c *Call) error {
 	if len(c.Args) != 2 && len(c.Args) != 4 {
 		return errArity("delex")
 	}
-	condition := stringCondition{}
-	if len(c.Args) == 4 {
-		condition = stringCondition{upperName(c.Args[2]), c.Args[3]}
-		if !isCompare(condition.word) {
-			return Error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE")
-		}
-		if err := condition.check(); err != nil {
-			return err
-		}
+	if len(c.Args) == 2 {
+		return c.deleteIf(stringCondition{})
 	}
-	return c.deleteIf(condition, Error("ERR Key should be of string type if conditions are specified"))
-}
-
-func delifeq(c *Call) error {
-	return c.deleteIf(stringCondition{"IFEQ", c.Args[2]}, ErrWrongType)
-}
-
-// deleteIf deletes a key under a condition; wrongType is the error for what is
-// not a string.
-func (c *Call) deleteIf(condition stringCondition, wrongType error) error {
 	e := c.entry(c.Args[1])
 	if e.Value == nil {
 		c.Reply.Int(0)
 		return nil
 	}
+	if e.Value.Kind() != KindString {
+		return Error("ERR Key should be of string type if conditions are specified")
+	}
+	condition := stringCondition{upperName(c.Args[2]), c.Args[3]}
+	if !isCompare(condition.word) {
+		return Error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE")
+	}
+	if err := condition.check(); err != nil {
+		return err
+	}
+	return c.deleteIf(condition)
+}
+
+func delifeq(c *Call) error {
+	return c.deleteIf(stringCondition{"IFEQ", c.Args[2]})
+}
+
+// deleteIf deletes a key under a condition.
+func (c *Call) deleteIf(condition stringCondition) error {
+	e := c.entry(c.Args[1])
 	met, err := condition.met(e)
 	if err != nil {
-		return wrongType
+		return err
 	}
-	if met {
+	if met = met && e.Value != nil; met {
 		e.remove()
 	}
 	c.intBool(met)
