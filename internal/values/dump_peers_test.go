@@ -195,3 +195,47 @@ func ziplist(texts []string, ints []int64) string {
 func rdbText(s string) string {
 	return string(binary.BigEndian.AppendUint32([]byte{0x80}, uint32(len(s)))) + s
 }
+
+// TestEncoding compares the names of encodings with OBJECT ENCODING, at Redis's
+// default thresholds.
+func TestEncoding(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	c := startRedis(t, "--hash-max-listpack-entries", "128", "--hash-max-listpack-value", "64",
+		"--zset-max-listpack-entries", "128", "--zset-max-listpack-value", "64")(resp.RESP2)
+	s := newStore(t, seed)
+	g := rand.New(rand.NewPCG(seed, 3))
+	seen := map[string]int{}
+	for i := range 600 {
+		lines := makeValue(g)
+		if i%6 == 0 {
+			lines = largeValue(g)
+		}
+		c.pipeline(lines)
+		for _, line := range lines {
+			s.do(line...)
+		}
+		want := bulk(t, c.do("OBJECT", "ENCODING", "k"))
+		seen[want]++
+		if got := values.Encoding(s.Entry([]byte("k")).Value); got != want {
+			t.Fatalf("%q is %s, redis has %s", lines, got, want)
+		}
+	}
+	if len(seen) != 8 {
+		t.Errorf("the encodings were %v", seen)
+	}
+}
+
+// largeValue gives the key k short elements, about as many as a threshold.
+func largeValue(g *rand.Rand) [][]string {
+	lines := [][]string{{"DEL", "k"}}
+	kind, n := g.IntN(3), 126+g.IntN(5)
+	if kind == 2 {
+		n = 510 + g.IntN(5)
+	}
+	for i := range n {
+		e := fmt.Sprint(i)
+		lines = append(lines, [][]string{{"HSET", "k", e, e}, {"ZADD", "k", e, e}, {"SADD", "k", e}}[kind])
+	}
+	return lines
+}

@@ -87,8 +87,11 @@ func (c *Call) hashOptions(name string, set bool) (o fieldOptions, err error) {
 			return o, Error("ERR unknown argument: " + cString(args[i]))
 		}
 	}
-	if o.fields == nil {
+	switch {
+	case o.fields == nil:
 		return o, Error("ERR missing FIELDS argument")
+	case o.at > maxFieldExpiry:
+		return o, errExpiry(name)
 	}
 	return o, nil
 }
@@ -147,16 +150,13 @@ func expiryArgument(arg []byte, unit int64, relative bool, now int64, command st
 }
 
 func hgetex(c *Call) error {
-	e, h, err := c.hash(c.Args[1])
-	if err != nil {
-		return err
-	}
 	o, err := c.hashOptions("hgetex", false)
 	if err != nil {
 		return err
 	}
-	if o.at > maxFieldExpiry {
-		return errExpiry("hgetex")
+	e, h, err := c.hash(c.Args[1])
+	if err != nil {
+		return err
 	}
 	c.Reply.Array(len(o.fields))
 	changed := false
@@ -180,16 +180,13 @@ func hgetex(c *Call) error {
 }
 
 func hsetex(c *Call) error {
-	e, h, err := c.hashToWrite(c.Args[1])
-	if err != nil {
-		return err
-	}
 	o, err := c.hashOptions("hsetex", true)
 	if err != nil {
 		return err
 	}
-	if o.at > maxFieldExpiry {
-		return errExpiry("hsetex")
+	e, h, err := c.hashToWrite(c.Args[1])
+	if err != nil {
+		return err
 	}
 	for i := 0; i < len(o.fields); i += 2 {
 		exists := h.find(string(o.fields[i])) != nil

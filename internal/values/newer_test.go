@@ -184,6 +184,7 @@ func TestHashOptions(t *testing.T) {
 		{"HSETEX h FNX FXX FIELDS 1 a 1", "-ERR Only one of FXX or FNX arguments can be specified"},
 		{"HSETEX h EX 1 PX 1 FIELDS 1 a 1", "-ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"},
 		{"HSETEX h EX 1 FIELDS 2 a 1", "-ERR wrong number of arguments"},
+		{"HSETEX h PXAT 70368744177664 FIELDS 1 a 1", "-ERR invalid expire time in 'hsetex' command"},
 		{"HSETEX h BOGUS FIELDS 1 a 1", "-ERR unknown argument: BOGUS"},
 		{"HSETEX h EX 1 FNX EXAT 5", "-ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"},
 		{"HSETEX h EX 1 FNX fXX a", "-ERR Only one of FXX or FNX arguments can be specified"},

@@ -3,7 +3,11 @@ package values
 import "math"
 
 // maxReply bounds the replies of commands that may repeat elements, in bytes.
-const maxReply = 64 << 20
+// elementOverhead is what an element costs in memory besides itself.
+const (
+	maxReply        = 64 << 20
+	elementOverhead = 64
+)
 
 // sample returns positions chosen among n elements: count different ones, or
 // for a negative count -count of them that may repeat. size is the length of an
@@ -13,7 +17,7 @@ func (c *Call) sample(n int, count int64, size int) ([]int, error) {
 		return nil, nil
 	}
 	if count < 0 {
-		if -count > int64(maxReply/(size+8)) {
+		if -count > int64(maxReply/(size+elementOverhead)) {
 			return nil, errLargeReply
 		}
 		chosen := make([]int, -count)

@@ -119,6 +119,9 @@ func TestScan(t *testing.T) {
 			}
 		}
 	}
+	if got, want := show(s.words("SSCAN s 0 MATCH "+strings.Repeat("a*", 600))), "-ERR pattern is longer than 1024 bytes; use a shorter one"; got != want {
+		t.Error(got)
+	}
 	if got := list(s.words("HSCAN h 0 COUNT 5000 MATCH stays1 NOVALUES")); got[1] != "[stays1]" {
 		t.Errorf("%q", got)
 	}

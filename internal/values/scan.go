@@ -19,6 +19,10 @@ const scanWhole = 128
 // can hold it.
 const scanBits = 48
 
+// maxPattern bounds the length of a pattern, because the time of a page is in
+// proportion to it.
+const maxPattern = 1 << 10
+
 type scan struct {
 	match    []byte // nil: everything matches
 	count    int
@@ -65,6 +69,9 @@ func scanOptions(args [][]byte, hash bool) (scan, error) {
 			i++
 		case is(args[i], "MATCH") && left >= 2:
 			i++
+			if len(args[i]) > maxPattern {
+				return s, Error("ERR pattern is longer than 1024 bytes; use a shorter one")
+			}
 			if string(args[i]) != "*" { // matches everything, the empty text too
 				s.match = args[i]
 			}
