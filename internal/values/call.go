@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 )
 
-// Call is one command on its way. The arguments are only read, and may be
+// Call is one execution of a command. The arguments are only read, and may be
 // reused once the command has returned.
 type Call struct {
 	Args  [][]byte // the whole command line, with the name

@@ -78,3 +78,21 @@ func TestRestore(t *testing.T) {
 		}
 	}
 }
+
+// TestExpiringListpack reads a hash with the expiry of fields as Redis 7.4 packs
+// a small one: field, value and expiry in turn, 0 for none.
+func TestExpiringListpack(t *testing.T) {
+	s := newStore(t, 1)
+	at := s.now + 5000
+	list := []byte("\x00\x00\x00\x00\x06\x00")
+	list = append(list, "\x81a\x02\x01\x01\xf4"...)
+	list = binary.LittleEndian.AppendUint64(list, uint64(at))
+	list = append(list, "\x09\x81b\x02\x02\x01\x00\x01\xff"...)
+	binary.LittleEndian.PutUint32(list, uint32(len(list)))
+	body := binary.LittleEndian.AppendUint64([]byte{25}, uint64(at))
+	body = append(append(body, byte(len(list))), list...)
+	if got := show(s.do("RESTORE", "h", "0", sealed(string(body), 12))); got != "OK" {
+		t.Fatal(got)
+	}
+	dialogue{{"HGETALL h", "[a 1 b 2]"}, {"HPTTL h FIELDS 2 a b", "[5000 -1]"}}.run(t, s)
+}

@@ -8,7 +8,7 @@ var families = []family{
 	{name: "hash", templates: []string{
 		"HSET k ( m v )+", "HSET k ( m v )+", "HMSET k ( m v )+", "HSETNX k m v", "HGET k m", "HMGET k ( m )+",
 		"HDEL k ( m )+", "HDEL k ( m )+", "HLEN k", "HSTRLEN k m", "HEXISTS k m", "HKEYS k", "HVALS k", "HGETALL k", "HGETALL k",
-		"HINCRBY k m i", "HINCRBY k m i", "HINCRBYFLOAT k m f", "HINCRBYFLOAT k m [f|b]", "HRANDFIELD k 0", "HRANDFIELD none", "HRANDFIELD k 1000 [WITHVALUES|]",
+		"HINCRBY k m i", "HINCRBY k m i", "HINCRBYFLOAT k m f", "HINCRBYFLOAT k m [f|b]", "HRANDFIELD k 0", "HRANDFIELD none", "HRANDFIELD none i [WITHVALUES|m|]", "HRANDFIELD k 1000 [WITHVALUES|]",
 		"HSCAN k [0|b] [COUNT,1000|] [MATCH,p|]", "HSCAN k 0 MATCH p",
 	}, words: map[string][]string{"p": {"*", "a*", "?", "[a-c]", "*1*", "\\a", "[^a]*", ""}}},
 	{name: "set", unordered: true, templates: []string{
@@ -18,7 +18,7 @@ var families = []family{
 		"SINTERCARD 1 k [LIMIT,i|]", "SINTERCARD 2 k k [LIMIT,i|]", "SINTERCARD i ( k )+", "SSCAN k 0 COUNT 1000 [MATCH,p|]", "SSCAN k q",
 	}, words: map[string][]string{"p": {"*", "a*", "?", "[a-c]", "*1*"}, "q": {"abc", " 1", "1 ", "--1", "99999999999999999999"}}},
 	{name: "sorted set", templates: []string{
-		"ZADD k ( s m )+", "ZADD k ( s m )+", "ZADD k ( s m )+", "ZADD k [NX|XX|] [GT|LT|] [CH|] ( s m )+", "ZADD k [NX|XX|GT|LT|CH|] [INCR|CH|] s m", "ZADD k [s|b] m",
+		"ZADD k ( s m )+", "ZADD k ( s m )+", "ZADD k ( s m )+", "ZADD k [NX|XX|] [GT|LT|] [CH|] ( s m )+", "ZADD k [NX|XX|GT|LT|CH|] [INCR|CH|] s m", "ZADD k [NX|XX] [NX|XX|GT|LT] [GT|LT|INCR] ( s m )+", "ZADD k [s|b] m",
 		"ZINCRBY k s m", "ZINCRBY k [s|b] m", "ZREM k ( m )+", "ZREM k ( m )+", "ZCARD k", "ZSCORE k m", "ZMSCORE k ( m )+", "ZRANK k m", "ZREVRANK k m",
 		"ZRANGE k i i [REV|] [WITHSCORES|]", "ZRANGE k e e BYSCORE [REV|] [LIMIT,i,i|] [WITHSCORES|]", "ZADD o ( 0 m )+", "ZADD o ( 0 m )+", "ZREM l m", "ZRANGE l x x BYLEX [REV|] [LIMIT,i,i|]",
 		"ZRANGE k i i [BYSCORE|] [LIMIT,i,i|] [WITHSCORES|] [REV|]",
@@ -26,7 +26,7 @@ var families = []family{
 		"ZREVRANGE k i i [WITHSCORES|]", "ZRANGEBYSCORE k e e [WITHSCORES|] [LIMIT,i,i|]", "ZREVRANGEBYSCORE k e e [LIMIT,i,i|] [WITHSCORES|]",
 		"ZRANGEBYLEX l x x [LIMIT,i,i|]", "ZREVRANGEBYLEX l x x [LIMIT,i,i|]", "ZCOUNT k e e", "ZLEXCOUNT l x x",
 		"ZREMRANGEBYRANK k i i", "ZREMRANGEBYSCORE k e e", "ZREMRANGEBYLEX l x x", "ZPOPMIN k [i|]", "ZPOPMAX k [i|]",
-		"ZMPOP 2 k k [MIN|MAX] [COUNT,i|]", "ZMPOP i k k [MIN|MAX]", "ZRANDMEMBER k 0 [WITHSCORES|]", "ZRANDMEMBER none [i|]", "ZSCAN k 0 [COUNT,1000|] [MATCH,p|]",
+		"ZMPOP 2 k k [MIN|MAX] [COUNT,i|]", "ZMPOP i k k [MIN|MAX]", "ZRANDMEMBER k 0 [WITHSCORES|]", "ZRANDMEMBER none [i|]", "ZRANDMEMBER none i [WITHSCORES|m|]", "ZSCAN k 0 [COUNT,1000|] [MATCH,p|]",
 		"ZUNION 2 k k [WEIGHTS,s,s|] [AGGREGATE,SUM|AGGREGATE,MIN|AGGREGATE,MAX|] [WITHSCORES|]", "ZINTER 2 k k [WEIGHTS,s,s|] [AGGREGATE,SUM|AGGREGATE,MIN|AGGREGATE,MAX|] [WITHSCORES|]",
 		"ZUNION 3 k k k WITHSCORES", "ZINTER 3 k k k WITHSCORES", "ZDIFF 2 k k [WITHSCORES|]", "ZDIFF 3 k k k",
 		"ZUNIONSTORE k 2 k k [WEIGHTS,s,s|] [AGGREGATE,MIN|AGGREGATE,m|]", "ZINTERSTORE k 2 k k [WEIGHTS,s,b|]", "ZDIFFSTORE k 2 k k", "ZUNIONSTORE k i k k",
