@@ -326,3 +326,16 @@ func TestTimesOfKeys(t *testing.T) {
 		{"SADD s a", "1"}, {"EXPIRE s 10", "1"}, {"SADD s b", "1"}, {"TTL s", "10"}, {"SINTERSTORE s s", "2"}, {"TTL s", "-1"},
 	}.run(t, s)
 }
+
+// TestUnmetConditionsComeFirst checks that ZADD looks at NX before it adds: the
+// sum of the two infinities would be an error.
+func TestUnmetConditionsComeFirst(t *testing.T) {
+	s := newStore(t, 1)
+	dialogue{
+		{"ZADD z inf a", "1"},
+		{"ZADD z NX INCR -inf a", "nil"},
+		{"ZADD z INCR -inf a", "-ERR resulting score is not a number (NaN)"},
+		{"ZADD z XX INCR 1 b", "nil"},
+		{"ZSCORE z a", "inf"},
+	}.run(t, s)
+}

@@ -103,12 +103,15 @@ func (c *Call) addMembers(e *Entry, z *SortedSet, o zaddOptions, scores []float6
 	for i, score := range scores {
 		name := string(args[2*i+1])
 		before, exists := z.score(name)
+		if exists && o.onlyNew || !exists && o.onlyOld {
+			continue
+		}
 		if exists && o.increment {
 			if score += before; math.IsNaN(score) {
 				return Error("ERR resulting score is not a number (NaN)")
 			}
 		}
-		if exists && (o.onlyNew || o.less && score >= before || o.greater && score <= before) || !exists && o.onlyOld {
+		if exists && (o.less && score >= before || o.greater && score <= before) {
 			continue
 		}
 		met, last = true, score
