@@ -71,6 +71,10 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 			return
 		}
 		c.start(r)
+	case cmd.value != nil && cmd.run == nil && cmd.now == nil:
+		r := newRequest(c, cmd, args)
+		r.started, r.mute = now, c.muted
+		c.startValue(r, args)
 	case cmd.now != nil:
 		c.scratch = shrink(c.scratch, keepReplies)
 		c.scratch = cmd.now(c, args, c.scratch)

@@ -2,6 +2,8 @@ package redisapi
 
 import (
 	"strings"
+
+	"github.com/howdah/howdah/internal/values"
 )
 
 // Command is one command, or one subcommand, as data. Everything about
@@ -28,6 +30,10 @@ type Command struct {
 	call func(r *request, args [][]byte) error
 	now  func(c *Conn, args [][]byte, reply []byte) []byte
 	run  func(t *task, args [][]byte) error
+
+	// value is the command as a function over loaded values. It runs the command if
+	// none of those above does, and inside transactions and scripts.
+	value *values.Command
 
 	// free reports whether a command line of a command with run needs no
 	// database, and so no slot. Default: every one needs it.

@@ -83,6 +83,9 @@ type Call struct {
 	Stale       time.Duration // fulfil: how long the value may be served after it expired
 	Absent      bool          // fulfil: there was nothing to load, which is remembered until Expiry
 	Tags        []string      // fulfil, set: what the entry is invalidated by
+	// Held says that the caller holds the keys (engine.Engine.Hold): the call does
+	// not wait for others that use them.
+	Held bool
 	// Near says that the answer of a get, or the value of a plain set, will be kept
 	// in memory. Set by the engine.
 	Near bool
