@@ -13,9 +13,6 @@ import (
 )
 
 func keyspaceCommands() []*Command {
-	twoKeys := func(from, to string) []KeySpec {
-		return []KeySpec{{Index: 1, Step: 1, Flags: from}, {Index: 2, Step: 1, Flags: to}}
-	}
 	return []*Command{
 		{Name: "scan", Arity: -2, Flags: "readonly", Group: "generic", ACL: "keyspace", Tips: "nondeterministic_output request_policy:special", Since: "2.8.0",
 			Summary: "Returns a page of the keys, and the cursor of the next", Complexity: "O(1) for every call, O(N) for a whole iteration",

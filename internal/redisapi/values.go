@@ -47,6 +47,45 @@ func evaluate(dst []byte, cmd *values.Command, args [][]byte, ks values.Keyspace
 	return reply.out
 }
 
+// valueCommands gives the commands of a family the complexity that they share. What
+// they do is in the room of values, as are arity, flags, group and version.
+func valueCommands(complexity string, list []*Command) []*Command {
+	for _, cmd := range list {
+		cmd.Complexity = complexity
+	}
+	return list
+}
+
+// bind gives each command its function of the room of values. It panics if one of
+// the two rooms lacks a command of the other.
+func bind(list []*Command) {
+	known := make(map[string]*values.Command)
+	for _, vc := range values.Commands() {
+		known[vc.Name] = vc
+	}
+	take := func(cmd *Command, name string) {
+		cmd.value = known[name]
+		delete(known, name)
+	}
+	for _, cmd := range list {
+		take(cmd, cmd.Name)
+		for _, sub := range cmd.Sub {
+			take(sub, cmd.Name+"|"+sub.Name)
+		}
+		if cmd.Arity != 0 {
+			continue
+		}
+		vc := cmd.value
+		if vc == nil {
+			panic("redisapi: no function for command " + cmd.Name)
+		}
+		cmd.Arity, cmd.Flags, cmd.Group, cmd.Since = vc.Arity, vc.Flags, vc.Group, vc.Since
+	}
+	for name := range known {
+		panic("redisapi: no row for command " + name)
+	}
+}
+
 // startValue begins a command of the room of values.
 func (c *Conn) startValue(r *request, args [][]byte) {
 	r.words = r.words[:0]
