@@ -75,7 +75,7 @@ func (g *group) applyTo(v *View, careful bool) (changes []change, missing [][]by
 func (g *group) view() (*View, error) {
 	v := &View{Now: time.Now().UnixMilli(), MaxString: int64(g.table.engine.MaxValueBytes())}
 	if len(g.keys) == 1 {
-		v.key = string(g.keys[0])
+		v.single, v.key = true, string(g.keys[0])
 		return v, g.loaded[0].decode(&v.one)
 	}
 	v.entries = make(map[string]*values.Entry, len(g.keys))
