@@ -12,6 +12,7 @@ var (
 	ErrNotInteger     = errors.New("howdah: value is not an integer or out of range")
 	ErrOverflow       = errors.New("howdah: increment or decrement would overflow")
 	ErrNotFloat       = errors.New("howdah: value is not a valid float")
+	ErrWrongType      = errors.New("howdah: the key holds another kind of value")
 	ErrKeyTooLong     = errors.New("howdah: key too long")
 	ErrValueTooLarge  = errors.New("howdah: value too large")
 	ErrInvalidTag     = errors.New("howdah: invalid tag")
