@@ -7,9 +7,6 @@ import (
 	"github.com/howdah/howdah/internal/values"
 )
 
-// MaxCollectionBytes is the largest packed form that a collection may have.
-const MaxCollectionBytes = 1 << 20
-
 // Edit is a function over the entries of some keys.
 type Edit struct {
 	// Keys are those that Run will certainly ask for. They and their bytes must not
@@ -26,7 +23,7 @@ type Edit struct {
 
 	// Err is set when the edit is done. Errors: ErrTimeout (nothing was changed),
 	// ErrUnknownOutcome, ErrUnavailable, ErrCacheFull, ErrCollision,
-	// ErrValueTooLarge, ErrCollectionTooLarge, ErrOverloaded, ErrClosed,
+	// ErrValueTooLarge, ErrLargeCollection, ErrOverloaded, ErrClosed,
 	// ErrKeyTooLong.
 	Err error
 
