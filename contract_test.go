@@ -169,6 +169,7 @@ var contract = []struct {
 	test func(*testing.T, *fixture)
 }{
 	{"tags", testTags},
+	{"kinds", testKinds},
 	{"set and get", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		f.holds("k", nil)

@@ -235,7 +235,7 @@ func TestManyHashesAreNotedAsAll(t *testing.T) {
 		}
 		noted("set", schema.Statement("set", tbl), hashes, keys, values, expiries)
 		noted("delete", schema.Statement("delete", tbl), hashes, keys)
-		noted("add", schema.Statement("add", tbl), hashes, keys, values, expiries)
+		noted("add", schema.Statement("add", tbl), hashes, keys, values, expiries, make([]int32, n))
 		noted("a page of a prefix", schema.Statement("delete_page_by_hash", tbl), 0, int64(math.MaxInt64), []byte{})
 		noted("set_many", "SELECT howdah.set_many('n', $1, $2)", keys, values)
 		noted("delete_prefix", "SELECT howdah.delete_prefix('n', '')")

@@ -29,7 +29,7 @@ func (g *group) apply() (changes []change, missing [][]byte, err error) {
 		}
 		changes, missing, tooLarge := g.applyTo(v, careful)
 		for tooLarge != nil && careful {
-			tooLarge.Err = errTooLarge
+			tooLarge.Err = fault.ErrLargeCollection
 			if v, err = g.view(); err != nil {
 				return nil, nil, err
 			}
@@ -41,8 +41,6 @@ func (g *group) apply() (changes []change, missing [][]byte, err error) {
 	}
 	return changes, missing, nil
 }
-
-var errTooLarge = fmt.Errorf("%w: at most %d bytes packed", fault.ErrCollectionTooLarge, MaxCollectionBytes)
 
 // applyTo runs the functions on a view. If an entry became too large, it returns the
 // edit by which it did: the right one only if it is careful and looks after each.
@@ -75,7 +73,7 @@ func (g *group) applyTo(v *View, careful bool) (changes []change, missing [][]by
 func (g *group) view() (*View, error) {
 	v := &View{Now: time.Now().UnixMilli(), MaxString: int64(g.table.engine.MaxValueBytes())}
 	if len(g.keys) == 1 {
-		v.key = string(g.keys[0])
+		v.single, v.key = true, string(g.keys[0])
 		return v, g.loaded[0].decode(&v.one)
 	}
 	v.entries = make(map[string]*values.Entry, len(g.keys))
@@ -116,7 +114,7 @@ func (g *group) changes(v *View) (list []change, tooLarge bool) {
 		if !c.delete {
 			c.kind = int16(e.Value.Kind())
 			c.value = values.Encode(nil, e.Value)
-			if c.kind != int16(values.KindString) && len(c.value) > MaxCollectionBytes || int64(len(c.value)) > v.MaxString {
+			if c.kind != int16(values.KindString) && len(c.value) > fault.MaxCollectionBytes || int64(len(c.value)) > v.MaxString {
 				return nil, true
 			}
 		}

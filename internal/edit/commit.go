@@ -47,3 +47,5 @@ func (g *group) needsRoom() bool {
 	}
 	return false
 }
+
+func (g *group) commitMany(changes []change) verb.Call { panic("wait for the verb Commit") }

@@ -7,9 +7,6 @@ import (
 	"github.com/howdah/howdah/internal/values"
 )
 
-// MaxCollectionBytes is the largest packed form that a collection may have.
-const MaxCollectionBytes = 1 << 20
-
 // Edit is a function over the entries of some keys.
 type Edit struct {
 	// Keys are those that Run will certainly ask for. They and their bytes must not
@@ -26,7 +23,7 @@ type Edit struct {
 
 	// Err is set when the edit is done. Errors: ErrTimeout (nothing was changed),
 	// ErrUnknownOutcome, ErrUnavailable, ErrCacheFull, ErrCollision,
-	// ErrValueTooLarge, ErrCollectionTooLarge, ErrOverloaded, ErrClosed,
+	// ErrValueTooLarge, ErrLargeCollection, ErrOverloaded, ErrClosed,
 	// ErrKeyTooLong.
 	Err error
 
@@ -61,18 +58,24 @@ type View struct {
 	MaxString int64
 
 	entries map[string]*values.Entry
-	one     values.Entry // the entry of the only key, which needs no map
-	key     string
+	single  bool         // there is one key, whose entry needs no map
+	key     string       // it
+	one     values.Entry // and its entry
 	missing [][]byte
+}
+
+// find returns the entry of a key, nil if it was not loaded.
+func (v *View) find(key []byte) *values.Entry {
+	if v.single && string(key) == v.key {
+		return &v.one
+	}
+	return v.entries[string(key)]
 }
 
 // Entry returns the entry of a key. For a key that was not loaded it returns an
 // entry without a value; the function then runs again, and what it did is void.
 func (v *View) Entry(key []byte) *values.Entry {
-	if v.entries == nil && string(key) == v.key {
-		return &v.one
-	}
-	if e := v.entries[string(key)]; e != nil {
+	if e := v.find(key); e != nil {
 		return e
 	}
 	v.missing = append(v.missing, append([]byte(nil), key...))
@@ -84,11 +87,10 @@ func (v *View) Entry(key []byte) *values.Entry {
 func (v *View) Has(keys ...[]byte) bool {
 	has := true
 	for _, key := range keys {
-		if v.entries == nil && string(key) == v.key || v.entries[string(key)] != nil {
-			continue
+		if v.find(key) == nil {
+			v.missing = append(v.missing, append([]byte(nil), key...))
+			has = false
 		}
-		v.missing = append(v.missing, append([]byte(nil), key...))
-		has = false
 	}
 	return has
 }

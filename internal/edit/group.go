@@ -45,6 +45,11 @@ func (g *group) granted(err error) {
 		g.finish(err)
 		return
 	}
+	if len(g.keys) == 0 {
+		g.table.seal(g)
+		go g.run() // it asks for its keys as it goes
+		return
+	}
 	g.load()
 }
 

@@ -2,6 +2,7 @@ package redisapi
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/verb"
@@ -59,6 +60,8 @@ func (e *Engine) errorText(err error, writes bool) string {
 	switch {
 	case errors.Is(err, fault.ErrKeyTooLong):
 		return string(errKeyTooLong)
+	case errors.Is(err, fault.ErrLargeCollection):
+		return fmt.Sprintf("ERR collection is larger than %d bytes, the most that Howdah stores under one key", fault.MaxCollectionBytes)
 	case errors.Is(err, fault.ErrValueTooLarge):
 		return statusError(verb.TooLarge)
 	case errors.Is(err, fault.ErrCacheFull):

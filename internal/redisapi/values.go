@@ -158,9 +158,9 @@ type noKeys struct{}
 func (noKeys) Entry([]byte) *values.Entry { return new(values.Entry) }
 
 // oneEntry is a keyspace of one key.
-type oneEntry struct{ values.Entry }
+type oneEntry struct{ entry values.Entry }
 
-func (o *oneEntry) Entry([]byte) *values.Entry { return &o.Entry }
+func (o *oneEntry) Entry([]byte) *values.Entry { return &o.entry }
 
 // manyEntries is a keyspace of several keys.
 type manyEntries map[string]*values.Entry
@@ -171,7 +171,7 @@ func (m manyEntries) Entry(key []byte) *values.Entry { return m[string(key)] }
 func decode(keys [][]byte, call *verb.Call) (values.Keyspace, error) {
 	if len(keys) == 1 {
 		one := new(oneEntry)
-		return one, decodeEntry(&one.Entry, &call.Result)
+		return one, decodeEntry(&one.entry, &call.Result)
 	}
 	many := make(manyEntries, len(keys))
 	for i, key := range keys {

@@ -51,6 +51,15 @@ func (r *Request) expiries() []byte {
 	return dst
 }
 
+// kinds are what the values are.
+func (r *Request) kinds() []byte {
+	dst := pgwire.AppendArray(make([]byte, 0, 20+8*len(r.Rows)), pgwire.Int4, len(r.Rows), false)
+	for _, row := range r.Rows {
+		dst = pgwire.AppendInt4(dst, int32(row.Call.Kind))
+	}
+	return dst
+}
+
 // expiry is that of the first row as a bare value; nil is NULL.
 func (r *Request) expiry() []byte {
 	if v, null := r.Table.expiry(r.Rows[0].Call.Expiry); !null {

@@ -11,7 +11,8 @@ var (
 	// the conditional form. Results: Status (NotStored if a condition failed),
 	// Result.Version; with WantOld, Result.Found and Result.Value are the old
 	// value, whether or not the condition held.
-	// With Tags, NotStored says that one of them is being invalidated.
+	// With Tags, NotStored says that one of them is being invalidated. With WantOld,
+	// WrongType says that the key holds no string, and nothing was changed.
 	Set = define(Spec{
 		Verb: verb.Verb{Name: "set", Writes: true, Room: true}, Pick: pickSet,
 		Merges: isPlainSet, Echoes: isKnown, Check: checkSet,
@@ -98,7 +99,7 @@ var (
 	// Only class sync leaves a row out.
 	setKeep = form(Form{File: "set_keep", Params: (*Request).entryColumns, Start: startAs(verb.Collision), Row: writeRow(readVersion)})
 
-	add = form(Form{File: "add", Params: (*Request).entryColumns, Start: startAs(verb.NotStored), Row: writeRow(readVersion)})
+	add = form(Form{File: "add", Params: func(r *Request) [][]byte { return append(r.entryColumns(), r.kinds()) }, Start: startAs(verb.NotStored), Row: writeRow(readVersion)})
 
 	addAll = form(Form{
 		File: "add_all", Alone: true, RaceState: "22012", Params: (*Request).entryColumns, Start: startAs(verb.OK),
@@ -150,7 +151,7 @@ func replaceParams(r *Request) [][]byte {
 			versions = pgwire.AppendNull(versions)
 		}
 	}
-	return append(params, keep, versions)
+	return append(params, keep, versions, r.kinds())
 }
 
 func exchangeParams(r *Request) [][]byte {
@@ -167,6 +168,10 @@ func exchangeParams(r *Request) [][]byte {
 func readExchange(r *Request, v [][]byte) {
 	c := r.Calls[0]
 	live := pgwire.ReadBool(v[0])
+	if live && v[1] == nil {
+		c.Status, c.Result.Kind = verb.WrongType, verb.OtherKind
+		return
+	}
 	if live {
 		c.Found(v[1])
 	}
