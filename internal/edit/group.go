@@ -22,7 +22,9 @@ type group struct {
 	table *Table
 	hold  coalesce.Op
 	keys  [][]byte
-	edits []*Edit // guarded by Table.mu until the group is sealed
+
+	edits  []*Edit // guarded by Table.mu until the group is sealed
+	sealed bool    // guarded by Table.mu: nobody joins any more
 
 	call   verb.Call
 	loaded []loaded // one for each of keys

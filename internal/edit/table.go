@@ -51,12 +51,10 @@ func (t *Table) Start(e *Edit, done func(*Edit)) {
 		return
 	}
 	g := &group{table: t, keys: keys, edits: []*Edit{e}}
-	if len(keys) == 1 {
-		t.mu.Lock()
-		t.open[string(keys[0])] = g
-		t.mu.Unlock()
-	}
 	t.engine.Hold(&g.hold, keys, g.granted)
+	if len(keys) == 1 {
+		t.publish(g)
+	}
 }
 
 // Do runs an edit and waits for it. If the context ends before the edit, its error is
@@ -102,13 +100,23 @@ func (t *Table) join(e *Edit) bool {
 	return true
 }
 
+// publish lets others join a group that stands in line, unless it runs already.
+func (t *Table) publish(g *group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !g.sealed {
+		t.open[string(g.keys[0])] = g
+	}
+}
+
 // seal ends the time in which others may join a group.
 func (t *Table) seal(g *group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g.sealed = true
 	if len(g.keys) != 1 {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if key := string(g.keys[0]); t.open[key] == g {
 		delete(t.open, key)
 	}
