@@ -61,6 +61,10 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 			return
 		}
 		c.enqueue(cmd, args)
+	case cmd.isValue(args):
+		r := newRequest(c, cmd, args)
+		r.started, r.mute = now, c.muted
+		c.startValue(r, args)
 	case cmd.call != nil:
 		r := newRequest(c, cmd, args)
 		r.started = now
@@ -71,10 +75,6 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 			return
 		}
 		c.start(r)
-	case cmd.onlyValue():
-		r := newRequest(c, cmd, args)
-		r.started, r.mute = now, c.muted
-		c.startValue(r, args)
 	case cmd.now != nil:
 		c.scratch = shrink(c.scratch, keepReplies)
 		c.scratch = cmd.now(c, args, c.scratch)

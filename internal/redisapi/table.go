@@ -35,6 +35,10 @@ type Command struct {
 	// none of those above does, and inside transactions and scripts.
 	value *values.Command
 
+	// asValue reports whether value runs a command line although the command has
+	// another way. Default: it does not.
+	asValue func(args [][]byte) bool
+
 	// free reports whether a command line of a command with run needs no
 	// database, and so no slot. Default: every one needs it.
 	free func(e *Engine, args [][]byte) bool
@@ -116,6 +120,11 @@ func (cmd *Command) takes(n int) bool {
 // onlyValue reports whether a command runs as a function over loaded values alone.
 func (cmd *Command) onlyValue() bool {
 	return cmd.value != nil && cmd.call == nil && cmd.now == nil && cmd.run == nil
+}
+
+// isValue reports whether a command line runs as a function over loaded values.
+func (cmd *Command) isValue(args [][]byte) bool {
+	return cmd.onlyValue() || cmd.asValue != nil && cmd.asValue(args)
 }
 
 // table holds the commands of one engine and their counters.
