@@ -169,6 +169,7 @@ var contract = []struct {
 	test func(*testing.T, *fixture)
 }{
 	{"tags", testTags},
+	{"a group of keys is written all or nothing", testCommit},
 	{"set and get", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		f.holds("k", nil)
