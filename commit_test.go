@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -127,4 +128,27 @@ func testCommit(t *testing.T, f *fixture) {
 	require.Equal(t, verb.OK, entry.Status)
 	require.Error(t, statement.Prepare(&verb.Call{Verb: statement.Commit, Keys: [][]byte{nil}, Values: [][]byte{nil}}, 100))
 	require.Error(t, statement.Prepare(&verb.Call{Verb: statement.Commit, Keys: [][]byte{nil}, Values: [][]byte{nil}, Group: []verb.Edit{{Version: -1}}}, 100))
+}
+
+// A group ends what memory holds of the keys that it changes, and of those only.
+func TestCommitAndMemory(t *testing.T) {
+	db := openNear(t, pgtest.New(t))
+	c := db.Cache("near")
+	f := &fixture{T: t, Cache: c}
+	versions := map[string]int64{}
+	for _, key := range []string{"read", "stored", "removed"} {
+		versions[key] = f.stored(key, "1")
+		warm(t, c, key)
+	}
+	warm(t, c, "none")
+	done := f.commit(onlyRead("read", versions["read"]), put("stored", "2", versions["stored"]), remove("removed", versions["removed"]), put("none", "2", 0))
+	require.Equal(t, verb.OK, done.Status)
+	hits := memoryOf(db).Hits
+	require.Equal(t, "1", read(t, c, "read"))
+	require.Greater(t, memoryOf(db).Hits, hits, "what was only read is in memory still")
+	hits = memoryOf(db).Hits
+	for key, want := range map[string]string{"stored": "2", "removed": "", "none": "2"} {
+		require.Equal(t, want, read(t, c, key), key)
+	}
+	require.Equal(t, hits, memoryOf(db).Hits)
 }
