@@ -10,6 +10,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // TestPolicies lets each policy choose half of 4,000 entries, which differ in
@@ -181,6 +182,9 @@ func TestOutOfMemory(t *testing.T) {
 	require.ErrorIs(t, cache.With(tx).Set(ctx, "k1", nil, 0), howdah.ErrCacheFull)
 	require.NoError(t, cache.With(tx).Delete(ctx, "k4"))
 	require.NoError(t, tx.Commit(ctx))
+	f := &fixture{T: t, Cache: cache}
+	require.Equal(t, verb.CacheFull, f.commit(put("k1", "2", f.version("k1")), onlyRead("new", 0)).Status)
+	require.Equal(t, verb.OK, f.commit(onlyRead("k1", f.version("k1")), onlyRead("new", 0), remove("k6", f.version("k6"))).Status)
 	for _, verb := range []string{
 		"set('c', 'k', 'v')", "set_text('c', 'k', 'v')", "set_many('c', '{k}', '{v}')", "add('c', 'k', 'v')",
 		"replace('c', 'k1', 'v')", "compare_and_set('c', 'k', 0, 'v')", "compare_and_set('c', 'k1', 1, 'v')", "increment('c', 'k1')",

@@ -222,6 +222,13 @@ func of(v *verb.Verb, more ...func(*verb.Call)) func([]byte, int64) *verb.Call {
 	}
 }
 
+// ofVersion commits a key that is being loaded anew.
+func ofVersion(act verb.Act) func([]byte, int64) *verb.Call {
+	return func(key []byte, token int64) *verb.Call {
+		return of(statement.Commit, func(c *verb.Call) { c.Group = []verb.Edit{{Version: token, Act: act}} })(key, token)
+	}
+}
+
 // leaseEffects are those of every verb. A verb that is not here fails the test.
 var leaseEffects = map[string][]leaseEffect{
 	"get":       {{false, true, of(statement.Get)}, {true, true, of(statement.Get)}},
@@ -255,6 +262,12 @@ var leaseEffects = map[string][]leaseEffect{
 	"delete_many":    {{false, false, of(statement.DeleteMany)}, {true, false, of(statement.DeleteMany)}},
 	"get_delete":     {{false, false, of(statement.GetDelete)}, {true, false, of(statement.GetDelete)}},
 	"compare_delete": {{true, false, of(statement.CompareDelete, func(c *verb.Call) { c.Condition = verb.IfValue })}},
+	"commit": {
+		{false, false, of(statement.Commit, func(c *verb.Call) { c.Group = []verb.Edit{{Act: verb.Put}} })},
+		{false, true, of(statement.Commit, func(c *verb.Call) { c.Group = []verb.Edit{{}} })},
+		{true, false, ofVersion(verb.Put)}, {true, false, ofVersion(verb.Remove)}, {true, true, ofVersion(verb.OnlyRead)},
+		{true, true, of(statement.Commit, func(c *verb.Call) { c.Group = []verb.Edit{{Act: verb.Put}} })},
+	},
 	"expire": {{true, false, of(statement.Expire, func(c *verb.Call) { c.Expiry = verb.ExpireIn(time.Hour) })},
 		{true, false, of(statement.Expire, func(c *verb.Call) { c.Expiry = verb.ExpireAt(time.Unix(1, 0)) })}},
 	"get_expire": {{true, false, of(statement.GetExpire, func(c *verb.Call) { c.Expiry = verb.ExpireIn(time.Hour) })}},

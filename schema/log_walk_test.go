@@ -46,6 +46,12 @@ var statementEffects = map[string][]step{
 	"append":  {{logs, array + "'{2}', '{NULL}', 100", ""}, {logs, fresh + "'{2}', '{NULL}', 100", ""}},
 	"claim": {{idle, array + "'{1000000}', false", ""}, {hidden, fresh + "'{1000000}', false", ""}, {idle, fresh + "'{1000000}', true", ""},
 		{hidden, "ARRAY[H(x)], ARRAY['x'::bytea], '{1000000}', false", ""}, {hidden, fresh + "'{1000000}', false", "SELECT howdah.claim('n', 'new')"}},
+	"commit": {
+		{logs, array + "'{2}', '{NULL}', ARRAY[V(k)], '{1}', '{0}'", ""}, {logs, array + "'{2}', '{NULL}', ARRAY[V(k)], '{3}', '{0}'", ""},
+		{hidden, array + "'{2}', '{NULL}', ARRAY[V(k)], '{0}', '{0}'", ""}, {idle, array + "'{2}', '{NULL}', '{7}', '{1}', '{0}'", ""},
+		{idle, gone + "'{2}', '{NULL}', '{0}', '{1}', '{0}'", ""}, // its place is not held
+		{logs, "ARRAY[H(x)], ARRAY['x'::bytea], '{2}', '{NULL}', '{0}', '{1}', '{0}'", ""},
+	},
 	"compare_delete":      {{logs, array + "'{NULL}', '{1}'", ""}, {idle, array + "'{NULL}', '{7}'", ""}, {idle, array + "'{7}', '{NULL}'", ""}, {idle, gone + "'{NULL}', '{1}'", ""}},
 	"count":               {{idle, "", ""}},
 	"count_ttls":          {{idle, "", ""}},

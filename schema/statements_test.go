@@ -31,6 +31,7 @@ func TestVersionsNeverFallWhenTheClockDoes(t *testing.T) {
 		"get_expire":      "'{3600000000}', '{0}'",
 		"add":             "'{1}', '{NULL}'",
 		"add_all":         "'{1}', '{NULL}'",
+		"commit":          fmt.Sprintf("'{1}', '{NULL}', '{%d}', '{1}', '{0}'", ahead),
 	}
 	db := open(t)
 	conn, err := db.Acquire(ctx(t))

@@ -111,6 +111,7 @@ func TestAStoredValueIsFresh(t *testing.T) {
 		"set_range": single + "'1', NULL, 0)", "exchange": single + "'1', NULL, false, 0, NULL)",
 		"set_near": many + "'{1}', '{NULL}')", "set_one_near": single + "'1', NULL)",
 		"add": many + "'{1}', '{NULL}')", "add_all": many + "'{1}', '{NULL}')",
+		"commit": many + "'{1}', '{NULL}', ARRAY[version_of('k')], '{1}', '{0}')",
 		"fulfil": many + "'{1}', '{NULL}', ARRAY[version_of('k')], '{0}')",
 	} {
 		writes["statement "+name] = "PREPARE p AS " + schema.Statement(name, schema.Table{Name: table(t, db, "c")}) + "; EXECUTE p " + args + "; DEALLOCATE p"

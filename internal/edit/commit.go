@@ -48,4 +48,21 @@ func (g *group) needsRoom() bool {
 	return false
 }
 
-func (g *group) commitMany(changes []change) verb.Call { panic("wait for the verb Commit") }
+// commitMany is the call that stores the changes of a group of several keys. Those
+// that were only read must be unchanged too.
+func (g *group) commitMany(changes []change) verb.Call {
+	call := verb.Call{Verb: statement.Commit, Keys: g.keys, Values: make([][]byte, len(g.keys)), Group: make([]verb.Edit, len(g.keys))}
+	for i := range g.loaded {
+		call.Group[i].Version = g.loaded[i].version
+	}
+	for i := range changes {
+		c := &changes[i]
+		e := &call.Group[c.index]
+		e.Act = verb.Remove
+		if !c.delete {
+			e.Act, e.Kind, e.Expiry = verb.Put, c.kind, c.expiry
+			call.Values[c.index] = c.value
+		}
+	}
+	return call
+}

@@ -70,7 +70,7 @@ func (fl *flight) within(e *Engine, ops []*coalesce.Op, rows, granted int) []*co
 		e.Pressure.call()
 		admitted, left := ops[:0], granted
 		for _, op := range ops {
-			n := needsRoom(op)
+			n := callOf(op).Rows()
 			if n > 0 && left <= 0 {
 				waiting = append(waiting, op)
 				continue
@@ -96,17 +96,9 @@ func (fl *flight) settle() {
 	}
 }
 
-// needsRoom is how many rows an op may add.
-func needsRoom(op *coalesce.Op) int {
-	if !callOf(op).Verb.Room {
-		return 0
-	}
-	return len(op.Keys)
-}
-
 func rowsThatNeedRoom(ops []*coalesce.Op) (rows int) {
 	for _, op := range ops {
-		rows += needsRoom(op)
+		rows += callOf(op).Rows()
 	}
 	return rows
 }
@@ -120,7 +112,7 @@ func (fl *flight) refuseFull(e *Engine, ops []*coalesce.Op) []*coalesce.Op {
 	rest := ops[:0]
 	for _, op := range ops {
 		c := callOf(op)
-		if !c.Verb.Room {
+		if c.Rows() == 0 {
 			rest = append(rest, op)
 			continue
 		}

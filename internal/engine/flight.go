@@ -252,11 +252,11 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 	if fl.conn == nil {
 		return 0, false, errNoConnection
 	}
-	fl.asked, fl.lockLimit = requests, fl.lockTimeout(len(requests), step)
+	fl.asked, fl.lockLimit = withHolds(requests), fl.lockTimeout(len(requests), step)
 	fl.each = fl.apart || step == callByCall || fl.Kind() == coalesce.Isolated
 	fl.x = pgwire.Exchange{Conn: fl.conn.Conn(), Requests: fl.one[:0], Named: fl.set.Named, Sender: fl}
 	x := &fl.x
-	for _, r := range requests {
+	for _, r := range fl.asked {
 		x.Requests = append(x.Requests, r)
 	}
 	if fl.Lone() && len(requests[0].Rows) == 1 {
@@ -276,7 +276,7 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 		// It ended in this very moment: the connection is of no more use.
 		x.Conn.Close(context.Background())
 	}
-	return x.Answered, x.IsSent, err
+	return answeredOf(fl.asked[:x.Answered]), x.IsSent, err
 }
 
 // Ends implements pgwire.Sender. Reads share a transaction. So do writes of one
@@ -284,6 +284,9 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 // with a greater id: all processes lock in one order, of tables and of hashes in
 // them, and do not wait for each other in a circle.
 func (fl *flight) Ends(request int) bool {
+	if fl.asked[request].IsHold() {
+		return false
+	}
 	if fl.each || fl.Kind() == coalesce.Read {
 		return fl.each
 	}
@@ -391,7 +394,7 @@ func (fl *flight) reread(r *statement.Request, step int) bool {
 func (fl *flight) complete(c *verb.Call, err error) {
 	share(c)
 	if c.Verb.Changes() {
-		engineOf(c).invalidate(c.Op.Keys) // before the caller is answered
+		engineOf(c).invalidate(c.Changed()) // before the caller is answered
 	}
 	fl.Complete(&c.Op, err)
 }

@@ -170,7 +170,7 @@ func (e *Engine) foresee(c *verb.Call) {
 		return
 	}
 	if c.Verb.Changes() {
-		bump(m, c.Op.Keys)
+		bump(m, c.Changed())
 		return
 	}
 	if !c.Near {
@@ -191,7 +191,7 @@ func (e *Engine) whenQueued(c *verb.Call) func() {
 	if m == nil || !c.Verb.Changes() {
 		return nil
 	}
-	keys := slices.Clone(c.Op.Keys) // the call may be over by then, and used again
+	keys := slices.Clone(c.Changed()) // the call may be over by then, and used again
 	return func() { bump(m, keys) }
 }
 

@@ -35,7 +35,7 @@ func (e *Engine) park(tx pgx.Tx, calls []*verb.Call) *parked {
 	var hashes []uint64
 	for _, c := range calls {
 		if c.Verb.Changes() {
-			hashes = append(hashes, c.Op.Keys...)
+			hashes = append(hashes, c.Changed()...)
 		}
 	}
 	return e.parkKeys(tx, hashes)

@@ -59,7 +59,7 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 func (e *Engine) planIn(table *statement.Table, calls []*verb.Call) []*statement.Request {
 	requests := make([]*statement.Request, 0, len(calls))
 	for _, c := range calls {
-		if table.Full && c.Verb.Room {
+		if table.Full && c.Rows() > 0 {
 			c.Err = nil
 			c.RefuseFull()
 			e.counters.record(c)

@@ -1,6 +1,9 @@
 package statement
 
-import "github.com/howdah/howdah/internal/pgwire"
+import (
+	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/verb"
+)
 
 // The columns of the rows as arrays of PostgreSQL.
 
@@ -42,11 +45,7 @@ func (r *Request) bytesColumn(of func(*Row) []byte) []byte {
 func (r *Request) expiries() []byte {
 	dst := pgwire.AppendArray(make([]byte, 0, 20+12*len(r.Rows)), pgwire.Int8, len(r.Rows), true)
 	for _, row := range r.Rows {
-		if v, null := r.Table.expiry(row.Call.Expiry); null {
-			dst = pgwire.AppendNull(dst)
-		} else {
-			dst = pgwire.AppendInt8(dst, v)
-		}
+		dst = r.Table.appendExpiry(dst, row.Call.Expiry)
 	}
 	return dst
 }
@@ -58,6 +57,13 @@ func (r *Request) kinds() []byte {
 		dst = pgwire.AppendInt4(dst, int32(row.Call.Kind))
 	}
 	return dst
+}
+
+func (t *Table) appendExpiry(dst []byte, e verb.Expiry) []byte {
+	if v, null := t.expiry(e); !null {
+		return pgwire.AppendInt8(dst, v)
+	}
+	return pgwire.AppendNull(dst)
 }
 
 // expiry is that of the first row as a bare value; nil is NULL.

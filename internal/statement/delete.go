@@ -8,12 +8,17 @@ import (
 // The verbs that remove.
 var (
 	// Delete removes Key. Results: Status (Miss if it was absent).
-	Delete = define(Spec{Verb: verb.Verb{Name: "delete", Writes: true}, Form: del, Holds: true})
+	Delete = define(Spec{Verb: verb.Verb{Name: "delete", Writes: true}, Form: del, Holds: inTx})
 	// DeleteMany removes Keys, all or none. Results: Status OK, Count.
-	DeleteMany = define(Spec{Verb: verb.Verb{Name: "delete_many", Writes: true, Many: true}, Form: del, Holds: true})
+	DeleteMany = define(Spec{Verb: verb.Verb{Name: "delete_many", Writes: true, Many: true}, Form: del, Holds: inTx})
 	// GetDelete removes Key and answers what it held. Results: Status, Result.Value.
-	GetDelete = define(Spec{Verb: verb.Verb{Name: "get_delete", Writes: true}, Form: getDelete, Holds: true})
+	GetDelete = define(Spec{Verb: verb.Verb{Name: "get_delete", Writes: true}, Form: getDelete, Holds: inTx})
 )
+
+// inTx reports that a call takes away what was made from something that the
+// caller's transaction is changing. No other may claim the key, to load what is
+// there before that transaction commits, until it has ended.
+func inTx(c *verb.Call) bool { return c.InTx }
 
 var (
 	del = form(Form{

@@ -89,6 +89,9 @@ func (r *Request) Writes() bool { return len(r.Calls) > 0 && r.Calls[0].Verb.Wri
 
 // Stored returns how many rows the request may have stored.
 func (r *Request) Stored() int {
+	if r.Calls[0].Group != nil {
+		return r.Calls[0].Rows()
+	}
 	if !r.Calls[0].Verb.Quiet {
 		return len(r.Rows)
 	}
@@ -189,13 +192,19 @@ func NewLocked(of *Request) *Request {
 }
 
 // NewHold makes a request that holds the places of another request's keys until the
-// transaction ends, those of absent keys too; nil: its verb does not call for it.
+// transaction ends, those of absent keys too; nil: its call does not need it. It is
+// sent before that request, in the same transaction.
 func NewHold(of *Request) *Request {
-	if !Of(of.Calls[0].Verb).Holds || len(of.Rows) == 0 {
+	c := of.Calls[0]
+	holds := Of(c.Verb).Holds
+	if holds == nil || len(of.Rows) == 0 || !holds(c) {
 		return nil
 	}
 	return &Request{Form: hold, Table: of.Table, params: of.params[:2]}
 }
+
+// IsHold reports whether NewHold made the request.
+func (r *Request) IsHold() bool { return r.Form == hold }
 
 var hold = form(Form{File: "hold", Unused: true, Row: noRow})
 

@@ -31,10 +31,10 @@ type Spec struct {
 	// such a set answers such a read that waits for it. nil: never.
 	Echoes func(*verb.Call) bool
 
-	// Holds says that the verb takes away what was made from something that the
-	// caller's transaction is changing. Nobody may claim the key, to load what is
-	// there before that transaction commits, until it has ended.
-	Holds bool
+	// Holds reports that the places of the call's keys are held, those of absent
+	// keys too, from before its statement until the end of the transaction. Outside
+	// of a transaction of the caller its Form is Alone. nil: never.
+	Holds func(*verb.Call) bool
 
 	// Check returns what is wrong with arguments that only this verb has.
 	Check func(*verb.Call) error

@@ -53,7 +53,7 @@ func TestVerbs(t *testing.T) {
 	// A full cache refuses what may add bytes, and nothing else.
 	for _, v := range statement.Verbs() {
 		switch v.Name {
-		case "set", "set_many", "set_many_if_absent", "fulfil", "increment", "increment_float", "append", "set_range":
+		case "set", "set_many", "set_many_if_absent", "fulfil", "increment", "increment_float", "append", "set_range", "commit":
 			require.True(t, v.Room, v.Name)
 		default:
 			require.False(t, v.Room, v.Name)

@@ -69,6 +69,7 @@ type Call struct {
 	Value     []byte
 	Keys      [][]byte // for the verbs on many keys
 	Values    [][]byte // one for each of Keys
+	Group     []Edit   // commit: one for each of Keys
 	Expiry    Expiry
 	Condition Condition
 	IfVersion int64

@@ -1,0 +1,154 @@
+package howdah_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// member is a key of a group.
+type member struct {
+	key   string
+	value string
+	verb.Edit
+}
+
+func (f *fixture) commit(members ...member) *verb.Call {
+	f.Helper()
+	call := &verb.Call{Verb: statement.Commit}
+	for _, m := range members {
+		call.Keys = append(call.Keys, []byte(f.key(m.key)))
+		call.Values = append(call.Values, []byte(m.value))
+		call.Group = append(call.Group, m.Edit)
+	}
+	return f.do(call)
+}
+
+func put(key, value string, version int64) member {
+	return member{key, value, verb.Edit{Version: version, Act: verb.Put, Expiry: verb.ExpireIn(time.Hour)}}
+}
+
+func onlyRead(key string, version int64) member {
+	return member{key, "", verb.Edit{Version: version}}
+}
+
+func remove(key string, version int64) member {
+	return member{key, "", verb.Edit{Version: version, Act: verb.Remove}}
+}
+
+// stored stores a key and returns its version.
+func (f *fixture) stored(key, value string) int64 {
+	f.Helper()
+	return f.do(&verb.Call{Verb: statement.Set, Key: []byte(f.key(key)), Value: []byte(value), WantVersion: true}).Result.Version
+}
+
+func (f *fixture) version(key string) int64 {
+	f.Helper()
+	return f.do(&verb.Call{Verb: statement.Stat, Key: []byte(f.key(key))}).Result.Version
+}
+
+func testCommit(t *testing.T, f *fixture) {
+	ctx := t.Context()
+	// What was absent, and what was there.
+	a := f.stored("a", "a1")
+	done := f.commit(put("b", "b1", 0), onlyRead("a", a), onlyRead("none", 0), remove("gone", 0))
+	require.Equal(t, verb.OK, done.Status)
+	b := done.Entries[0].Version
+	require.Equal(t, b, f.version("b"))
+	require.Equal(t, []verb.Entry{{Version: b}, {}, {}, {}}, done.Entries)
+	f.holds("a", []byte("a1"))
+	f.holds("b", []byte("b1"))
+	f.lives("b", time.Hour)
+	f.holds("none", nil)
+	f.holds("gone", nil)
+	require.Zero(t, f.version("none"))
+
+	done = f.commit(put("a", "a2", a), remove("b", b))
+	require.Equal(t, verb.OK, done.Status)
+	require.Greater(t, done.Entries[0].Version, a)
+	a = done.Entries[0].Version
+	f.holds("a", []byte("a2"))
+	f.holds("b", nil)
+
+	// Nothing is written if one key has changed, whatever the group does with it.
+	for what, changed := range map[string]member{
+		"read of a former version":       onlyRead("a", a-1),
+		"read as absent":                 onlyRead("a", 0),
+		"read, and gone since":           onlyRead("b", b),
+		"stored over a former version":   put("a", "wrong", a-1),
+		"stored as if it were new":       put("a", "wrong", 0),
+		"stored, and gone since":         put("b", "wrong", b),
+		"deleted in a former version":    remove("a", a-1),
+		"deleted, and gone since":        remove("b", b),
+		"read as absent, a row of it":    {"a", "", verb.Edit{Version: a, Absent: true}},
+		"read as absent, a row not held": {"b", "", verb.Edit{Version: b, Absent: true}},
+	} {
+		other := f.stored("other", "1")
+		refused := f.commit(changed, put("new", "wrong", 0), put("other", "wrong", other))
+		require.Equal(t, verb.NotStored, refused.Status, what)
+		require.Equal(t, make([]verb.Entry, 3), refused.Entries, what)
+		f.holds("a", []byte("a2"))
+		f.holds("b", nil)
+		f.holds("new", nil)
+		f.holds("other", []byte("1"))
+	}
+	f.holds("a", []byte("a2"))
+
+	// The expiry is kept, or replaced by the cache's default.
+	kept := put("a", "a3", a)
+	kept.Expiry = verb.KeepExpiry()
+	require.Equal(t, verb.OK, f.do(&verb.Call{Verb: statement.Expire, Key: []byte(f.key("a")), Expiry: verb.ExpireIn(2 * time.Hour)}).Status)
+	kept.Version = f.version("a")
+	fresh := put("n", "n1", 0)
+	fresh.Expiry = verb.KeepExpiry()
+	done = f.commit(kept, fresh)
+	require.Equal(t, verb.OK, done.Status)
+	f.lives("a", 2*time.Hour)
+	require.Equal(t, howdah.NoExpiry, f.ttlOrMax("n"))
+
+	// An entry that has expired is absent.
+	require.NoError(t, f.Set(ctx, f.key("x"), []byte("x1"), time.Microsecond))
+	require.Eventually(t, func() bool {
+		return f.do(&verb.Call{Verb: statement.Stat, Key: []byte(f.key("x"))}).Status == verb.Miss
+	}, 5*time.Second, time.Millisecond)
+	require.Equal(t, verb.OK, f.commit(put("x", "x2", 0), onlyRead("a", f.version("a"))).Status)
+	f.holds("x", []byte("x2"))
+
+	// A kind is stored, and a plain write makes a string of the key again.
+	hash := put("h", "packed", 0)
+	hash.Kind = 1
+	require.Equal(t, verb.OK, f.commit(hash).Status)
+	entry := f.commit() // an empty group
+	require.Equal(t, verb.OK, entry.Status)
+	require.Error(t, statement.Prepare(&verb.Call{Verb: statement.Commit, Keys: [][]byte{nil}, Values: [][]byte{nil}}, 100))
+	require.Error(t, statement.Prepare(&verb.Call{Verb: statement.Commit, Keys: [][]byte{nil}, Values: [][]byte{nil}, Group: []verb.Edit{{Version: -1}}}, 100))
+}
+
+// A group ends what memory holds of the keys that it changes, and of those only.
+func TestCommitAndMemory(t *testing.T) {
+	db := openNear(t, pgtest.New(t))
+	c := db.Cache("near")
+	f := &fixture{T: t, Cache: c}
+	versions := map[string]int64{}
+	for _, key := range []string{"read", "stored", "removed"} {
+		versions[key] = f.stored(key, "1")
+		warm(t, c, key)
+	}
+	warm(t, c, "none")
+	done := f.commit(onlyRead("read", versions["read"]), put("stored", "2", versions["stored"]), remove("removed", versions["removed"]), put("none", "2", 0))
+	require.Equal(t, verb.OK, done.Status)
+	hits := memoryOf(db).Hits
+	require.Equal(t, "1", read(t, c, "read"))
+	require.Greater(t, memoryOf(db).Hits, hits, "what was only read is in memory still")
+	hits = memoryOf(db).Hits
+	for key, want := range map[string]string{"stored": "2", "removed": "", "none": "2"} {
+		require.Equal(t, want, read(t, c, key), key)
+	}
+	require.Equal(t, hits, memoryOf(db).Hits)
+}
