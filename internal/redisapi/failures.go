@@ -20,6 +20,8 @@ func sqlState(err error) string {
 // the status is no error.
 func statusError(status verb.Status) string {
 	switch status {
+	case verb.WrongType:
+		return "WRONGTYPE Operation against a key holding the wrong kind of value"
 	case verb.NotInteger:
 		return string(errNotInteger)
 	case verb.Overflow:
@@ -59,6 +61,8 @@ func (e *Engine) errorText(err error, writes bool) string {
 	switch {
 	case errors.Is(err, fault.ErrKeyTooLong):
 		return string(errKeyTooLong)
+	case errors.Is(err, fault.ErrWrongType):
+		return statusError(verb.WrongType)
 	case errors.Is(err, fault.ErrValueTooLarge):
 		return statusError(verb.TooLarge)
 	case errors.Is(err, fault.ErrCacheFull):

@@ -20,7 +20,8 @@ type request struct {
 	mute  bool // CLIENT REPLY OFF or SKIP
 
 	// What the reply needs besides the call.
-	from, to int64 // GETRANGE: the range; TTL: the unit and whether absolute
+	from, to    int64 // GETRANGE: the range; TTL: the unit and whether absolute
+	otherIsNull bool  // MGET: what is no string is null, not an error
 
 	out     *pipeline.Output // while the reply is encoded for a connection
 	size    int              // bytes that the arguments take
@@ -96,7 +97,7 @@ func (r *request) Release() {
 	r.Place.Reset()
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
-	r.from, r.to = 0, 0
+	r.from, r.to, r.otherIsNull = 0, 0, false
 	r.call = verb.Call{}
 	r.arguments = shrink(r.arguments, keepArguments)
 	clear(r.keys)
@@ -127,7 +128,7 @@ func (r *request) encode(dst []byte) ([]byte, bool) {
 	start := len(dst)
 	if err := r.call.Err; err != nil {
 		dst = resp.AppendError(dst, r.conn.engine.errorText(err, r.cmd.writes))
-	} else if text := statusError(r.call.Status); text != "" {
+	} else if text := statusError(r.call.Status); text != "" && !(r.otherIsNull && r.call.Status == verb.WrongType) {
 		dst = resp.AppendError(dst, text)
 	} else {
 		dst = r.reply(dst, r)

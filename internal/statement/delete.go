@@ -11,7 +11,8 @@ var (
 	Delete = define(Spec{Verb: verb.Verb{Name: "delete", Writes: true}, Form: del, Holds: true})
 	// DeleteMany removes Keys, all or none. Results: Status OK, Count.
 	DeleteMany = define(Spec{Verb: verb.Verb{Name: "delete_many", Writes: true, Many: true}, Form: del, Holds: true})
-	// GetDelete removes Key and answers what it held. Results: Status, Result.Value.
+	// GetDelete removes Key and answers what it held. Results: Status
+	// (WrongType), Result.Value.
 	GetDelete = define(Spec{Verb: verb.Verb{Name: "get_delete", Writes: true}, Form: getDelete, Holds: true})
 )
 
@@ -34,7 +35,7 @@ var (
 		File: "get_delete", Unused: true, Params: (*Request).keyColumns, Start: startAs(verb.Miss),
 		Row: writeRow(func(_ *Request, c *verb.Call, v [][]byte) {
 			if pgwire.ReadBool(v[1]) {
-				c.Found(v[2])
+				c.FoundString(v[2])
 			}
 		}),
 	})
