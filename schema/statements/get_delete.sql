@@ -4,7 +4,12 @@ WITH locked AS MATERIALIZED (
     SELECT u.h
     FROM unnest($1::bigint[], $2::bytea[]) AS u (h, k)
     CROSS JOIN LATERAL (
-        SELECT FROM {table} AS t WHERE t.hash = u.h AND t.key = u.k FOR UPDATE) AS t
+        SELECT
+        FROM {table} AS t
+        WHERE t.hash = u.h
+          AND t.key = u.k
+          AND NOT (t.expires_at = '-infinity' AND t.leased_until = '-infinity' AND t.accessed > {this_minute})
+        FOR UPDATE) AS t
 )
 {log}, near AS ({note_rows locked.h})
 DELETE FROM {table} AS t
