@@ -143,27 +143,13 @@ func (c *Conn) startEdit(r *request, keys [][]byte) {
 	r.edit.Room = r.cmd.has("denyoom")
 	r.edit.Run = func(v *edit.View) {
 		r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, v, r.proto, v.Now, v.MaxString)
-		r.keys = appendFound(r.keys[:0], v, keys)
 	}
 	if c.pipe.Start(r, r.size) {
 		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
 			r.call.Err, r.call.Status = e.Err, verb.OK
-			if c.engine.watches.inUse() && (e.Err == nil || errors.Is(e.Err, fault.ErrUnknownOutcome)) {
-				visitAll(r.keys, func(key []byte) { c.engine.watches.found(c.database, key) })
-			}
 			c.answered(r)
 		})
 	}
-}
-
-// appendFound appends the keys that a function has found or changed.
-func appendFound(found [][]byte, ks values.Keyspace, keys [][]byte) [][]byte {
-	for _, key := range keys {
-		if e := ks.Entry(key); e.Value != nil || e.Changed {
-			found = append(found, key)
-		}
-	}
-	return found
 }
 
 // runValue runs a command of the room of values inside EXEC. The error is one that
@@ -171,15 +157,12 @@ func appendFound(found [][]byte, ks values.Keyspace, keys [][]byte) [][]byte {
 func (x *execution) runValue(q queuedCommand) error {
 	c, vc := x.conn, q.cmd.value
 	start, begin := len(x.out), c.engine.clock()
-	var found [][]byte
 	change := edit.Edit{Keys: vc.Keys(nil, q.args), Room: q.cmd.has("denyoom")}
 	change.Run = func(v *edit.View) {
 		x.out = evaluate(x.out[:start], vc, q.args, v, c.proto, v.Now, v.MaxString)
-		found = appendFound(found[:0], v, change.Keys)
 	}
 	switch err := x.runEdit(&change); {
 	case err == nil:
-		visitAll(found, x.noteFound)
 	case isRefusal(err) || errors.Is(err, fault.ErrCacheFull) || errors.Is(err, fault.ErrCollision):
 		x.out = resp.AppendError(x.out[:start], c.engine.errorText(err, q.cmd.writes))
 	default:
