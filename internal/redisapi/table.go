@@ -88,6 +88,16 @@ func (k KeySpec) bounds(args [][]byte) (first, last int) {
 	return k.Index, k.Index + k.Last
 }
 
+// fits reports whether a command line has all the keys that it announces.
+func (k KeySpec) fits(args [][]byte) bool {
+	first, last := k.bounds(args)
+	if !k.Counted {
+		return k.Unknown || first < len(args)
+	}
+	n, err := parseInt(args[min(k.Index, len(args)-1)])
+	return err == nil && 0 < n && n < int64(len(args)) && last < len(args)
+}
+
 func oneKey(flags string) []KeySpec  { return []KeySpec{{Index: 1, Step: 1, Flags: flags}} }
 func allKeys(flags string) []KeySpec { return []KeySpec{{Index: 1, Last: -1, Step: 1, Flags: flags}} }
 func pairs(flags string) []KeySpec   { return []KeySpec{{Index: 1, Last: -1, Step: 2, Flags: flags}} }
