@@ -1,12 +1,14 @@
 package howdah_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -40,6 +42,8 @@ func lasting(e verb.Entry) verb.Entry {
 func testKinds(t *testing.T, f *fixture) {
 	testKindsRead(t, f)
 	testKindsSet(t, f)
+	testKindsEdit(t, f)
+	testKindsKept(t, f)
 }
 
 // A read takes entries of the kinds that it says.
@@ -155,4 +159,79 @@ func testKindsSet(t *testing.T, f *fixture) {
 	require.Equal(t, verb.NotStored, compare(verb.Call{Condition: verb.IfVersion, IfVersion: version - 1}))
 	require.Equal(t, verb.OK, compare(verb.Call{Condition: verb.IfVersion, IfVersion: version}))
 	f.holds("old", nil)
+}
+
+// What changes a part of a string refuses other kinds, and changes nothing.
+func testKindsEdit(t *testing.T, f *fixture) {
+	ctx := t.Context()
+	// The packed value would do as a number.
+	version := f.collection("n", aHash, "41")
+	key := f.key("n")
+	for name, edit := range map[string]func() error{
+		"increment":       func() error { _, err := f.Increment(ctx, key, 1, 0); return err },
+		"increment float": func() error { _, err := f.IncrementFloat(ctx, key, 1, 0); return err },
+		"append":          func() error { _, err := f.Append(ctx, key, []byte("1"), 0); return err },
+		"set range":       func() error { _, err := f.SetRange(ctx, key, 1, []byte("1"), 0); return err },
+		"set empty range": func() error { _, err := f.SetRange(ctx, key, 1, nil, 0); return err },
+		"get and delete":  func() error { _, err := f.GetAndDelete(ctx, key); return err },
+		"get and expire":  func() error { _, err := f.GetAndExpire(ctx, key, time.Hour); return err },
+		"claim": func() error {
+			_, err := (*core.Cache)(f.Cache).Claim(ctx, []byte(key), time.Minute)
+			return err
+		},
+	} {
+		require.ErrorIs(t, edit(), howdah.ErrWrongType, name)
+		require.Equal(t, verb.Entry{Found: true, Value: []byte("41"), Length: 2, Version: version, Kind: aHash}, lasting(f.any("n")), name)
+	}
+	for name, call := range map[string]*verb.Call{
+		"refresh": {Verb: statement.Refresh, Lease: time.Minute},
+		"fulfil":  {Verb: statement.Fulfil, Value: []byte("1")},
+	} {
+		call.Key, call.Token = []byte(key), version
+		require.Equal(t, verb.NotStored, f.do(call).Status, name)
+		require.Equal(t, version, f.any("n").Version, name)
+	}
+	many := f.do(&verb.Call{Verb: statement.SetManyIfAbsent, Keys: [][]byte{[]byte(f.key("other")), []byte(key)}, Values: [][]byte{{1}, {2}}})
+	require.Equal(t, verb.NotStored, many.Status)
+
+	// Strings are edited as ever, beside it and after it.
+	_, err := f.Append(ctx, f.key("s"), []byte("1"), 0)
+	require.NoError(t, err)
+	f.kill("n")
+	n, err := f.Increment(ctx, key, 1, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	require.Zero(t, f.any("n").Kind)
+}
+
+// What changes no value takes entries of every kind, and leaves the kind as it is.
+func testKindsKept(t *testing.T, f *fixture) {
+	ctx := t.Context()
+	f.collection("k", aHash, "packed")
+	require.NoError(t, f.Expire(ctx, f.key("k"), time.Hour))
+	f.lives("k", time.Hour)
+	require.NoError(t, f.Touch(ctx, f.key("k"), 2*time.Hour))
+	f.lives("k", 2*time.Hour)
+	require.NoError(t, f.Persist(ctx, f.key("k")))
+	require.Equal(t, howdah.NoExpiry, f.ttlOrMax("k"))
+	require.Equal(t, aHash, f.any("k").Kind)
+
+	f.collection("k2", 2, "list")
+	require.NoError(t, f.Copy(ctx, f.key("k"), f.Cache, f.key("copy"), howdah.CopyOptions{}))
+	require.NoError(t, f.Copy(ctx, f.key("k2"), f.Cache, f.key("copy"), howdah.CopyOptions{Replace: true}))
+	require.Equal(t, int16(2), f.any("copy").Kind)
+	require.NoError(t, f.Rename(ctx, f.key("k"), f.key("k2"), howdah.RenameOptions{}))
+	require.Equal(t, aHash, f.any("k2").Kind)
+	require.Equal(t, "packed", string(f.any("k2").Value))
+	var kinds []int16
+	for entry, err := range (*core.Cache)(f.Cache).All(ctx, []byte(f.key(""))) {
+		require.NoError(t, err)
+		if bytes.HasSuffix(entry.Key, []byte(":k2")) || bytes.HasSuffix(entry.Key, []byte(":copy")) {
+			kinds = append(kinds, entry.Kind)
+		}
+	}
+	require.ElementsMatch(t, []int16{aHash, 2}, kinds)
+	n, err := f.DeleteMany(ctx, []string{f.key("k2"), f.key("copy")})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, n)
 }

@@ -275,7 +275,7 @@ func TestTurnTheLogOnAndOff(t *testing.T) {
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('p', prefix_index => true), howdah.set('p', 'k', 'v')")
 	settings := func() (id int32, on bool) {
-		require.NoError(t, db.QueryRow(ctx(t), "SELECT id, features = '{near}' FROM howdah_internal.cache WHERE name = 'p'").Scan(&id, &on))
+		require.NoError(t, db.QueryRow(ctx(t), "SELECT id, features = '{kinds,near}' FROM howdah_internal.cache WHERE name = 'p'").Scan(&id, &on))
 		require.Equal(t, on, one[bool](t, db, "SELECT near FROM howdah.caches() WHERE name = 'p'"))
 		return id, on
 	}

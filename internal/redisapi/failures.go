@@ -2,7 +2,6 @@ package redisapi
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/verb"
@@ -21,6 +20,8 @@ func sqlState(err error) string {
 // the status is no error.
 func statusError(status verb.Status) string {
 	switch status {
+	case verb.WrongType:
+		return "WRONGTYPE Operation against a key holding the wrong kind of value"
 	case verb.NotInteger:
 		return string(errNotInteger)
 	case verb.Overflow:
@@ -60,8 +61,8 @@ func (e *Engine) errorText(err error, writes bool) string {
 	switch {
 	case errors.Is(err, fault.ErrKeyTooLong):
 		return string(errKeyTooLong)
-	case errors.Is(err, fault.ErrLargeCollection):
-		return fmt.Sprintf("ERR collection is larger than %d bytes, the most that Howdah stores under one key", fault.MaxCollectionBytes)
+	case errors.Is(err, fault.ErrWrongType):
+		return statusError(verb.WrongType)
 	case errors.Is(err, fault.ErrValueTooLarge):
 		return statusError(verb.TooLarge)
 	case errors.Is(err, fault.ErrCacheFull):

@@ -3,6 +3,7 @@ package redisapi
 import (
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -81,7 +82,9 @@ func replyType(dst []byte, r *request) []byte {
 	if r.call.Status == verb.Miss {
 		return append(dst, "+none\r\n"...)
 	}
-	return append(dst, "+string\r\n"...)
+	dst = append(dst, '+')
+	dst = append(dst, values.Kind(r.call.Result.Kind).String()...)
+	return append(dst, "\r\n"...)
 }
 
 func objectFrequency(r *request, args [][]byte) error {

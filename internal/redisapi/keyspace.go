@@ -9,6 +9,7 @@ import (
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -123,13 +124,14 @@ func scan(t *task, args [][]byte) error {
 		return err
 	}
 	matched := page[:0]
-	if s.kind == nil || is(s.kind, "string") {
-		for _, entry := range page {
-			if ok, err := t.matches(s.pattern, entry.Key); err != nil {
-				return err
-			} else if ok {
-				matched = append(matched, entry)
-			}
+	for _, entry := range page {
+		if s.kind != nil && !is(s.kind, values.Kind(entry.Kind).String()) {
+			continue
+		}
+		if ok, err := t.matches(s.pattern, entry.Key); err != nil {
+			return err
+		} else if ok {
+			matched = append(matched, entry)
 		}
 	}
 	t.out = resp.AppendArray(t.out, 2)

@@ -28,7 +28,8 @@ type request struct {
 	answer   []byte
 
 	// What the reply needs besides the call.
-	from, to int64 // GETRANGE: the range; TTL: the unit and whether absolute
+	from, to    int64 // GETRANGE: the range; TTL: the unit and whether absolute
+	otherIsNull bool  // MGET: what is no string is null, not an error
 
 	out     *pipeline.Output // while the reply is encoded for a connection
 	size    int              // bytes that the arguments take
@@ -104,7 +105,7 @@ func (r *request) Release() {
 	r.Place.Reset()
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
-	r.from, r.to = 0, 0
+	r.from, r.to, r.otherIsNull = 0, 0, false
 	r.readKeys, r.edit = nil, edit.Edit{}
 	clear(r.words)
 	r.words = shrink(r.words, keepKeys)
@@ -139,7 +140,7 @@ func (r *request) encode(dst []byte) ([]byte, bool) {
 	start := len(dst)
 	if err := r.call.Err; err != nil {
 		dst = resp.AppendError(dst, r.conn.engine.errorText(err, r.cmd.writes))
-	} else if text := statusError(r.call.Status); text != "" {
+	} else if text := statusError(r.call.Status); text != "" && !(r.otherIsNull && r.call.Status == verb.WrongType) {
 		dst = resp.AppendError(dst, text)
 	} else {
 		dst = r.reply(dst, r)

@@ -188,7 +188,7 @@ func (r *request) eachFound(visit func(key []byte)) {
 	switch call.Verb {
 	case statement.GetMany, statement.StatMany:
 		for i := range call.Entries {
-			if call.Entries[i].Found {
+			if entry := &call.Entries[i]; entry.Found || entry.Kind != 0 {
 				visit(call.Keys[i])
 			}
 		}
@@ -204,7 +204,7 @@ func (r *request) eachFound(visit func(key []byte)) {
 		}
 	default:
 		refused := call.Status == verb.NotStored && call.Condition == verb.IfAbsent
-		if call.Status == verb.OK || refused {
+		if call.Status == verb.OK || call.Status == verb.WrongType || refused {
 			visit(call.Key)
 		}
 	}

@@ -168,12 +168,8 @@ func exchangeParams(r *Request) [][]byte {
 func readExchange(r *Request, v [][]byte) {
 	c := r.Calls[0]
 	live := pgwire.ReadBool(v[0])
-	if live && v[1] == nil {
-		c.Status, c.Result.Kind = verb.WrongType, verb.OtherKind
-		return
-	}
 	if live {
-		c.Found(v[1])
+		c.FoundString(v[1])
 	}
 	met := true
 	switch c.Condition {
@@ -185,6 +181,7 @@ func readExchange(r *Request, v [][]byte) {
 		met = live && v[3] != nil && pgwire.ReadInt8(v[3]) == c.IfVersion || !live && c.IfVersion == 0
 	}
 	switch {
+	case c.Status == verb.WrongType:
 	case v[2] != nil:
 		c.Status = verb.OK
 		c.Result.Version = pgwire.ReadInt8(v[2])

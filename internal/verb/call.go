@@ -163,6 +163,16 @@ func (c *Call) Found(value []byte) {
 	c.Result.Length = len(value)
 }
 
+// FoundString makes a value the call's result, or WrongType if there is none: the entry
+// is no string.
+func (c *Call) FoundString(value []byte) {
+	if value == nil {
+		c.Status, c.Result.Kind = WrongType, OtherKind
+		return
+	}
+	c.Found(value)
+}
+
 // CheckKind takes away an entry that a read has met, if the call does not take its
 // kind.
 func (c *Call) CheckKind(e *Entry) {

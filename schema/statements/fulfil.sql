@@ -16,6 +16,7 @@ WITH locked AS MATERIALIZED (
         WHERE t.hash = u.h
           AND t.key = u.k
           AND t.version = u.token
+          AND (t.kind = 0::smallint OR t.expires_at <= statement_timestamp())
         FOR UPDATE) AS t
 )
 {log}, near AS ({note_rows locked.h})
