@@ -137,6 +137,13 @@ func (cmd *Command) isValue(args [][]byte) bool {
 	return cmd.onlyValue() || cmd.asValue != nil && cmd.asValue(args)
 }
 
+// isOpen reports whether a command line may use keys that only values name. It then
+// runs when the earlier commands of its connection are done: it has no place among
+// the calls on those keys.
+func (cmd *Command) isOpen(args [][]byte) bool {
+	return cmd.value != nil && cmd.value.Open != nil && cmd.value.Open(args)
+}
+
 // table holds the commands of one engine and their counters.
 type table struct {
 	list   []*Command // by family, without subcommands
