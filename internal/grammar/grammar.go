@@ -102,7 +102,7 @@ func (g *Grammar) Line() []string {
 }
 
 // fixed reports whether a command line must stay as the template has it: replies
-// would be random, keys would expire meanwhile, or sorted sets for ranges of names get
+// would be random, sets would be sorted BY nothing, keys would expire meanwhile, or sorted sets for ranges of names get
 // different scores.
 func (g *Grammar) fixed(line []string) bool {
 	switch strings.ToUpper(line[0]) {
@@ -112,7 +112,7 @@ func (g *Grammar) fixed(line []string) bool {
 		return line[1][0] == 'l'
 	}
 	text := strings.ToUpper(strings.Join(line, " "))
-	return strings.Contains(text, "LEX") || strings.Contains(text, "EX ") || strings.Contains(text, "EXPIRE") || strings.Contains(text, "PX ")
+	return strings.Contains(text, "LEX") || strings.Contains(text, " BY ") || strings.Contains(text, "EX ") || strings.Contains(text, "EXPIRE") || strings.Contains(text, "PX ")
 }
 
 // spoil drops, doubles or replaces an argument.
