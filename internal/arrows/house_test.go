@@ -95,6 +95,7 @@ var house = map[string]room{
 	"examples/scs":   {floor: roof, public: true},
 
 	"internal/pgtest":     {testOnly: true},
+	"internal/grammar":    {testOnly: true},
 	"internal/coherence":  {testOnly: true},
 	"backend/backendtest": {testOnly: true},
 }
