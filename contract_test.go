@@ -169,6 +169,7 @@ var contract = []struct {
 	test func(*testing.T, *fixture)
 }{
 	{"tags", testTags},
+	{"kinds", testKinds},
 	{"a group of keys is written all or nothing", testCommit},
 	{"absence has a version", testWatch},
 	{"set and get", func(t *testing.T, f *fixture) {

@@ -27,6 +27,11 @@ var (
 	// or that its result is not finite. The value is unchanged.
 	ErrNotFloat = fault.ErrNotFloat
 
+	// ErrWrongType says that the key holds a hash, a list, a set or a sorted set,
+	// and the operation is one on values: delete the key first, or use another one.
+	// Nothing was changed.
+	ErrWrongType = fault.ErrWrongType
+
 	// ErrKeyTooLong says that a key exceeds MaxKeyBytes. Nothing was sent.
 	ErrKeyTooLong = fault.ErrKeyTooLong
 

@@ -235,7 +235,7 @@ func TestManyHashesAreNotedAsAll(t *testing.T) {
 		}
 		noted("set", schema.Statement("set", tbl), hashes, keys, values, expiries)
 		noted("delete", schema.Statement("delete", tbl), hashes, keys)
-		noted("add", schema.Statement("add", tbl), hashes, keys, values, expiries)
+		noted("add", schema.Statement("add", tbl), hashes, keys, values, expiries, make([]int32, n))
 		noted("a page of a prefix", schema.Statement("delete_page_by_hash", tbl), 0, int64(math.MaxInt64), []byte{})
 		noted("set_many", "SELECT howdah.set_many('n', $1, $2)", keys, values)
 		noted("delete_prefix", "SELECT howdah.delete_prefix('n', '')")
@@ -275,7 +275,7 @@ func TestTurnTheLogOnAndOff(t *testing.T) {
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('p', prefix_index => true), howdah.set('p', 'k', 'v')")
 	settings := func() (id int32, on bool) {
-		require.NoError(t, db.QueryRow(ctx(t), "SELECT id, features = '{near}' FROM howdah_internal.cache WHERE name = 'p'").Scan(&id, &on))
+		require.NoError(t, db.QueryRow(ctx(t), "SELECT id, features = '{kinds,near}' FROM howdah_internal.cache WHERE name = 'p'").Scan(&id, &on))
 		require.Equal(t, on, one[bool](t, db, "SELECT near FROM howdah.caches() WHERE name = 'p'"))
 		return id, on
 	}

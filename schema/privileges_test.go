@@ -57,6 +57,8 @@ func TestRuntimeRole(t *testing.T) {
 			"get_entry_text('%c', 'k')", "delete_many_text('%c', '{k}')", "delete_prefix_text('%c', 'k')",
 			"compare_and_set_text('%c', 'text', 0, 'v')", "set_json('%c', 'j', '1')", "get_json('%c', 'j')", "key_hash_text('k')",
 			"claim('%c', 'absent')", "claim_text('%c', 'absent')", "fulfil('%c', 'absent', 1, 'v')", "fulfil_text('%c', 'absent', 1, 'v')",
+			"type('%c', 'absent')", "type_text('%c', 'absent')", "hgetall('%c', 'absent')", "hgetall_text('%c', 'absent')", "lrange('%c', 'absent')", "lrange_text('%c', 'absent')",
+			"smembers('%c', 'absent')", "smembers_text('%c', 'absent')", "zrange('%c', 'absent')", "zrange_text('%c', 'absent')",
 			"release('%c', 'absent', 1)", "release_text('%c', 'absent', 1)", "delete('%c', 'none')",
 		} {
 			run(t, app, "SELECT howdah."+replaceAll(call, "%c", cache))

@@ -21,6 +21,7 @@ var sections = []struct {
 	functions []string
 }{
 	{"Reading", []string{"get", "get_text", "get_json", "get_entry", "get_entry_text", "get_many", "get_many_text", "ttl", "ttl_text"}},
+	{"Reading collections", []string{"type", "type_text", "hgetall", "hgetall_text", "lrange", "lrange_text", "smembers", "smembers_text", "zrange", "zrange_text"}},
 	{"Writing", []string{
 		"set", "set_text", "set_json", "set_many", "set_many_text", "add", "add_text", "replace", "replace_text",
 		"compare_and_set", "compare_and_set_text", "increment", "increment_text",

@@ -219,7 +219,7 @@ func idOf(table string) string { return table[strings.LastIndexByte(table, '_')+
 // that it does not know: its statements would pass over what the feature needs.
 func Unknown(features []string) string {
 	for _, feature := range features {
-		if feature != Near {
+		if feature != Near && feature != Kinds {
 			return feature
 		}
 	}
@@ -229,6 +229,9 @@ func Unknown(features []string) string {
 // Near is the feature of a cache whose writes are noted in the change log, so that
 // programs may keep its entries in their memory.
 const Near = "near"
+
+// Kinds is the feature of a cache whose entries may be collections, which is every one.
+const Kinds = "kinds"
 
 func text(file string) string {
 	sql, ok := texts()[file]

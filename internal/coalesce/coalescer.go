@@ -230,8 +230,11 @@ func (c *Coalescer) admit(op *Op, pilot bool) (*lone, error) {
 
 // refuse says why op cannot be admitted, if so.
 func (c *Coalescer) refuse(op *Op) error {
-	if c.closed {
+	switch {
+	case c.aborted, c.closed && !op.Held:
 		return ErrClosed
+	case op.Held:
+		return nil
 	}
 	t, cost := op.Table, op.queueCost()
 	if t.queuedOps > 0 && t.queuedBytes+cost > t.opt.MaxQueueBytes ||

@@ -47,6 +47,9 @@ func (c *Coalescer) enqueue(op *Op) {
 		op.nodes = op.many[:0]
 	}
 	op.waiting = 0
+	if op.Held {
+		return
+	}
 	for _, key := range op.Keys {
 		q := t.keys[key]
 		if q == nil {

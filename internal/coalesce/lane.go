@@ -140,11 +140,15 @@ func (c *Coalescer) roomBeside(l *lane) bool {
 func (c *Coalescer) ready(op *Op) {
 	if op.Kind == exclusive {
 		c.uncount(op)
-		op.state = taken
-		c.active++
-		w := op.w
-		w.op = nil
-		w.wake(nil)
+		c.held(op)
+		if w := op.w; w != nil {
+			w.op = nil
+			w.wake(nil)
+			return
+		}
+		done := op.done
+		op.done = nil
+		go done(op, nil) // not under the mutex
 		return
 	}
 	l := op.Table.lane(op)

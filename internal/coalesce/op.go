@@ -27,7 +27,7 @@ const (
 	// and writes, which was locked as a whole by somebody else a moment ago.
 	Isolated
 
-	exclusive // Table.Exclusive: holds keys as a write does, and never flies
+	exclusive // Table.Exclusive and Hold: holds keys as a write does, and never flies
 )
 
 // Op is one call that waits to share a statement. It is meant to be embedded
@@ -52,6 +52,9 @@ type Op struct {
 	// Read: it asks for nothing else. Such a Read that waits behind such a Set of
 	// the same single key may be answered with it; see Flight.Acknowledge.
 	Echo bool
+	// Held says that another op holds the Keys (see Hold), so that this one need not
+	// wait for them. It is never refused, and never merges.
+	Held bool
 	// Bytes is the op's share of Options.MaxBytes and MaxQueueBytes.
 	Bytes int
 	// Deadline is the instant, on the clock of Now, from which the caller no
@@ -149,7 +152,7 @@ func (op *Op) queueCost() int { return op.Bytes + 8*len(op.Keys) + 256 }
 func (op *Op) expired(now int64) bool { return op.Deadline != 0 && op.Deadline <= now }
 
 // mergeable says whether ops of this kind merge at all.
-func (op *Op) mergeable() bool { return op.Kind <= Set && len(op.Keys) == 1 }
+func (op *Op) mergeable() bool { return op.Kind <= Set && len(op.Keys) == 1 && !op.Held }
 
 // abandoned says that the caller left after the op was sent.
 func (op *Op) abandoned() bool { return op.w == nil && op.done == nil }

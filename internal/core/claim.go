@@ -2,8 +2,10 @@ package core
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -32,10 +34,10 @@ type Fulfilment struct {
 // Claim reads a key, and tries to win the lease to load it if there is no live
 // value, in one statement. In a transaction that is not READ COMMITTED, load nothing
 // within it: its snapshot is older than the claim. Errors: ErrInvalidTTL for a lease
-// that is not positive, and those of a write.
+// that is not positive, ErrWrongType, and those of a write.
 func (c *Cache) Claim(ctx context.Context, key []byte, lease time.Duration) (Claim, error) {
 	call := &verb.Call{Verb: statement.Claim, Key: key, Lease: lease}
-	if err := c.Do(ctx, call); err != nil {
+	if err := c.One(ctx, call); err != nil && !errors.Is(err, fault.ErrMiss) {
 		return Claim{}, err
 	}
 	return Claim{Claim: call.Claim, Entry: call.Result}, nil

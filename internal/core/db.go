@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/upkeep"
@@ -26,6 +27,7 @@ type DB struct {
 	upkeep  *upkeep.Upkeep
 	opts    Options
 	fetches fetches
+	edits   edit.Tables
 }
 
 // Open connects to a PostgreSQL URL. See howdah.Open.

@@ -27,6 +27,8 @@ func (s fetchStore) Claim(ctx context.Context, keys []string, lease time.Duratio
 	claims := make([]fetch.Claim, len(keys))
 	for i, call := range calls {
 		switch err := errs[i]; {
+		case err == nil && call.Status == verb.WrongType:
+			claims[i].Err = fault.ErrWrongType
 		case err == nil:
 			claims[i] = claimOf(call)
 		case isForgivable(err) || errors.Is(err, fault.ErrUnknownOutcome):

@@ -89,14 +89,15 @@ type scannedRow struct {
 	version   *int64
 	expiresAt pgtype.Timestamptz
 	now       time.Time
+	kind      *int16
 }
 
 func (r *scannedRow) targets() []any {
-	return []any{&r.key, &r.length, &r.version, &r.expiresAt, &r.now}
+	return []any{&r.key, &r.length, &r.version, &r.expiresAt, &r.now, &r.kind}
 }
 
 func (r *scannedRow) entry() verb.Entry {
-	e := verb.Entry{Key: r.key, Found: true, Length: *r.length, Version: *r.version}
+	e := verb.Entry{Key: r.key, Found: true, Length: *r.length, Version: *r.version, Kind: *r.kind}
 	expiresAt := int64(pgwire.Infinity)
 	if r.expiresAt.InfinityModifier == pgtype.Finite {
 		expiresAt = r.expiresAt.Time.UnixMicro() - pgwire.Epoch

@@ -58,15 +58,19 @@ func (e *Engine) Recall(c *verb.Call) bool {
 		return true
 	}
 	c.Result.Found, c.Result.Value, c.Result.Length = true, entry.Value, len(entry.Value)
-	c.Shared = true
-	if c.Recall {
+	c.Result.Kind, c.Shared = entry.Kind, true
+	if c.Recall || c.AnyKind {
 		recallRest(&c.Result, entry)
 	}
+	c.CheckKind(&c.Result)
 	return true
 }
 
-// RecallOne answers a get from memory, if it can. It keeps nothing of key.
-func (e *Engine) RecallOne(key []byte) (near.Entry, bool) { return e.fromMemory(statement.Get, key) }
+// RecallOne answers a get of a string from memory, if it can. It keeps nothing of key.
+func (e *Engine) RecallOne(key []byte) (near.Entry, bool) {
+	entry, ok := e.fromMemory(statement.Get, key)
+	return entry, ok && entry.Kind == 0
+}
 
 // fromMemory returns what is in memory of a key, and counts it as a call of a verb.
 func (e *Engine) fromMemory(v *verb.Verb, key []byte) (near.Entry, bool) {
@@ -89,7 +93,7 @@ func (e *Engine) fromMemory(v *verb.Verb, key []byte) (near.Entry, bool) {
 	return entry, true
 }
 
-// RecallBatch answers gets from memory, of at most near.Batch keys that were all received
+// RecallBatch answers gets of strings from memory, of at most near.Batch keys that were all received
 // before it is called. It writes the entries that it finds to entries, at the places
 // of their keys, and returns their places as bits. The first run of them is counted,
 // and is to be served: see near.Cache.GetBatch, also for room. The others are to be
@@ -106,6 +110,12 @@ func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry, roo
 	}
 	if len(keys) > 0 {
 		hits, run = m.GetBatch(keys, entries, room)
+	}
+	for i := range keys[:run] {
+		if entries[i].Kind != 0 { // as if it were not there: a call answers WrongType
+			hits, run = hits&(1<<i-1), i
+			break
+		}
 	}
 	if run == 0 {
 		return hits, 0
@@ -259,6 +269,8 @@ func (e *Engine) remember(r *statement.Request) {
 		case e.near(row.Key) == nil, c.Verb.Quiet && c.Verb != statement.Claim, c.Claim.State == verb.Unleased:
 		case c.Verb == statement.Claim && c.Claim.State != verb.Hit:
 			m.Bump(row.Hash) // there is no live value, which its caller knows now
+		case !found.Found && found.Kind != 0 && c.Near: // the call got no value to keep
+			m.Saw(row.Hash, row.Key, found.Version, false)
 		case c.Memory != nil && c.Memory.ID() == r.Table.ID:
 			c.Shared = true
 			c.Memory.Fill(c.Tokens[row.Index], row.Key, entryOf(found, c.Began), c.ServerStart)

@@ -2,7 +2,10 @@
 // of PostgreSQL and of its driver into them.
 package fault
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors that a caller tells apart with errors.Is. Package howdah documents
 // them.
@@ -12,6 +15,7 @@ var (
 	ErrNotInteger     = errors.New("howdah: value is not an integer or out of range")
 	ErrOverflow       = errors.New("howdah: increment or decrement would overflow")
 	ErrNotFloat       = errors.New("howdah: value is not a valid float")
+	ErrWrongType      = errors.New("howdah: the key holds another kind of value")
 	ErrKeyTooLong     = errors.New("howdah: key too long")
 	ErrValueTooLarge  = errors.New("howdah: value too large")
 	ErrInvalidTag     = errors.New("howdah: invalid tag")
@@ -34,3 +38,9 @@ var (
 	ErrClosed         = errors.New("howdah: closed")
 	ErrWatch          = errors.New("howdah: a watched key changed")
 )
+
+// MaxCollectionBytes is the largest packed form that a collection may have.
+const MaxCollectionBytes = 1 << 20
+
+// ErrLargeCollection is the ErrValueTooLarge of a hash, list, set or sorted set.
+var ErrLargeCollection = fmt.Errorf("%w: a collection may have %d bytes", ErrValueTooLarge, MaxCollectionBytes)

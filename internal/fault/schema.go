@@ -22,6 +22,7 @@ var raised = map[string]error{
 	"HW011": ErrCacheFull,
 	"HW016": ErrIsolation,
 	"HW017": ErrInvalidTag,
+	"HW018": ErrWrongType,
 	// With a hint, these are ours too.
 	"42501": ErrPermission,
 	"55P03": ErrCacheInUse,

@@ -55,6 +55,9 @@ func (a *api) serveEntry(w http.ResponseWriter, r *http.Request, t target) error
 		call.Verb = statement.Stat
 	}
 	err := t.do(r.Context(), call)
+	if err == nil && call.Result.Kind != 0 {
+		err = fault.ErrWrongType // a Stat takes every kind
+	}
 	if err == nil || errors.Is(err, fault.ErrMiss) { // else a call that was left may still be written to
 		a.setCacheStatus(w, r, call)
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func wantsLease(r *http.Request) (time.Duration, error) {
 // Lease is the token of a client that is to load.
 func (a *api) claimEntry(w http.ResponseWriter, r *http.Request, t target, lease time.Duration) error {
 	call := &verb.Call{Verb: statement.Claim, Key: t.key, Lease: lease}
-	if err := t.cache.Do(r.Context(), call); err != nil {
+	if err := t.do(r.Context(), call); err != nil && !errors.Is(err, fault.ErrMiss) {
 		return err
 	}
 	a.setCacheStatus(w, r, call)

@@ -120,7 +120,9 @@ func (a *api) getMany(w http.ResponseWriter, r *http.Request) error {
 	}
 	total := int64(0)
 	for _, entry := range stat.Entries {
-		total += int64(entry.Length)
+		if entry.Kind == 0 { // others are not answered
+			total += int64(entry.Length)
+		}
 	}
 	if total > a.maxManyBytes {
 		return problemf(tooLarge, "The values have %d bytes together, and at most %d are answered at once. Name fewer keys.", total, a.maxManyBytes)

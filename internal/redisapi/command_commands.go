@@ -109,15 +109,18 @@ func (cmd *Command) appendInfo(dst []byte, proto resp.Proto) []byte {
 // keyRange returns first key, last key and step: how Redis described keys before
 // key specifications.
 func (cmd *Command) keyRange() (first, last, step int) {
-	if len(cmd.Keys) == 0 {
-		return 0, 0, 0
+	for _, spec := range cmd.Keys {
+		if spec.Counted || spec.Unknown {
+			continue
+		}
+		if first == 0 {
+			first = spec.Index
+		}
+		if last, step = spec.Last, spec.Step; last >= 0 {
+			last += spec.Index
+		}
 	}
-	first = cmd.Keys[0].Index
-	end := cmd.Keys[len(cmd.Keys)-1]
-	if last = end.Last; last >= 0 {
-		last += end.Index
-	}
-	return first, last, end.Step
+	return first, last, step
 }
 
 // categories returns the ACL categories, in the order of Redis.
@@ -129,8 +132,8 @@ func (cmd *Command) categories() []string {
 			return cmd.has("readonly")
 		case "write":
 			return cmd.has("write")
-		case "string":
-			return cmd.Group == "string"
+		case "hash", "list", "set", "sortedset", "string", "bitmap", "hyperloglog":
+			return strings.ReplaceAll(cmd.Group, "-", "") == category || slices.Contains(given, category)
 		case "admin":
 			return cmd.has("admin")
 		case "fast":
@@ -143,7 +146,7 @@ func (cmd *Command) categories() []string {
 		return slices.Contains(given, category)
 	}
 	var categories []string
-	for _, category := range []string{"keyspace", "read", "write", "string", "admin", "fast", "slow", "dangerous", "connection", "transaction", "scripting"} {
+	for _, category := range []string{"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "admin", "fast", "slow", "dangerous", "connection", "transaction", "scripting"} {
 		if has(category) {
 			categories = append(categories, "@"+category)
 		}
@@ -163,23 +166,35 @@ func (k *KeySpec) append(dst []byte, proto resp.Proto) []byte {
 	dst = resp.AppendBulkString(dst, "flags")
 	dst = appendStatuses(dst, proto, strings.Fields(k.Flags))
 	dst = resp.AppendBulkString(dst, "begin_search")
-	dst = resp.AppendMap(dst, proto, 2)
-	dst = appendField(dst, "type", "index")
-	dst = resp.AppendBulkString(dst, "spec")
-	dst = resp.AppendMap(dst, proto, 1)
-	dst = appendNumber(dst, "index", k.Index)
+	if k.Unknown {
+		dst = appendSearch(dst, proto, "unknown")
+		dst = resp.AppendBulkString(dst, "find_keys")
+		return appendSearch(dst, proto, "unknown")
+	}
+	dst = appendSearch(dst, proto, "index", field{"index", k.Index})
 	dst = resp.AppendBulkString(dst, "find_keys")
-	dst = resp.AppendMap(dst, proto, 2)
-	dst = appendField(dst, "type", "range")
-	dst = resp.AppendBulkString(dst, "spec")
-	dst = resp.AppendMap(dst, proto, 3)
-	dst = appendNumber(dst, "lastkey", k.Last)
-	dst = appendNumber(dst, "keystep", k.Step)
-	return appendNumber(dst, "limit", 0)
+	if k.Counted {
+		return appendSearch(dst, proto, "keynum", field{"keynumidx", 0}, field{"firstkey", 1}, field{"keystep", k.Step})
+	}
+	return appendSearch(dst, proto, "range", field{"lastkey", k.Last}, field{"keystep", k.Step}, field{"limit", 0})
 }
 
-func appendNumber(dst []byte, name string, n int) []byte {
-	return resp.AppendInt(resp.AppendBulkString(dst, name), int64(n))
+// field is a number with its name.
+type field struct {
+	name string
+	n    int
+}
+
+// appendSearch appends one way to look for keys.
+func appendSearch(dst []byte, proto resp.Proto, way string, spec ...field) []byte {
+	dst = resp.AppendMap(dst, proto, 2)
+	dst = appendField(dst, "type", way)
+	dst = resp.AppendBulkString(dst, "spec")
+	dst = resp.AppendMap(dst, proto, len(spec))
+	for _, f := range spec {
+		dst = resp.AppendInt(resp.AppendBulkString(dst, f.name), int64(f.n))
+	}
+	return dst
 }
 
 func commandDocs(c *Conn, args [][]byte, reply []byte) []byte {
@@ -275,8 +290,14 @@ func (cmd *Command) keyUses(args [][]byte) (uses []keyUse) {
 		if cmd.keyFlags != nil {
 			flags = strings.Fields(cmd.keyFlags(args))
 		}
-		for i := spec.Index; i <= spec.last(len(args)) && i < len(args); i += spec.Step {
+		first, last := spec.bounds(args)
+		for i := first; i <= last && i < len(args); i += spec.Step {
 			uses = append(uses, keyUse{args[i], flags})
+		}
+	}
+	if cmd.value != nil && cmd.value.MoreKeys != nil {
+		for _, key := range cmd.value.MoreKeys(args) {
+			uses = append(uses, keyUse{key, []string{"OW", "update"}})
 		}
 	}
 	return uses

@@ -170,8 +170,30 @@ func (c *Conn) start(r *request) {
 // finish takes note that the call of a request is done. It runs on a goroutine
 // of the library.
 func (c *Conn) finish(r *request) {
+	if r.readKeys != nil && r.call.Err == nil {
+		if size := r.found(); size > largeRead {
+			go c.finishRead(r)
+			return
+		}
+		r.evaluate()
+	}
+	c.answered(r)
+}
+
+// largeRead is from how many bytes on a value is not decoded on the goroutine that
+// carries the answers of others.
+const largeRead = 32 << 10
+
+// finishRead is the end of a read of large values.
+func (c *Conn) finishRead(r *request) {
+	r.evaluate()
+	c.answered(r)
+}
+
+// answered hands a request over that can be encoded.
+func (c *Conn) answered(r *request) {
 	if c.pipe.Exceeded() && !r.cmd.writes && r.isLarge() {
-		r.call.Result, r.call.Entries = verb.Entry{}, nil
+		r.call.Result, r.call.Entries, r.answer = verb.Entry{}, nil, nil
 		r.call.Err = errMemory
 	}
 	c.pipe.Finish(r)

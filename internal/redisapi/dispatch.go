@@ -61,6 +61,10 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 			return
 		}
 		c.enqueue(cmd, args)
+	case cmd.isValue(args):
+		r := newRequest(c, cmd, args)
+		r.started, r.mute = now, c.muted
+		c.startValue(r, args)
 	case cmd.call != nil:
 		r := newRequest(c, cmd, args)
 		r.started = now
@@ -171,7 +175,8 @@ func ownArgs(args [][]byte) [][]byte {
 // long tells whether one of a command's keys is longer than a key may be.
 func (cmd *Command) long(args [][]byte) bool {
 	for _, spec := range cmd.Keys {
-		for i := spec.Index; i <= spec.last(len(args)) && i < len(args); i += spec.Step {
+		first, last := spec.bounds(args)
+		for i := first; i <= last && i < len(args); i += spec.Step {
 			if len(args[i]) > verb.MaxKeyBytes {
 				return true
 			}

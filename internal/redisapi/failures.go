@@ -20,6 +20,8 @@ func sqlState(err error) string {
 // the status is no error.
 func statusError(status verb.Status) string {
 	switch status {
+	case verb.WrongType:
+		return "WRONGTYPE Operation against a key holding the wrong kind of value"
 	case verb.NotInteger:
 		return string(errNotInteger)
 	case verb.Overflow:
@@ -41,6 +43,7 @@ func statusError(status verb.Status) string {
 func isRefusal(err error) bool {
 	return errors.Is(err, fault.ErrKeyTooLong) ||
 		errors.Is(err, fault.ErrValueTooLarge) ||
+		errors.Is(err, fault.ErrLargeCollection) ||
 		errors.Is(err, fault.ErrInvalidTTL) ||
 		errors.Is(err, fault.ErrNotFloat)
 }
@@ -59,8 +62,12 @@ func (e *Engine) errorText(err error, writes bool) string {
 	switch {
 	case errors.Is(err, fault.ErrKeyTooLong):
 		return string(errKeyTooLong)
+	case errors.Is(err, fault.ErrWrongType):
+		return statusError(verb.WrongType)
 	case errors.Is(err, fault.ErrValueTooLarge):
 		return statusError(verb.TooLarge)
+	case errors.Is(err, fault.ErrLargeCollection):
+		return "ERR collection is larger than 1048576 bytes; use several smaller ones"
 	case errors.Is(err, fault.ErrCacheFull):
 		return statusError(verb.CacheFull)
 	case errors.Is(err, fault.ErrCollision):

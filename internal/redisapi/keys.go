@@ -3,6 +3,7 @@ package redisapi
 import (
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -25,7 +26,8 @@ func keyCommands() []*Command {
 		{Name: "object", Arity: -2, Group: "generic", Since: "2.2.3", Summary: "Returns how a value is stored", Complexity: "Depends on the subcommand",
 			Sub: []*Command{
 				{Name: "encoding", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
-					Summary: "Returns int, embstr or raw, as Redis would store the value", Complexity: "O(1)", Syntax: "key", call: objectEncoding},
+					Summary: "Returns how Redis would store the value", Complexity: "O(N) where N is the size of the value", Syntax: "key",
+					Note: "The encoding that Redis chooses for a new value."},
 				{Name: "freq", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "4.0.0",
 					Summary: "Refused: access frequencies are not available", Complexity: "O(1)", Syntax: "key", call: objectFrequency},
 				{Name: "idletime", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
@@ -33,7 +35,7 @@ func keyCommands() []*Command {
 				{Name: "refcount", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
 					Summary: "Returns 1", Complexity: "O(1)", Syntax: "key", call: objectReferences},
 				help("6.2.0", "keyspace", "OBJECT",
-					"ENCODING <key>", "    Return how Redis would keep the value: int, embstr or raw.",
+					"ENCODING <key>", "    Return how Redis would keep the value.",
 					"FREQ <key>", "    Refused, no LFU policy is selected.",
 					"IDLETIME <key>", "    Return 0 for a key that exists.",
 					"REFCOUNT <key>", "    Return 1 for a key that exists."),
@@ -80,29 +82,9 @@ func replyType(dst []byte, r *request) []byte {
 	if r.call.Status == verb.Miss {
 		return append(dst, "+none\r\n"...)
 	}
-	return append(dst, "+string\r\n"...)
-}
-
-func objectEncoding(r *request, args [][]byte) error {
-	r.call.Verb, r.call.Key, r.reply = statement.Get, r.own(args[2]), replyEncoding
-	return nil
-}
-
-// maxEmbedded is the longest value that Redis stores with encoding embstr, in bytes.
-const maxEmbedded = 44
-
-func replyEncoding(dst []byte, r *request) []byte {
-	if r.call.Status == verb.Miss {
-		return resp.AppendNull(dst, r.proto)
-	}
-	value := r.call.Result.Value
-	if _, err := parseInt(value); err == nil {
-		return resp.AppendBulkString(dst, "int")
-	}
-	if len(value) <= maxEmbedded {
-		return resp.AppendBulkString(dst, "embstr")
-	}
-	return resp.AppendBulkString(dst, "raw")
+	dst = append(dst, '+')
+	dst = append(dst, values.Kind(r.call.Result.Kind).String()...)
+	return append(dst, "\r\n"...)
 }
 
 func objectFrequency(r *request, args [][]byte) error {

@@ -9,13 +9,11 @@ import (
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
 )
 
 func keyspaceCommands() []*Command {
-	twoKeys := func(from, to string) []KeySpec {
-		return []KeySpec{{Index: 1, Step: 1, Flags: from}, {Index: 2, Step: 1, Flags: to}}
-	}
 	return []*Command{
 		{Name: "scan", Arity: -2, Flags: "readonly", Group: "generic", ACL: "keyspace", Tips: "nondeterministic_output request_policy:special", Since: "2.8.0",
 			Summary: "Returns a page of the keys, and the cursor of the next", Complexity: "O(1) for every call, O(N) for a whole iteration",
@@ -126,13 +124,14 @@ func scan(t *task, args [][]byte) error {
 		return err
 	}
 	matched := page[:0]
-	if s.kind == nil || is(s.kind, "string") {
-		for _, entry := range page {
-			if ok, err := t.matches(s.pattern, entry.Key); err != nil {
-				return err
-			} else if ok {
-				matched = append(matched, entry)
-			}
+	for _, entry := range page {
+		if s.kind != nil && !is(s.kind, values.Kind(entry.Kind).String()) {
+			continue
+		}
+		if ok, err := t.matches(s.pattern, entry.Key); err != nil {
+			return err
+		} else if ok {
+			matched = append(matched, entry)
 		}
 	}
 	t.out = resp.AppendArray(t.out, 2)

@@ -3,6 +3,7 @@ package redisapi
 import (
 	"sync"
 
+	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/verb"
@@ -19,8 +20,16 @@ type request struct {
 	proto resp.Proto
 	mute  bool // CLIENT REPLY OFF or SKIP
 
+	// A command of the room of values: its words, its keys if it only reads, what
+	// runs it if it writes, and its reply.
+	words    [][]byte
+	readKeys [][]byte
+	edit     edit.Edit
+	answer   []byte
+
 	// What the reply needs besides the call.
-	from, to int64 // GETRANGE: the range; TTL: the unit and whether absolute
+	from, to    int64 // GETRANGE: the range; TTL: the unit and whether absolute
+	otherIsNull bool  // MGET: what is no string is null, not an error
 
 	out     *pipeline.Output // while the reply is encoded for a connection
 	size    int              // bytes that the arguments take
@@ -52,7 +61,7 @@ func newRequest(c *Conn, cmd *Command, args [][]byte) *request {
 	r := c.engine.requests.Get().(*request)
 	r.conn, r.cmd, r.proto = c, cmd, c.proto
 	size := 0
-	for _, arg := range args[1:] {
+	for _, arg := range args {
 		size += len(arg)
 	}
 	if cap(r.arguments) < size {
@@ -96,7 +105,11 @@ func (r *request) Release() {
 	r.Place.Reset()
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
-	r.from, r.to = 0, 0
+	r.from, r.to, r.otherIsNull = 0, 0, false
+	r.readKeys, r.edit = nil, edit.Edit{}
+	clear(r.words)
+	r.words = shrink(r.words, keepKeys)
+	r.answer = shrink(r.answer, keepReplies)
 	r.call = verb.Call{}
 	r.arguments = shrink(r.arguments, keepArguments)
 	clear(r.keys)
@@ -127,7 +140,7 @@ func (r *request) encode(dst []byte) ([]byte, bool) {
 	start := len(dst)
 	if err := r.call.Err; err != nil {
 		dst = resp.AppendError(dst, r.conn.engine.errorText(err, r.cmd.writes))
-	} else if text := statusError(r.call.Status); text != "" {
+	} else if text := statusError(r.call.Status); text != "" && !(r.otherIsNull && r.call.Status == verb.WrongType) {
 		dst = resp.AppendError(dst, text)
 	} else {
 		dst = r.reply(dst, r)
@@ -169,6 +182,15 @@ func (r *request) isLarge() bool {
 	return values.Bytes() > pipeline.Free
 }
 
+// found is how many bytes the finished call has read.
+func (r *request) found() int {
+	size := len(r.call.Result.Value)
+	for i := range r.call.Entries {
+		size += len(r.call.Entries[i].Value)
+	}
+	return size
+}
+
 // entryOverhead is the memory of a verb.Entry apart from its value.
 const entryOverhead = 96
 
@@ -176,6 +198,7 @@ const entryOverhead = 96
 // its reply.
 func (r *request) Hold(values *pipeline.Values) {
 	values.Hold(r.call.Result.Value)
+	values.Hold(r.answer)
 	values.HoldSize(entryOverhead * len(r.call.Entries))
 	for i := range r.call.Entries {
 		values.Hold(r.call.Entries[i].Value)
@@ -185,6 +208,7 @@ func (r *request) Hold(values *pipeline.Values) {
 // Drop implements pipeline.Reply: it takes Hold back.
 func (r *request) Drop(values *pipeline.Values) {
 	values.Drop(r.call.Result.Value)
+	values.Drop(r.answer)
 	values.DropSize(entryOverhead * len(r.call.Entries))
 	for i := range r.call.Entries {
 		values.Drop(r.call.Entries[i].Value)

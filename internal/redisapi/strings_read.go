@@ -42,9 +42,9 @@ func readValue(r *request, key []byte) {
 	r.call.Fresh = true
 }
 
-// replyValue appends the value, or null for a miss.
+// replyValue appends the value, or null if there is none.
 func replyValue(dst []byte, r *request) []byte {
-	if r.call.Status == verb.Miss {
+	if r.call.Status != verb.OK {
 		return resp.AppendNull(dst, r.proto)
 	}
 	return r.bulk(dst, r.call.Result.Value)
@@ -53,7 +53,7 @@ func replyValue(dst []byte, r *request) []byte {
 func mget(r *request, args [][]byte) error {
 	if len(args) == 2 { // merges with other reads of the key
 		readValue(r, args[1])
-		r.reply = replyOneValue
+		r.reply, r.otherIsNull = replyOneValue, true
 		return nil
 	}
 	r.call.Verb, r.call.Keys, r.reply = statement.GetMany, r.ownKeys(args[1:]), replyValues
@@ -82,8 +82,11 @@ func strlen(r *request, args [][]byte) error {
 }
 
 func replyLength(dst []byte, r *request) []byte {
-	if r.call.Status == verb.Miss {
+	switch {
+	case r.call.Status == verb.Miss:
 		return append(dst, resp.Zero...)
+	case r.call.Result.Kind != 0:
+		return resp.AppendError(dst, statusError(verb.WrongType))
 	}
 	return resp.AppendInt(dst, int64(r.call.Result.Length))
 }

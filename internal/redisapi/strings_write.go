@@ -14,8 +14,8 @@ func stringWrites() []*Command {
 		{Name: "set", Arity: -3, Flags: "write denyoom", Group: "string", Since: "1.0.0",
 			Keys:    []KeySpec{{Index: 1, Step: 1, Flags: "RW access update variable_flags", Notes: "RW and ACCESS due to the optional `GET` argument"}},
 			Summary: "Stores a value", Complexity: "O(1)",
-			Syntax: "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
-			Note:   noteDefaultTTL, call: set, keyFlags: setKeyFlags},
+			Syntax: "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+			Note:   noteDefaultTTL + " IFEQ, IFNE, IFDEQ and IFDNE are those of Redis 8.4.", call: set, asValue: comparesValue, keyFlags: setKeyFlags},
 		{Name: "setex", Arity: 4, Flags: "write denyoom", Keys: oneKey("OW update"), Group: "string", Since: "2.0.0",
 			Summary: "Stores a value with a TTL in seconds", Complexity: "O(1)", Syntax: "key seconds value", call: setSeconds},
 		{Name: "psetex", Arity: 4, Flags: "write denyoom", Keys: oneKey("OW update"), Group: "string", Since: "2.6.0",
@@ -58,6 +58,16 @@ func set(r *request, args [][]byte) error {
 		r.reply = replyOld
 	}
 	return nil
+}
+
+// comparesValue reports whether a SET has a condition on the value that is there.
+func comparesValue(args [][]byte) bool {
+	for _, arg := range args[3:] {
+		if is(arg, "IFEQ") || is(arg, "IFNE") || is(arg, "IFDEQ") || is(arg, "IFDNE") {
+			return true
+		}
+	}
+	return false
 }
 
 // setKeyFlags returns the key flags of a SET: with GET it also reads the key.

@@ -17,9 +17,10 @@ type argument struct {
 }
 
 // parseSyntax parses the notation of redis.io: words in capitals are tokens, []
-// is optional, | separates choices, [x ...] repeats the argument before it.
+// is optional, | separates choices, <> holds choices of which one must be made,
+// [x ...] repeats the argument before it.
 func parseSyntax(syntax string) []argument {
-	p := syntaxParser{words: strings.Fields(strings.NewReplacer("[", " [ ", "]", " ] ").Replace(syntax))}
+	p := syntaxParser{words: strings.Fields(strings.NewReplacer("[", " [ ", "]", " ] ", "<", " < ", ">", " > ").Replace(syntax))}
 	return p.choices()
 }
 
@@ -34,7 +35,7 @@ func (p *syntaxParser) next() string {
 // choices parses up to the end of a group. Several choices become one argument.
 func (p *syntaxParser) choices() []argument {
 	sequences := [][]argument{nil}
-	for len(p.words) > 0 && p.words[0] != "]" {
+	for len(p.words) > 0 && p.words[0] != "]" && p.words[0] != ">" {
 		last := len(sequences) - 1
 		switch word := p.next(); {
 		case word == "|":
@@ -43,6 +44,8 @@ func (p *syntaxParser) choices() []argument {
 			group := p.choices()
 			p.next()
 			sequences[last] = appendGroup(sequences[last], group)
+		case word == "<":
+			sequences[last] = append(sequences[last], p.choice(""))
 		case word == "...":
 			group := sequences[last]
 			group[len(group)-1].multiple = true
@@ -62,9 +65,21 @@ func (p *syntaxParser) choices() []argument {
 	return []argument{one}
 }
 
+// choice parses what <> holds, behind its token if it has one.
+func (p *syntaxParser) choice(token string) argument {
+	one := block(p.choices())
+	p.next()
+	one.token = token
+	return one
+}
+
 // token parses a word in capitals and the value that may follow it.
 func (p *syntaxParser) token(word string) argument {
-	if len(p.words) > 0 && !isToken(p.words[0]) && !strings.Contains("[]|...", p.words[0]) {
+	if len(p.words) > 0 && p.words[0] == "<" {
+		p.next()
+		return p.choice(word)
+	}
+	if len(p.words) > 0 && !isToken(p.words[0]) && !strings.Contains("[]<>|...", p.words[0]) {
 		name := p.next()
 		return argument{name: name, kind: kindOf(name), token: word}
 	}
@@ -104,11 +119,11 @@ func block(arguments []argument) argument {
 
 func kindOf(name string) string {
 	switch name {
-	case "key", "newkey", "source", "destination":
+	case "key", "key1", "key2", "newkey", "source", "destination", "destkey", "sourcekey", "dst", "src":
 		return "key"
 	case "pattern", "parameter":
 		return "pattern"
-	case "seconds", "milliseconds", "index", "index1", "index2", "db", "destination-db", "cursor", "count",
+	case "seconds", "milliseconds", "numkeys", "numfields", "index", "index1", "index2", "db", "destination-db", "cursor", "count",
 		"start", "end", "offset", "decrement", "timeout", "numreplicas", "protover", "client-id":
 		return "integer"
 	case "unix-time-seconds", "unix-time-milliseconds":

@@ -42,6 +42,8 @@ func TestParseSyntax(t *testing.T) {
 		"cursor [MATCH pattern] [COUNT count]":                     "cursor MATCH=pattern? COUNT=count?",
 		"[username] password":                                      "username? password",
 		"[section [section ...]]":                                  "section?+",
+		"<LEFT | RIGHT> [COUNT count]":                             "oneof(LEFT RIGHT) COUNT=count?",
+		"[AGGREGATE <SUM | MIN>]":                                  "oneof(SUM MIN)?",
 		"ON | OFF | SKIP":                                          "oneof(ON OFF SKIP)",
 		"[protover [AUTH username password] [SETNAME clientname]]": "block(protover block(AUTH=username password)? SETNAME=clientname?)?",
 	} {
@@ -61,7 +63,7 @@ func TestTable(t *testing.T) {
 		}
 		seen[cmd.fullName] = true
 		ways := 0
-		for _, way := range []bool{cmd.call != nil, cmd.now != nil, cmd.run != nil} {
+		for _, way := range []bool{cmd.call != nil, cmd.now != nil, cmd.run != nil, cmd.onlyValue()} {
 			if way {
 				ways++
 			}

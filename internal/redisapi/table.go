@@ -2,6 +2,8 @@ package redisapi
 
 import (
 	"strings"
+
+	"github.com/howdah/howdah/internal/values"
 )
 
 // Command is one command, or one subcommand, as data. Everything about
@@ -29,6 +31,14 @@ type Command struct {
 	now  func(c *Conn, args [][]byte, reply []byte) []byte
 	run  func(t *task, args [][]byte) error
 
+	// value is the command as a function over loaded values. It runs the command if
+	// none of those above does, and inside transactions and scripts.
+	value *values.Command
+
+	// asValue reports whether value runs a command line although the command has
+	// another way. Default: it does not.
+	asValue func(args [][]byte) bool
+
 	// free reports whether a command line of a command with run needs no
 	// database, and so no slot. Default: every one needs it.
 	free func(e *Engine, args [][]byte) bool
@@ -54,24 +64,67 @@ type KeySpec struct {
 	Step  int
 	Flags string
 	Notes string
+
+	Counted bool // Index is that of the number of keys, which stand behind it
+	Unknown bool // the place depends on the command line, or on a value
 }
 
-// last returns the index of the last key of a command line of n words.
-func (k KeySpec) last(n int) int {
-	if k.Last < 0 {
-		return n + k.Last
+// bounds returns the indexes of the first and the last key of a command line. There
+// is none if the last comes before the first.
+func (k KeySpec) bounds(args [][]byte) (first, last int) {
+	switch {
+	case k.Unknown:
+		return 1, 0
+	case k.Counted:
+		first = k.Index + 1
+		n, err := parseInt(args[min(k.Index, len(args)-1)])
+		if err != nil || n < 0 {
+			n = 0
+		}
+		return first, first + k.Step*int(min(n, int64(len(args)))) - 1
+	case k.Last < 0:
+		return k.Index, len(args) + k.Last
 	}
-	return k.Index + k.Last
+	return k.Index, k.Index + k.Last
 }
 
 func oneKey(flags string) []KeySpec  { return []KeySpec{{Index: 1, Step: 1, Flags: flags}} }
 func allKeys(flags string) []KeySpec { return []KeySpec{{Index: 1, Last: -1, Step: 1, Flags: flags}} }
 func pairs(flags string) []KeySpec   { return []KeySpec{{Index: 1, Last: -1, Step: 2, Flags: flags}} }
-func subKey(flags string) []KeySpec  { return []KeySpec{{Index: 2, Step: 1, Flags: flags}} }
+func twoKeys(first, second string) []KeySpec {
+	return []KeySpec{{Index: 1, Step: 1, Flags: first}, {Index: 2, Step: 1, Flags: second}}
+}
+
+// keyAndMore is one key, and all the arguments behind it.
+func keyAndMore(first, more string) []KeySpec {
+	return []KeySpec{{Index: 1, Step: 1, Flags: first}, {Index: 2, Last: -1, Step: 1, Flags: more}}
+}
+
+// counted is as many keys as the argument at index says, which stand behind it.
+func counted(index, step int, flags string) []KeySpec {
+	return []KeySpec{{Index: index, Counted: true, Step: step, Flags: flags}}
+}
+
+// keyAndCounted is one key, and behind it as many as the next argument says.
+func keyAndCounted(first, more string) []KeySpec {
+	return append(oneKey(first), counted(2, 1, more)...)
+}
+
+func subKey(flags string) []KeySpec { return []KeySpec{{Index: 2, Step: 1, Flags: flags}} }
 
 // takes reports whether a command line of n words has the right length.
 func (cmd *Command) takes(n int) bool {
 	return n == cmd.Arity || cmd.Arity < 0 && n >= -cmd.Arity
+}
+
+// onlyValue reports whether a command runs as a function over loaded values alone.
+func (cmd *Command) onlyValue() bool {
+	return cmd.value != nil && cmd.call == nil && cmd.now == nil && cmd.run == nil
+}
+
+// isValue reports whether a command line runs as a function over loaded values.
+func (cmd *Command) isValue(args [][]byte) bool {
+	return cmd.onlyValue() || cmd.asValue != nil && cmd.asValue(args)
 }
 
 // table holds the commands of one engine and their counters.
@@ -84,8 +137,9 @@ type table struct {
 func commandList() []*Command {
 	var list []*Command
 	for _, family := range [][]*Command{
-		stringReads(), stringWrites(), counterCommands(),
-		keyCommands(), expiryCommands(), keyspaceCommands(),
+		stringReads(), stringWrites(), counterCommands(), newerStringCommands(), bitmapCommands(), hyperLogLogCommands(),
+		hashCommands(), listCommands(), setCommands(), sortedSetCommands(),
+		keyCommands(), dumpCommands(), sortCommands(), expiryCommands(), keyspaceCommands(),
 		transactionCommands(),
 		connectionCommands(), clientCommands(),
 		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(), tagCommands(),
@@ -97,6 +151,7 @@ func commandList() []*Command {
 
 func newTable() *table {
 	t := &table{list: commandList(), byName: make(map[string]*Command)}
+	bind(t.list)
 	for _, cmd := range t.list {
 		t.add(cmd, nil)
 		for _, sub := range cmd.Sub {

@@ -215,7 +215,7 @@ func (x *execution) run() error {
 // takesLong reports whether the transaction needs more time than the library
 // allows for one call.
 func (x *execution) takesLong() bool {
-	return len(x.queue) > 100 || slices.ContainsFunc(x.queue, func(q queuedCommand) bool { return q.cmd.run != nil })
+	return len(x.queue) > 100 || slices.ContainsFunc(x.queue, func(q queuedCommand) bool { return q.cmd.run != nil || q.cmd.isValue(q.args) })
 }
 
 // usesDatabase reports whether a transaction is needed.
@@ -270,7 +270,7 @@ func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 	x.out = resp.AppendArray(x.out, len(x.queue))
 	x.release()
 	for _, q := range x.queue {
-		if q.cmd.call != nil {
+		if q.cmd.call != nil && !q.cmd.isValue(q.args) {
 			r := newRequest(x.conn, q.cmd, q.args)
 			err := q.cmd.call(r, q.args)
 			x.batch = append(x.batch, execCall{r, err})
@@ -283,6 +283,12 @@ func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 		}
 		if err := x.flush(); err != nil {
 			return err
+		}
+		if q.cmd.isValue(q.args) {
+			if err := x.runValue(q); err != nil {
+				return err
+			}
+			continue
 		}
 		if q.cmd.now != nil {
 			start := len(x.out)

@@ -8,10 +8,11 @@ import (
 // The verbs that change a part of a value.
 var (
 	// Append appends Value, creating the entry with Expiry; an existing entry
-	// keeps its expiry. Results: Status (TooLarge), Int (new length), Result.Version.
+	// keeps its expiry. Results: Status (TooLarge, WrongType), Int (new length),
+	// Result.Version.
 	Append = define(Spec{Verb: verb.Verb{Name: "append", Writes: true, Room: true}, Form: appendTo})
 	// SetRange overwrites from Offset, padding with zero bytes. Results: Status
-	// (TooLarge), Int (new length), Result.Version. With an empty Value an
+	// (TooLarge, WrongType), Int (new length), Result.Version. With an empty Value an
 	// absent key stays absent.
 	SetRange = define(Spec{Verb: verb.Verb{Name: "set_range", Writes: true, Room: true}, Pick: pickSetRange})
 )
@@ -25,15 +26,14 @@ func pickSetRange(c *verb.Call, _ *Table) *Form {
 
 var (
 	appendTo = form(Form{
-		File: "append", Start: startAs(verb.TooLarge), Row: writeRow(readLength),
+		File: "append", Start: startAs(verb.OK), Row: writeRow(readLength),
 		Params: func(r *Request) [][]byte {
 			// Every call of a database has the same limit.
 			return append(r.entryColumns(), int8Value(r.Calls[0].Limit))
 		},
 	})
 	setRange = form(Form{
-		// Only class sync leaves a row out.
-		File: "set_range", Alone: true, Start: startAs(verb.Collision), Row: writeRow(readLength),
+		File: "set_range", Alone: true, Start: startAs(verb.OK), Row: writeRow(readLength),
 		Params: func(r *Request) [][]byte {
 			return append(r.entryValues(), int4Value(int32(r.Calls[0].Offset)))
 		},
@@ -42,7 +42,11 @@ var (
 		File: "stat", Unused: true, Params: hashesOnly, Start: startAs(verb.OK),
 		Row: func(r *Request, v [][]byte) {
 			for _, row := range r.find(pgwire.ReadInt8(v[0])) {
-				if keyEqual(row, v[1]) {
+				switch {
+				case !keyEqual(row, v[1]):
+				case pgwire.ReadInt4(v[7]) != 0:
+					row.Call.Status = verb.WrongType
+				default:
 					row.Call.Int = int64(pgwire.ReadInt4(v[3]))
 				}
 			}
@@ -50,9 +54,20 @@ var (
 	})
 )
 
-// readLength reads hash, length and version.
-func readLength(_ *Request, c *verb.Call, v [][]byte) {
-	c.Status = verb.OK
-	c.Int = int64(pgwire.ReadInt4(v[1]))
-	c.Result.Version = pgwire.ReadInt8(v[2])
+// readLength reads hash, length and version, and, where nothing was written, the kind
+// of the entry that was in the way; 0: its value would be too long.
+func readLength(r *Request, c *verb.Call, v [][]byte) {
+	switch {
+	case v[2] != nil:
+		c.Int = int64(pgwire.ReadInt4(v[1]))
+		c.Result.Version = pgwire.ReadInt8(v[2])
+	case isOther(v[3]):
+		c.Status = verb.WrongType
+	case v[3] != nil:
+		c.Status = verb.TooLarge
+	case r.Table.Sync():
+		c.Status = verb.Collision
+	default:
+		c.Repeat = true // the entry is not any more as the statement has seen it
+	}
 }

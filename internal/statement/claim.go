@@ -12,8 +12,8 @@ import (
 // The verbs of a load that one caller makes for all.
 var (
 	// Claim reads Key, and tries to win the lease to load it, for Lease, if it has
-	// no live value. Results: Status (OK if there is a live value, else Miss),
-	// Result, Claim. It answers Unleased where another transaction holds the row
+	// no live value. Results: Status (OK if there is a live value, WrongType if that is
+	// no string, else Miss), Result, Claim. It answers Unleased where another transaction holds the row
 	// for longer than a write waits in batches.
 	Claim = define(Spec{
 		Verb: verb.Verb{Name: "claim", Writes: true, Quiet: true}, Form: claim, Check: checkLease,
@@ -174,6 +174,7 @@ func readClaimed(c *verb.Call, v [][]byte) {
 			c.Status, c.Claim.State = verb.Miss, verb.Stale
 			c.Claim.Expired, c.Result.TTL = remains(now, expiresAt), 0
 		}
+		c.CheckKind(&c.Result)
 	case c.Claim.Won:
 		c.Claim.State = verb.Won
 	case stale == knownAbsent:

@@ -50,6 +50,15 @@ func (r *Request) expiries() []byte {
 	return dst
 }
 
+// kinds are what the values are.
+func (r *Request) kinds() []byte {
+	dst := pgwire.AppendArray(make([]byte, 0, 20+8*len(r.Rows)), pgwire.Int4, len(r.Rows), false)
+	for _, row := range r.Rows {
+		dst = pgwire.AppendInt4(dst, int32(row.Call.Kind))
+	}
+	return dst
+}
+
 func (t *Table) appendExpiry(dst []byte, e verb.Expiry) []byte {
 	if v, null := t.expiry(e); !null {
 		return pgwire.AppendInt8(dst, v)

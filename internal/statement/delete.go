@@ -39,7 +39,7 @@ var (
 		File: "get_delete", Unused: true, Params: (*Request).keyColumns, Start: startAs(verb.Miss),
 		Row: writeRow(func(_ *Request, c *verb.Call, v [][]byte) {
 			if pgwire.ReadBool(v[1]) {
-				c.Found(v[2])
+				c.FoundString(v[2])
 			}
 		}),
 	})

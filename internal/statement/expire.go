@@ -15,7 +15,8 @@ var (
 	// Touch extends the expiry of an existing key to Expiry, never shortening
 	// it. Results: Status.
 	Touch = define(Spec{Verb: verb.Verb{Name: touchName, Writes: true}, Form: expire})
-	// GetExpire reads the value and sets Expiry (GETEX). Results: Status, Result.Value.
+	// GetExpire reads the value and sets Expiry (GETEX). Results: Status (WrongType),
+	// Result.Value.
 	GetExpire = define(Spec{Verb: verb.Verb{Name: "get_expire", Writes: true}, Form: getExpire})
 )
 
@@ -38,7 +39,7 @@ var (
 	})
 	getExpire = form(Form{
 		File: "get_expire", Params: expireParams, Start: startAs(verb.Miss),
-		Row: writeRow(func(_ *Request, c *verb.Call, v [][]byte) { c.Found(v[1]) }),
+		Row: writeRow(func(_ *Request, c *verb.Call, v [][]byte) { c.FoundString(v[1]) }),
 	})
 )
 

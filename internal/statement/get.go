@@ -10,41 +10,39 @@ import (
 
 // The verbs that read.
 var (
-	// Get reads the value. Results: Status, Result.Value.
-	// With Near, also Result.Version, Kind, ExpiresAt and TTL, and ServerStart.
-	Get = define(Spec{Verb: verb.Verb{Name: "get"}, Pick: pickGet, Echoes: func(*verb.Call) bool { return true }})
-	// GetEntry reads value, version and expiry. Results: Status, Result.
+	// Get reads the value. Results: Status (WrongType), Result.Value.
+	// With Near or AnyKind, also Result.Version, Kind, ExpiresAt and TTL; with Near,
+	// ServerStart.
+	Get = define(Spec{Verb: verb.Verb{Name: "get"}, Pick: pickGet, Echoes: func(c *verb.Call) bool { return !c.AnyKind }})
+	// GetEntry reads value, version, expiry and kind. Results: Status (WrongType),
+	// Result.
 	GetEntry = define(Spec{Verb: verb.Verb{Name: "get_entry"}, Pick: pickEntry})
-	// Stat is GetEntry without the value.
+	// Stat is GetEntry without the value, of an entry of any kind.
 	Stat = define(Spec{Verb: verb.Verb{Name: "stat"}, Form: stat})
 	// GetMany reads Keys in one snapshot. Results: Status OK, Entries in the
-	// order of Keys (Found false for a miss; repeated keys are answered each).
+	// order of Keys (Found false for a miss and, without AnyKind, for what is no
+	// string; repeated keys are answered each). With AnyKind, also what GetEntry reads.
 	GetMany = define(Spec{Verb: verb.Verb{Name: "get_many", Many: true}, Pick: pickGet})
 	// StatMany is GetMany without the values, but with versions and expiries.
 	StatMany = define(Spec{Verb: verb.Verb{Name: "stat_many", Many: true}, Form: stat})
 )
 
 var (
-	get = form(Form{File: "get", Single: getOne, Params: hashesOnly, Start: startRead, Row: readRow(unversioned, func(e *verb.Entry, v [][]byte, value []byte) {
-		e.Value, e.Length = value, len(value)
-	})})
-	getOne = form(Form{File: "get_one", Params: hashOnly, Start: startRead, Row: readRow(unversioned, func(e *verb.Entry, v [][]byte, value []byte) {
-		e.Value, e.Length = value, len(value)
-	})})
-	getEntry = form(Form{File: "get_entry", Params: hashesOnly, Start: startRead, Row: readRow(4, func(e *verb.Entry, v [][]byte, value []byte) {
-		readStat(e, v)
+	get      = form(Form{File: "get", Single: getOne, Params: hashesOnly, Start: startRead, Row: readRow(unversioned, readValue)})
+	getOne   = form(Form{File: "get_one", Params: hashOnly, Start: startRead, Row: readRow(unversioned, readValue)})
+	getEntry = form(Form{File: "get_entry", Params: hashesOnly, Start: startRead, Row: readRow(4, func(c *verb.Call, e *verb.Entry, v [][]byte, value []byte) {
+		readStat(c, e, v, nil)
 		e.Value = value
+		c.CheckKind(e)
 	})})
-	stat = form(Form{File: "stat", Unused: true, Params: hashesOnly, Start: startRead, Row: readRow(4, func(e *verb.Entry, v [][]byte, _ []byte) {
-		readStat(e, v)
-	})})
+	stat = form(Form{File: "stat", Unused: true, Params: hashesOnly, Start: startRead, Row: readRow(4, readStat)})
 )
 
 func pickGet(c *verb.Call, _ *Table) *Form {
 	switch {
 	case c.Near:
 		return getNear
-	case c.InTx: // the versions tell which of two rows counts
+	case c.AnyKind, c.InTx: // the versions tell which of two rows counts
 		return getEntry
 	}
 	return get
@@ -69,11 +67,12 @@ var getNear = form(Form{File: "get_near", Near: true, Params: hashesOnly, Start:
 	}
 }})
 
-var readNear = readRow(3, func(e *verb.Entry, v [][]byte, value []byte) {
+var readNear = readRow(3, func(c *verb.Call, e *verb.Entry, v [][]byte, value []byte) {
 	e.Value, e.Length = value, len(value)
 	e.Version = pgwire.ReadInt8(v[3])
 	e.Kind = int16(pgwire.ReadInt4(v[4]))
 	SetExpiry(e, pgwire.ReadInt8(v[5]), pgwire.ReadInt8(v[6]))
+	c.CheckKind(e)
 })
 
 func hashesOnly(r *Request) [][]byte { return [][]byte{r.hashes()} }
@@ -91,13 +90,13 @@ func startRead(_ *Request, c *verb.Call) {
 const unversioned = -1
 
 // readRow makes a Form.Row of what reads an entry from hash, key, value[,
-// length, version, expires_at, now]. Those who asked for the same key share one
+// length, version, expires_at, now, kind]. Those who asked for the same key share one
 // copy of the value. Version is the column of the version.
 //
 // A transaction of REPEATABLE READ or SERIALIZABLE may see two rows of one key: one
 // that others have deleted since its snapshot, and one that it has written itself
 // since. The greater version counts.
-func readRow(version int, read func(e *verb.Entry, v [][]byte, value []byte)) func(*Request, [][]byte) {
+func readRow(version int, read func(c *verb.Call, e *verb.Entry, v [][]byte, value []byte)) func(*Request, [][]byte) {
 	return func(r *Request, v [][]byte) {
 		rows := r.find(pgwire.ReadInt8(v[0]))
 		var value []byte
@@ -112,21 +111,31 @@ func readRow(version int, read func(e *verb.Entry, v [][]byte, value []byte)) fu
 			if row.Call.Entries != nil {
 				e = &row.Call.Entries[row.Index]
 			}
-			if version != unversioned && e.Found && pgwire.ReadInt8(v[version]) < e.Version {
+			if version != unversioned && pgwire.ReadInt8(v[version]) < e.Version {
 				continue
 			}
 			row.Call.Status = verb.OK
 			row.Call.Shared = row.Call.Shared || len(rows) > 1
-			e.Found = true
-			read(e, v, value)
+			*e = verb.Entry{Found: true}
+			read(row.Call, e, v, value)
 		}
 	}
 }
 
-func readStat(e *verb.Entry, v [][]byte) {
+// readValue reads an entry from its value alone, which is NULL for what is no string.
+func readValue(c *verb.Call, e *verb.Entry, _ [][]byte, value []byte) {
+	e.Value, e.Length = value, len(value)
+	if value == nil {
+		e.Kind = verb.OtherKind
+		c.CheckKind(e)
+	}
+}
+
+func readStat(_ *verb.Call, e *verb.Entry, v [][]byte, _ []byte) {
 	e.Length = int(pgwire.ReadInt4(v[3]))
 	e.Version = pgwire.ReadInt8(v[4])
 	SetExpiry(e, pgwire.ReadInt8(v[5]), pgwire.ReadInt8(v[6]))
+	e.Kind = int16(pgwire.ReadInt4(v[7]))
 }
 
 // SetExpiry takes the timestamps of an entry and of the statement, in

@@ -15,10 +15,10 @@ import (
 var (
 	// Increment adds Delta to a decimal integer, beginning at zero with Expiry;
 	// an existing entry keeps its expiry. Results: Status (NotInteger,
-	// Overflow), Int, Result.Version.
+	// Overflow, WrongType), Int, Result.Version.
 	Increment = define(Spec{Verb: verb.Verb{Name: "increment", Writes: true, Room: true}, Form: increment})
 	// IncrementFloat adds DeltaFloat to a decimal number, beginning at zero. An
-	// existing entry keeps its expiry. Results: Status (NotFloat), Result.Value
+	// existing entry keeps its expiry. Results: Status (NotFloat, WrongType), Result.Value
 	// (the new number as text), Result.Version. A DeltaFloat that is not a
 	// decimal number, NaN and infinities included, is ErrNotFloat.
 	IncrementFloat = define(Spec{Verb: verb.Verb{Name: "increment_float", Writes: true, Room: true}, Form: incrementFloat, Check: checkDecimal})
@@ -61,17 +61,24 @@ var (
 			return append(params, deltas, r.expiries())
 		},
 		Row: writeRow(func(_ *Request, c *verb.Call, v [][]byte) {
-			c.Status = verb.NotFloat
-			if v[2] != nil {
+			switch {
+			case v[2] != nil:
 				c.Found(v[1])
 				c.Result.Version = pgwire.ReadInt8(v[2])
+			case isOther(v[3]):
+				c.Status = verb.WrongType
+			default:
+				c.Status = verb.NotFloat
 			}
 		}),
 	})
 )
 
+// isOther reports whether a kind is not that of a string; NULL: there was no entry.
+func isOther(kind []byte) bool { return kind != nil && pgwire.ReadInt4(kind) != 0 }
+
 // readIncrement reads hash, new value, version, and, where nothing was written,
-// the value that was in the way.
+// the value that was in the way, and its kind.
 func readIncrement(r *Request, c *verb.Call, v [][]byte) {
 	if v[2] != nil {
 		c.Status = verb.OK
@@ -80,6 +87,8 @@ func readIncrement(r *Request, c *verb.Call, v [][]byte) {
 		return
 	}
 	switch {
+	case isOther(v[4]):
+		c.Status = verb.WrongType
 	case v[3] == nil && r.Table.Sync():
 		c.Status = verb.Collision
 	case isInteger(v[3]):

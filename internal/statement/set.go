@@ -11,11 +11,15 @@ var (
 	// the conditional form. Results: Status (NotStored if a condition failed),
 	// Result.Version; with WantOld, Result.Found and Result.Value are the old
 	// value, whether or not the condition held.
-	// With Tags, NotStored says that one of them is being invalidated.
+	// With Tags, NotStored says that one of them is being invalidated. With WantOld,
+	// WrongType says that the key holds no string, and nothing was changed.
 	Set = define(Spec{
 		Verb: verb.Verb{Name: "set", Writes: true, Room: true}, Pick: pickSet,
 		Merges: isPlainSet, Echoes: isKnown, Check: checkSet,
 	})
+	// Rewrite is a Set with a condition that needs no room: one that a full cache
+	// does not refuse.
+	Rewrite = define(Spec{Verb: verb.Verb{Name: "rewrite", Writes: true}, Pick: pickSet, Check: checkSet})
 	// SetMany stores Keys and Values with one Expiry, all or none. A key named
 	// twice takes its last value.
 	SetMany = define(Spec{Verb: verb.Verb{Name: "set_many", Writes: true, Room: true, Many: true, Values: true}, Pick: pickSetMany})
@@ -95,7 +99,7 @@ var (
 	// Only class sync leaves a row out.
 	setKeep = form(Form{File: "set_keep", Params: (*Request).entryColumns, Start: startAs(verb.Collision), Row: writeRow(readVersion)})
 
-	add = form(Form{File: "add", Params: (*Request).entryColumns, Start: startAs(verb.NotStored), Row: writeRow(readVersion)})
+	add = form(Form{File: "add", Params: func(r *Request) [][]byte { return append(r.entryColumns(), r.kinds()) }, Start: startAs(verb.NotStored), Row: writeRow(readVersion)})
 
 	addAll = form(Form{
 		File: "add_all", Alone: true, RaceState: "22012", Params: (*Request).entryColumns, Start: startAs(verb.OK),
@@ -147,7 +151,7 @@ func replaceParams(r *Request) [][]byte {
 			versions = pgwire.AppendNull(versions)
 		}
 	}
-	return append(params, keep, versions)
+	return append(params, keep, versions, r.kinds())
 }
 
 func exchangeParams(r *Request) [][]byte {
@@ -165,7 +169,7 @@ func readExchange(r *Request, v [][]byte) {
 	c := r.Calls[0]
 	live := pgwire.ReadBool(v[0])
 	if live {
-		c.Found(v[1])
+		c.FoundString(v[1])
 	}
 	met := true
 	switch c.Condition {
@@ -177,6 +181,7 @@ func readExchange(r *Request, v [][]byte) {
 		met = live && v[3] != nil && pgwire.ReadInt8(v[3]) == c.IfVersion || !live && c.IfVersion == 0
 	}
 	switch {
+	case c.Status == verb.WrongType:
 	case v[2] != nil:
 		c.Status = verb.OK
 		c.Result.Version = pgwire.ReadInt8(v[2])

@@ -122,6 +122,10 @@ func Files() []string {
 // learn no more than they do.
 const nearClass = 1 << 7
 
+// anyKindClass sets reads of any kind apart from those that take strings alone, which
+// have another outcome.
+const anyKindClass = 1 << 6
+
 // Prepare checks a call's arguments and gives it its place among others, but for
 // its keys. Errors: what Call.Check and the verb's own check return.
 func Prepare(c *verb.Call, maxValue int) error {
@@ -139,6 +143,9 @@ func Prepare(c *verb.Call, maxValue int) error {
 	c.Op.Echo, c.Stored = s.Echoes != nil && s.Echoes(c), nil
 	if c.Near {
 		c.Op.Class |= nearClass
+	}
+	if c.AnyKind {
+		c.Op.Class |= anyKindClass
 	}
 	switch {
 	case !s.Writes:

@@ -17,6 +17,9 @@ var setTagged = form(Form{
 })
 
 func checkSet(c *verb.Call) error {
+	if c.Kind != 0 && (c.Condition == verb.Always || c.WantOld || len(c.Tags) > 0) {
+		return fmt.Errorf("howdah: a set that stores a collection has a condition, and neither tags nor the old value")
+	}
 	if len(c.Tags) > 0 && (c.Condition != verb.Always || c.Expiry.Kind == verb.Keep || c.WantOld) {
 		return fmt.Errorf("howdah: a set with a condition, with the old value or with the old expiry takes no tags")
 	}

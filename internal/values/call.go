@@ -34,6 +34,9 @@ type Entry struct {
 	// Changed is set by commands that changed Value or ExpiresAt. The entry must
 	// then be written, or deleted if it has no value.
 	Changed bool
+	// Replaced is set by commands that stored a new value whatever was there before,
+	// without an expiry of its own.
+	Replaced bool
 }
 
 // Value is the value of a key: [String], [*Hash], [*List], [*Set] or [*SortedSet].
@@ -133,7 +136,7 @@ func (e *Entry) replace(v Value) {
 		}
 		return
 	}
-	e.Value, e.Changed = v, true
+	e.Value, e.Changed, e.Replaced = v, true, true
 }
 
 func (e *Entry) remove() {

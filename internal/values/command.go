@@ -21,6 +21,13 @@ type Command struct {
 	// there is none. KeyStep is their distance, 0 for 1.
 	NumKeys, KeyStep int
 
+	// MoreKeys returns keys that stand at no fixed place, nil for none.
+	MoreKeys func(args [][]byte) [][]byte
+
+	// Open reports whether a command line may ask for keys that Keys does not name,
+	// because values name them. Default: none does.
+	Open func(args [][]byte) bool
+
 	// Run executes the command. The arity has been checked. It returns an
 	// [Error], the reply then being empty.
 	Run func(c *Call) error
@@ -47,6 +54,9 @@ func (cmd *Command) Keys(keys, args [][]byte) [][]byte {
 			keys = append(keys, args[i])
 		}
 	}
+	if cmd.MoreKeys != nil {
+		keys = append(keys, cmd.MoreKeys(args)...)
+	}
 	if cmd.NumKeys > 0 && cmd.NumKeys < len(args) {
 		n, _ := parseInt(args[cmd.NumKeys])
 		step := max(cmd.KeyStep, 1)
@@ -67,7 +77,7 @@ func Commands() []*Command {
 	}{
 		{"hash", hashCommands()}, {"set", setCommands()}, {"sorted-set", sortedSetCommands()}, {"list", listCommands()},
 		{"string", stringCommands()}, {"bitmap", bitmapCommands()}, {"hyperloglog", hyperLogLogCommands()},
-		{"generic", keyCommands()}, {"generic", dumpCommands()},
+		{"generic", keyCommands()}, {"generic", dumpCommands()}, {"generic", sortCommands()}, {"generic", objectCommands()},
 	} {
 		for i := range family.commands {
 			cmd := &family.commands[i]

@@ -40,14 +40,19 @@ const (
 	ExpireLess    ExpireIf = 8 // only if the new expiry is sooner (LT)
 )
 
-// Entry is one answer of a read.
+// OtherKind is the Kind of an entry that is no string, where the statement does not
+// ask what it is.
+const OtherKind int16 = -1
+
+// Entry is one answer of a read. An entry of a kind that the read does not take is
+// not Found, and has a Kind but no Value.
 type Entry struct {
 	Key       []byte // only where the caller does not know it: in pages of a scan
 	Found     bool
 	Value     []byte
 	Length    int           // bytes of the value, also where it was not asked for
 	Version   int64         // increases with every write of the key
-	Kind      int16         // what the row holds, 0: a string; only where Call.Near asked
+	Kind      int16         // see Call.Kind; a read of the value alone says only whether it is a string
 	ExpiresAt time.Time     // zero: does not expire
 	TTL       time.Duration // what remained by the database's clock; NoExpiry if none
 }
@@ -75,15 +80,26 @@ type Call struct {
 	// WantVersion asks a plain set for Result.Version. It then does not share
 	// its row with other sets of the same key.
 	WantVersion bool
-	Delta       int64
-	DeltaFloat  string // decimal text, as it came
-	Offset      int
-	Lease       time.Duration // claim, refresh: how long the caller may load
-	Token       int64         // refresh: the version; fulfil, release: of the lease
-	Snapshot    string        // fulfil with Tags: Claim.Snapshot of the claim or refresh
-	Stale       time.Duration // fulfil: how long the value may be served after it expired
-	Absent      bool          // fulfil: there was nothing to load, which is remembered until Expiry
-	Tags        []string      // fulfil, set: what the entry is invalidated by
+	// Kind is what a set with a condition stores: 0 a string, otherwise a collection,
+	// as values.Kind numbers them, packed into Value. Sets without a condition store
+	// strings.
+	Kind int16
+	// AnyKind says that a read takes entries of any kind; Result.Kind says which it
+	// found. Other reads answer WrongType where an entry is no string, and those of
+	// many keys answer that it is absent.
+	AnyKind    bool
+	Delta      int64
+	DeltaFloat string // decimal text, as it came
+	Offset     int
+	Lease      time.Duration // claim, refresh: how long the caller may load
+	Token      int64         // refresh: the version; fulfil, release: of the lease
+	Snapshot   string        // fulfil with Tags: Claim.Snapshot of the claim or refresh
+	Stale      time.Duration // fulfil: how long the value may be served after it expired
+	Absent     bool          // fulfil: there was nothing to load, which is remembered until Expiry
+	Tags       []string      // fulfil, set: what the entry is invalidated by
+	// Held says that the caller holds the keys (engine.Engine.Hold): the call does
+	// not wait for others that use them.
+	Held bool
 	// Near says that the answer of a get, or the value of a plain set, will be kept
 	// in memory. Set by the engine.
 	Near bool
@@ -145,6 +161,28 @@ func (c *Call) Found(value []byte) {
 	c.Result.Found = true
 	c.Result.Value = append(make([]byte, 0, len(value)), value...)
 	c.Result.Length = len(value)
+}
+
+// FoundString makes a value the call's result, or WrongType if there is none: the entry
+// is no string.
+func (c *Call) FoundString(value []byte) {
+	if value == nil {
+		c.Status, c.Result.Kind = WrongType, OtherKind
+		return
+	}
+	c.Found(value)
+}
+
+// CheckKind takes away an entry that a read has met, if the call does not take its
+// kind.
+func (c *Call) CheckKind(e *Entry) {
+	if e.Kind == 0 || c.AnyKind {
+		return
+	}
+	*e = Entry{Version: e.Version, Kind: e.Kind}
+	if c.Keys == nil {
+		c.Status = WrongType
+	}
 }
 
 // Check returns what is wrong with the arguments that all verbs have. Errors:

@@ -17,7 +17,7 @@ func New(verb *Verb, key string) *Call {
 // Free gives back a Call that no flight holds any more and whose arguments were
 // Key, Value and Expiry only.
 func (c *Call) Free() {
-	c.Verb, c.Value, c.Expiry, c.Fresh, c.Recall = nil, nil, Expiry{}, false, false
+	c.Verb, c.Value, c.Expiry, c.Fresh, c.Recall, c.AnyKind = nil, nil, Expiry{}, false, false, false
 	c.Memory, c.Tokens, c.Stored = nil, nil, nil
 	c.Reset()
 	c.Err = nil

@@ -16,11 +16,13 @@ const (
 	TooLarge
 	Collision
 	CacheFull
+	WrongType // the entry is of a kind that the verb does not take
 )
 
 var statusErrors = [...]error{
 	Miss: fault.ErrMiss, NotStored: fault.ErrNotStored, NotInteger: fault.ErrNotInteger, Overflow: fault.ErrOverflow,
 	NotFloat: fault.ErrNotFloat, TooLarge: fault.ErrValueTooLarge, Collision: fault.ErrCollision, CacheFull: fault.ErrCacheFull,
+	WrongType: fault.ErrWrongType,
 }
 
 // Err returns the status as an error, nil for OK.

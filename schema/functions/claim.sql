@@ -21,7 +21,9 @@ BEGIN
     won := false;
     LOOP
         EXECUTE format($sql$
-            SELECT c.key = $2 AS own, c.value, c.version, c.expires_at, c.leased_until, c.stale_seconds
+            SELECT c.key = $2 AS own, c.version,
+                   CASE WHEN c.kind = 0 OR c.key <> $2 OR c.expires_at <= statement_timestamp() THEN c.value
+                        ELSE howdah_internal._refuse_kind(c.kind) END AS value, c.expires_at, c.leased_until, c.stale_seconds
             FROM howdah_internal.%I AS c
             WHERE c.hash = $1
             $sql$, 'cache_' || settings.id)
@@ -44,7 +46,7 @@ BEGIN
                     stale_seconds = CASE WHEN c.key = excluded.key THEN greatest(c.stale_seconds, 0) ELSE 0 END,
                     leased_until  = excluded.leased_until
                 WHERE c.expires_at <= statement_timestamp() AND c.leased_until <= statement_timestamp()
-                RETURNING true AS own, c.value, c.version, c.expires_at, c.leased_until, c.stale_seconds, true AS won
+                RETURNING true AS own, c.version, c.value, c.expires_at, c.leased_until, c.stale_seconds, true AS won
                 $sql$, 'cache_' || settings.id)
             INTO slot
             USING hash, key, now + lease;
@@ -108,6 +110,6 @@ expired: how long ago a stale value expired; else NULL.
 snapshot: for howdah.fulfil with tags.
 
 Errors: HW001 cache not found, HW007 key too long, HW009 the lease is not positive,
-HW012 NULL.';
+HW012 NULL, HW018 the key holds a collection.';
 
 REVOKE ALL ON FUNCTION howdah.claim(text, bytea, interval) FROM PUBLIC;

@@ -31,7 +31,7 @@ BEGIN
     settings.fillfactor := fillfactor;
     settings.prefix_index := prefix_index;
     settings.ttl_jitter := ttl_jitter;
-    settings.features := CASE WHEN near THEN '{near}' ELSE '{}' END;
+    settings.features := CASE WHEN near THEN '{kinds,near}' ELSE '{kinds}' END;
     PERFORM howdah_internal._check_settings(settings);
 
     IF id IS NOT NULL THEN

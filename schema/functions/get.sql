@@ -7,7 +7,7 @@ DECLARE
     result   bytea;
 BEGIN
     EXECUTE format($sql$
-        SELECT c.value
+        SELECT CASE WHEN c.kind = 0 THEN c.value ELSE howdah_internal._refuse_kind(c.kind) END
         FROM howdah_internal.%I AS c
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
         ORDER BY c.version DESC  -- REPEATABLE READ may show an old row beside the own one
@@ -25,6 +25,7 @@ COMMENT ON FUNCTION howdah.get(text, bytea) IS
 cache: the name of a cache.
 key: at most 65536 bytes; the empty key is a key.
 
-Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
+Errors: HW001 cache not found, HW007 key too long, HW012 NULL, HW018 the key holds a
+collection.';
 
 REVOKE ALL ON FUNCTION howdah.get(text, bytea) FROM PUBLIC;

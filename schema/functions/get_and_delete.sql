@@ -13,7 +13,8 @@ BEGIN
         EXECUTE format($sql$
             DELETE FROM howdah_internal.%I AS c
             WHERE c.hash = $1 AND c.key = $2
-            RETURNING CASE WHEN c.expires_at > statement_timestamp() THEN c.value END
+            RETURNING CASE WHEN c.expires_at > statement_timestamp() THEN
+                      CASE WHEN c.kind = 0 THEN c.value ELSE howdah_internal._refuse_kind(c.kind) END END
             $sql$, 'cache_' || settings.id)
         INTO result
         USING hash, key;
@@ -36,6 +37,8 @@ can store or claim the key.
 cache: the name of a cache.
 key: at most 65536 bytes.
 
-Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
+Errors: HW001 cache not found, HW007 key too long, HW012 NULL, HW018 the key holds a
+collection.
+After an error the entry is what it was.';
 
 REVOKE ALL ON FUNCTION howdah.get_and_delete(text, bytea) FROM PUBLIC;

@@ -7,7 +7,7 @@ DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
 BEGIN
     RETURN QUERY EXECUTE format($sql$
-        SELECT c.value,
+        SELECT CASE WHEN c.kind = 0 THEN c.value ELSE howdah_internal._refuse_kind(c.kind) END,
                c.version,
                nullif(c.expires_at, 'infinity'),
                CASE WHEN c.expires_at < 'infinity' THEN c.expires_at - statement_timestamp()
@@ -29,6 +29,7 @@ No row: the key is absent or expired.
 cache: the name of a cache.
 key: at most 65536 bytes.
 
-Errors: HW001 cache not found, HW007 key too long, HW012 NULL.';
+Errors: HW001 cache not found, HW007 key too long, HW012 NULL, HW018 the key holds a
+collection.';
 
 REVOKE ALL ON FUNCTION howdah.get_entry(text, bytea) FROM PUBLIC;

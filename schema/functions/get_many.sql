@@ -7,18 +7,21 @@ DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
 BEGIN
     RETURN QUERY EXECUTE format($sql$
-        SELECT DISTINCT ON (c.hash) c.key, c.value
-        FROM howdah_internal.%I AS c
-        WHERE c.hash = ANY ($1) AND c.key = ANY ($2) AND c.expires_at > statement_timestamp()
-        ORDER BY c.hash, c.version DESC  -- REPEATABLE READ may show an old row beside the own one
+        SELECT e.key, e.value
+        FROM (SELECT DISTINCT ON (c.hash) c.key, c.value, c.kind
+              FROM howdah_internal.%I AS c
+              WHERE c.hash = ANY ($1) AND c.key = ANY ($2) AND c.expires_at > statement_timestamp()
+              ORDER BY c.hash, c.version DESC  -- REPEATABLE READ may show an old row beside the own one
+             ) AS e
+        WHERE e.kind = 0
         $sql$, 'cache_' || settings.id)
     USING howdah_internal._key_hashes(keys), keys;
 END
 $$;
 
 COMMENT ON FUNCTION howdah.get_many(text, bytea[]) IS
-'Reads many values in one snapshot. Returns a row for each key that exists, in no
-order; a key that is named twice is answered once.
+'Reads many values in one snapshot. Returns a row for each key that exists and
+holds no collection, in no order; a key that is named twice is answered once.
 
 cache: the name of a cache.
 keys: each at most 65536 bytes; none NULL. NULL or an empty array: no keys.

@@ -26,7 +26,8 @@ BEGIN
                                  THEN c.expires_at ELSE excluded.expires_at END,
             key           = excluded.key,
             value         = CASE WHEN c.key = excluded.key AND c.expires_at > statement_timestamp()
-                                 THEN howdah_internal._add_integer(c.value, $4) ELSE excluded.value END,
+                                 THEN howdah_internal._add_integer(CASE WHEN c.kind = 0 THEN c.value ELSE howdah_internal._refuse_kind(c.kind) END, $4)
+                                 ELSE excluded.value END,
             kind          = excluded.kind,
             stale_seconds = excluded.stale_seconds,
             leased_until  = excluded.leased_until
@@ -54,7 +55,7 @@ ttl: of a new entry, as in howdah.set; an existing entry keeps its own.
 Returns the sum.
 Errors: HW001 cache not found, HW005 the value is not an integer, HW006 overflow,
 HW007 key too long, HW009 invalid TTL, HW010 collision (class sync), HW011 full, HW012
-NULL.
+NULL, HW018 the key holds a collection.
 After an error the value is what it was.';
 
 REVOKE ALL ON FUNCTION howdah.increment(text, bytea, bigint, interval) FROM PUBLIC;

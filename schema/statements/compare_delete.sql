@@ -1,4 +1,4 @@
--- Removes live entries that have a version, or hold a value. The rows are found
+-- Removes live entries that have a version, or are strings of a value. The rows are found
 -- and locked one by one, in the order of the arrays, which are sorted.
 --   $1 hashes, $2 keys, $3 versions (NULL: any), $4 values (NULL: any)
 WITH locked AS MATERIALIZED (
@@ -11,7 +11,7 @@ WITH locked AS MATERIALIZED (
           AND t.key = u.k
           AND t.expires_at > statement_timestamp()
           AND (u.version IS NULL OR t.version = u.version)
-          AND (u.value IS NULL OR t.value = u.value)
+          AND (u.value IS NULL OR t.kind = 0::smallint AND t.value = u.value)
         FOR UPDATE) AS t
 )
 {log}, near AS ({note_rows locked.h})

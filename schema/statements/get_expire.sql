@@ -1,10 +1,11 @@
--- As expire, and answers the values (GETEX).
+-- As expire, and answers the values (GETEX). What is no string stays as it is, and is
+-- answered with NULL.
 --   $1 hashes, $2 keys, $3 expiries, $4 conditions, the sum of
 --   1: only without a TTL, 2: only with one, 4: only if later, 8: only if
 --   sooner, 16: never shorten, and keep the version (a touch changes nothing
 --   that a reader of the value sees)
 WITH locked AS MATERIALIZED (
-    SELECT u.h, u.k,
+    SELECT u.h, u.k, t.kind,
 {log}           u.c,
            CASE WHEN u.c & 16 = 0 THEN greatest(t.version + 1, {clock})
                 ELSE t.version END AS version,
@@ -12,7 +13,7 @@ WITH locked AS MATERIALIZED (
                 ELSE greatest(t.expires_at, {exact_expiry}) END AS expires_at
     FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::integer[]) AS u (h, k, e, c)
     CROSS JOIN LATERAL (
-        SELECT t.version, t.expires_at
+        SELECT t.version, t.expires_at, t.kind
         FROM {table} AS t
         WHERE t.hash = u.h
           AND t.key = u.k
@@ -23,15 +24,21 @@ WITH locked AS MATERIALIZED (
           AND (u.c & 8 = 0 OR {exact_expiry} < t.expires_at)
         FOR UPDATE) AS t
 )
-{log}, changed AS (SELECT l.h FROM locked AS l WHERE l.c & 16 = 0)
+{log}, changed AS (SELECT l.h FROM locked AS l WHERE l.c & 16 = 0 AND l.kind = 0::smallint)
 {log}, near AS ({note_rows changed.h})
-INSERT INTO {table} AS t (hash, key, value, version, expires_at)
-SELECT l.h, l.k, '', l.version, l.expires_at
-FROM locked AS l
-ON CONFLICT (hash) DO UPDATE
-SET version       = excluded.version,
-    expires_at    = excluded.expires_at,
-    -- What is made to expire is not served stale, and a new version ends a lease.
-    stale_seconds = CASE WHEN excluded.expires_at > statement_timestamp() THEN t.stale_seconds ELSE 0 END,
-    leased_until  = CASE WHEN t.version = excluded.version THEN t.leased_until ELSE '-infinity' END
-RETURNING t.hash, t.value
+, put AS (
+    INSERT INTO {table} AS t (hash, key, value, version, expires_at)
+    SELECT l.h, l.k, '', l.version, l.expires_at
+    FROM locked AS l
+    WHERE l.kind = 0::smallint
+    ON CONFLICT (hash) DO UPDATE
+    SET version       = excluded.version,
+        expires_at    = excluded.expires_at,
+        -- What is made to expire is not served stale, and a new version ends a lease.
+        stale_seconds = CASE WHEN excluded.expires_at > statement_timestamp() THEN t.stale_seconds ELSE 0 END,
+        leased_until  = CASE WHEN t.version = excluded.version THEN t.leased_until ELSE '-infinity' END
+    RETURNING t.hash, t.value
+)
+SELECT p.hash, p.value FROM put AS p
+UNION ALL
+SELECT l.h, NULL FROM locked AS l WHERE l.kind <> 0::smallint

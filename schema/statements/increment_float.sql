@@ -1,5 +1,6 @@
 -- Adds to decimal numbers as Redis does on x86: operands and sum are rounded to
--- a long double, and the sum is written with 17 decimals at most.
+-- a long double, and the sum is written with 17 decimals at most. Where nothing was
+-- written, the kind as the statement's snapshot shows it tells why.
 --   $1 hashes, $2 keys, $3 deltas as text, $4 expiries of new entries
 WITH u AS MATERIALIZED (
     SELECT i.h, i.k, {long_double i.d::numeric} AS d, i.e
@@ -21,11 +22,18 @@ WITH u AS MATERIALIZED (
         expires_at = CASE WHEN {live} THEN t.expires_at ELSE excluded.expires_at END,
         {fresh}
     WHERE CASE WHEN {live}
-               THEN octet_length(t.value) <= 350
+               THEN t.kind = 0::smallint
+                    AND octet_length(t.value) <= 350
                     AND encode(t.value, 'escape') ~ '^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?$'
                ELSE {writable} END
     RETURNING hash, value, version
 )
 {log}, near AS ({note $1})
-SELECT u.h, put.value, put.version, NULL::bytea
-FROM u LEFT JOIN put ON put.hash = u.h
+SELECT u.h, put.value, put.version, met.kind
+FROM u
+LEFT JOIN put ON put.hash = u.h
+LEFT JOIN LATERAL ( -- OFFSET 0: it is looked up by the index for each row
+    SELECT p.kind::integer AS kind
+    FROM {table} AS p
+    WHERE put.hash IS NULL AND p.hash = u.h AND p.key = u.k AND p.expires_at > statement_timestamp()
+    OFFSET 0) AS met ON true

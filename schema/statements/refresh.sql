@@ -1,4 +1,4 @@
--- Wins the lease of live entries of one version, which nobody has. Their rows stay
+-- Wins the lease of live strings of one version, which nobody has. Their rows stay
 -- as they are but for the lease; one that another transaction holds is left out. Each
 -- row of the answer has a hash, and what the statement sees (see fulfil_tagged).
 --   $1 hashes, $2 keys, $3 versions, $4 leases in microseconds
@@ -11,6 +11,7 @@ WITH locked AS MATERIALIZED (
         WHERE t.hash = u.h
           AND t.key = u.k
           AND t.version = u.version
+          AND t.kind = 0::smallint
           AND t.expires_at > statement_timestamp()
           AND t.leased_until <= statement_timestamp()
         FOR UPDATE SKIP LOCKED) AS t

@@ -6,7 +6,7 @@ WITH page AS (
     SELECT max(hash) | 1023 AS last, count(*) AS n
     FROM (SELECT hash FROM {table} WHERE hash >= $1::bigint ORDER BY hash LIMIT $2::integer) AS p
 )
-SELECT page.last, page.n, t.key, octet_length(t.value), t.version, t.expires_at, statement_timestamp()
+SELECT page.last, page.n, t.key, octet_length(t.value), t.version, t.expires_at, statement_timestamp(), t.kind
 FROM page
 LEFT JOIN {table} AS t
   ON t.hash BETWEEN $1 AND page.last

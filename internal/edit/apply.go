@@ -1,0 +1,137 @@
+package edit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/values"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// change is what the functions left of one entry.
+type change struct {
+	index  int // in group.keys
+	delete bool
+	kind   int16
+	value  []byte
+	expiry verb.Expiry
+}
+
+// apply runs the functions of all edits that have not failed, over the loaded
+// entries. It returns what must be written, or the keys that were missing. An edit
+// whose change is too large fails, and the others run without it.
+func (g *group) apply() (changes []change, missing [][]byte, err error) {
+	for _, careful := range []bool{false, true} {
+		v, err := g.view()
+		if err != nil {
+			return nil, nil, err
+		}
+		changes, missing, tooLarge := g.applyTo(v, careful)
+		for tooLarge != nil && careful {
+			tooLarge.Err = fault.ErrLargeCollection
+			if v, err = g.view(); err != nil {
+				return nil, nil, err
+			}
+			changes, missing, tooLarge = g.applyTo(v, careful)
+		}
+		if tooLarge == nil {
+			return changes, missing, nil
+		}
+	}
+	return changes, missing, nil
+}
+
+// applyTo runs the functions on a view. If an entry became too large, it returns the
+// edit by which it did: the right one only if it is careful and looks after each.
+func (g *group) applyTo(v *View, careful bool) (changes []change, missing [][]byte, tooLarge *Edit) {
+	var last *Edit
+	for _, e := range g.edits {
+		if e.Err != nil {
+			continue
+		}
+		e.Run(v)
+		if len(v.missing) > 0 {
+			return nil, v.missing, nil
+		}
+		last = e
+		if careful {
+			if _, large := g.changes(v); large {
+				return nil, nil, e
+			}
+		}
+	}
+	changes, large := g.changes(v)
+	if large {
+		return nil, nil, last
+	}
+	return changes, nil, nil
+}
+
+// view decodes the loaded entries. Error: ErrUnavailable for bytes that are no
+// packed value.
+func (g *group) view() (*View, error) {
+	v := &View{Now: time.Now().UnixMilli(), MaxString: int64(g.table.engine.MaxValueBytes())}
+	if len(g.keys) == 1 {
+		v.single, v.key = true, string(g.keys[0])
+		return v, g.loaded[0].decode(&v.one)
+	}
+	v.entries = make(map[string]*values.Entry, len(g.keys))
+	for i, key := range g.keys {
+		e := new(values.Entry)
+		if err := g.loaded[i].decode(e); err != nil {
+			return nil, err
+		}
+		v.entries[string(key)] = e
+	}
+	return v, nil
+}
+
+func (l *loaded) decode(e *values.Entry) error {
+	if !l.found {
+		return nil
+	}
+	value, err := values.Decode(values.Kind(l.kind), l.value)
+	if err != nil {
+		return fmt.Errorf("howdah: an entry of kind %d cannot be read: %w", l.kind, err)
+	}
+	e.Value, e.ExpiresAt = value, l.expires
+	return nil
+}
+
+// changes returns what must be written, and whether one of the entries is too large.
+func (g *group) changes(v *View) (list []change, tooLarge bool) {
+	for i, key := range g.keys {
+		e := v.Entry(key)
+		if !e.Changed {
+			continue
+		}
+		l := &g.loaded[i]
+		c := change{index: i, delete: e.Value == nil, expiry: l.expiry(e)}
+		if c.delete && !l.found {
+			continue // it came and went
+		}
+		if !c.delete {
+			c.kind = int16(e.Value.Kind())
+			c.value = values.Encode(nil, e.Value)
+			if c.kind != int16(values.KindString) && len(c.value) > fault.MaxCollectionBytes || int64(len(c.value)) > v.MaxString {
+				return nil, true
+			}
+		}
+		list = append(list, c)
+	}
+	return list, false
+}
+
+// expiry says how the expiry of a changed entry is to be stored.
+func (l *loaded) expiry(e *values.Entry) verb.Expiry {
+	switch {
+	case e.ExpiresAt == 0 && (!l.found || e.Replaced):
+		return verb.Expiry{}
+	case e.ExpiresAt == 0 && l.expires != 0:
+		return verb.ExpireNever()
+	case l.found && e.ExpiresAt == l.expires:
+		return verb.KeepExpiry()
+	}
+	return verb.ExpireAt(time.UnixMilli(e.ExpiresAt))
+}

@@ -1,0 +1,96 @@
+package edit
+
+import (
+	"sync/atomic"
+
+	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/values"
+)
+
+// Edit is a function over the entries of some keys.
+type Edit struct {
+	// Keys are those that Run will certainly ask for. They and their bytes must not
+	// change until the edit is done.
+	Keys [][]byte
+	// Room says that the edit may make a cache larger. One that is full refuses it.
+	Room bool
+	// Slow says that Run may take long: it then has a goroutine of its own.
+	Slow bool
+	// Run is the function. It runs again, over fresh entries, if somebody else
+	// changed one meanwhile, or if it asked for a key that was not loaded. Nothing
+	// that it learnt counts until the edit is done without an error.
+	Run func(*View)
+
+	// Err is set when the edit is done. Errors: ErrTimeout (nothing was changed),
+	// ErrUnknownOutcome, ErrUnavailable, ErrCacheFull, ErrCollision,
+	// ErrValueTooLarge, ErrLargeCollection, ErrOverloaded, ErrClosed,
+	// ErrKeyTooLong.
+	Err error
+
+	done     func(*Edit)
+	deadline int64
+	state    atomic.Int32
+}
+
+// The states of an edit: whether its caller may still leave without effect.
+const (
+	waiting int32 = iota
+	running
+	left
+)
+
+// begin reports whether Run may be called: its caller has not left.
+func (e *Edit) begin() bool {
+	return e.state.CompareAndSwap(waiting, running) || e.state.Load() == running
+}
+
+// leave reports that the edit will never run.
+func (e *Edit) leave() bool { return e.state.CompareAndSwap(waiting, left) }
+
+func (e *Edit) late() bool { return e.deadline <= coalesce.Now() }
+
+// View is what an edit sees while it runs: the entries of its keys, and what the
+// edits before it in its group did to them. It implements values.Keyspace.
+type View struct {
+	// Now is the time at which the edit runs, in milliseconds since 1970.
+	Now int64
+	// MaxString is the longest string that may be stored, in bytes.
+	MaxString int64
+
+	entries map[string]*values.Entry
+	single  bool         // there is one key, whose entry needs no map
+	key     string       // it
+	one     values.Entry // and its entry
+	missing [][]byte
+}
+
+// find returns the entry of a key, nil if it was not loaded.
+func (v *View) find(key []byte) *values.Entry {
+	if v.single && string(key) == v.key {
+		return &v.one
+	}
+	return v.entries[string(key)]
+}
+
+// Entry returns the entry of a key. For a key that was not loaded it returns an
+// entry without a value; the function then runs again, and what it did is void.
+func (v *View) Entry(key []byte) *values.Entry {
+	if e := v.find(key); e != nil {
+		return e
+	}
+	v.missing = append(v.missing, append([]byte(nil), key...))
+	return new(values.Entry)
+}
+
+// Has reports whether the entries of all these keys are loaded. If it returns false,
+// the function is to return: it runs again when they are.
+func (v *View) Has(keys ...[]byte) bool {
+	has := true
+	for _, key := range keys {
+		if v.find(key) == nil {
+			v.missing = append(v.missing, append([]byte(nil), key...))
+			has = false
+		}
+	}
+	return has
+}

@@ -1,0 +1,213 @@
+package edit
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// group is edits that share a load and a commit: those of one key that waited at the
+// same time, or a single one of several keys.
+//
+// Its life is a chain of callbacks, one at a time:
+//
+//	granted ── load ──> loaded ── run ──> commit ──> committed ──> finish
+//	              ^                                      │
+//	              └──────────── somebody was faster ─────┘
+type group struct {
+	table *Table
+	hold  coalesce.Op
+	keys  [][]byte
+
+	edits  []*Edit // guarded by Table.mu until the group is sealed
+	sealed bool    // guarded by Table.mu: nobody joins any more
+
+	call   verb.Call
+	loaded []loaded // one for each of keys
+	tries  int
+}
+
+// loaded is what was found under a key.
+type loaded struct {
+	found   bool
+	version int64
+	kind    int16
+	value   []byte
+	expires int64 // milliseconds since 1970; 0: never
+}
+
+// granted begins the work of a group that holds its keys.
+func (g *group) granted(err error) {
+	if err != nil {
+		g.table.seal(g)
+		g.finish(err)
+		return
+	}
+	if len(g.keys) == 0 {
+		g.table.seal(g)
+		go g.run() // it asks for its keys as it goes
+		return
+	}
+	g.load()
+}
+
+// load asks for the entries of all keys, past what is in memory.
+func (g *group) load() {
+	g.call = g.loadCall()
+	g.call.Held = true
+	g.table.engine.Start(&g.call, g.onLoad)
+}
+
+// loadCall is the call that reads the entries of all keys, in one snapshot.
+func (g *group) loadCall() verb.Call {
+	if len(g.keys) == 1 {
+		return verb.Call{Verb: statement.GetEntry, Key: g.keys[0], AnyKind: true, Fresh: true}
+	}
+	return verb.Call{Verb: statement.GetMany, Keys: g.keys, AnyKind: true, Fresh: true}
+}
+
+// largeLoad is from how many bytes on values are not decoded on the goroutine that
+// carries the answers of others.
+const largeLoad = 32 << 10
+
+func (g *group) onLoad(c *verb.Call) {
+	g.table.seal(g)
+	if c.Err != nil {
+		g.release(c.Err)
+		return
+	}
+	slow := g.take(c) > largeLoad
+	for _, e := range g.edits {
+		slow = slow || e.Slow
+	}
+	if slow {
+		go g.run()
+	} else {
+		g.run()
+	}
+}
+
+// take keeps what a load has found, and returns its bytes.
+func (g *group) take(c *verb.Call) (size int) {
+	g.loaded = g.loaded[:0]
+	for i := range g.keys {
+		entry := &c.Result
+		if c.Entries != nil {
+			entry = &c.Entries[i]
+		}
+		l := loaded{found: entry.Found, version: entry.Version, kind: entry.Kind, value: entry.Value}
+		if !entry.ExpiresAt.IsZero() {
+			l.expires = entry.ExpiresAt.UnixMilli()
+		}
+		size += len(l.value)
+		g.loaded = append(g.loaded, l)
+	}
+	return size
+}
+
+// run runs the functions and commits what they changed.
+func (g *group) run() {
+	g.dropLeft()
+	if len(g.edits) == 0 {
+		g.release(nil)
+		return
+	}
+	full := g.table.engine.Table().Full
+	for _, e := range g.edits {
+		if full && e.Room {
+			e.Err = fault.ErrCacheFull
+		}
+	}
+	g.runAll()
+}
+
+// runAll runs the functions of the edits that have not failed.
+func (g *group) runAll() {
+	changes, missing, err := g.apply()
+	switch {
+	case err != nil:
+		g.release(err)
+	case len(missing) > 0:
+		g.keys = distinct(append(append([][]byte(nil), g.keys...), missing...))
+		g.load()
+	case len(changes) == 0:
+		g.release(nil) // all entries were read at one moment
+	default:
+		g.commit(changes)
+	}
+}
+
+// dropLeft ends the edits whose callers have left, or whose time is up.
+func (g *group) dropLeft() {
+	kept := g.edits[:0]
+	for _, e := range g.edits {
+		switch {
+		case !e.begin():
+			e.done(e)
+		case e.late():
+			e.Err = fault.Timeout("the entries keep changing; nothing was changed", nil)
+			e.done(e)
+		default:
+			kept = append(kept, e)
+		}
+	}
+	g.edits = kept
+}
+
+// onCommit ends the group, or begins it again if somebody was faster.
+func (g *group) onCommit(c *verb.Call) {
+	switch {
+	case c.Err != nil:
+		g.release(c.Err)
+	case c.Status == verb.OK:
+		g.release(nil)
+	case c.Status == verb.NotStored:
+		g.again()
+	case c.Status == verb.CacheFull:
+		g.refuseRoom()
+	default:
+		g.release(c.Status.Err())
+	}
+}
+
+// again loads and runs once more: after the third time not at once, so that several
+// processes do not hinder each other for ever.
+func (g *group) again() {
+	if g.tries++; g.tries < 3 {
+		g.load()
+		return
+	}
+	wait := time.Duration(rand.Int64N(int64(min(g.tries, 10)) * int64(time.Millisecond)))
+	time.AfterFunc(wait, g.load)
+}
+
+// refuseRoom ends the edits that need room in a cache that has none, and runs the
+// others.
+func (g *group) refuseRoom() {
+	for _, e := range g.edits {
+		if e.Room {
+			e.Err = fault.ErrCacheFull
+		}
+	}
+	g.runAll()
+}
+
+// release frees the keys and ends the group.
+func (g *group) release(err error) {
+	g.table.engine.Release(&g.hold)
+	g.finish(err)
+}
+
+// finish answers the callers.
+func (g *group) finish(err error) {
+	for _, e := range g.edits {
+		if e.Err == nil {
+			e.Err = err
+		}
+		e.done(e)
+	}
+}

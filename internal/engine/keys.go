@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/fault"
+)
+
+// Hold gives op the place of a write among the calls of this process on the keys,
+// and calls granted when it holds all of them: before Hold returns, or on another
+// goroutine. Calls with verb.Call.Held use the keys until Release. What memory has
+// of the keys is over from now on, as it is with a write.
+//
+// Granted is called exactly once. Errors: as of a write that was not sent.
+func (e *Engine) Hold(op *coalesce.Op, keys [][]byte, granted func(error)) {
+	op.Keys = op.Keys[:0]
+	for _, key := range keys {
+		op.Keys = append(op.Keys, uint64(e.set.Hash(key)))
+	}
+	op.Table = e.keys
+	op.Deadline = coalesce.Now() + int64(e.set.Timeout)
+	e.invalidate(op.Keys)
+	e.set.coalescer.Hold(op, func(err error) {
+		if err != nil {
+			err = holdError(err)
+		}
+		granted(err)
+	})
+	e.invalidate(op.Keys)
+}
+
+// holdError is callError for what waited for keys.
+func holdError(err error) error {
+	if err == coalesce.ErrOverloaded {
+		return fault.ErrOverloaded
+	}
+	if err == coalesce.ErrClosed {
+		return fault.ErrClosed
+	}
+	return fault.Timeout("other writes hold the key; nothing was sent", nil)
+}
+
+// Release frees what Hold was granted.
+func (e *Engine) Release(op *coalesce.Op) { e.set.coalescer.Release(op) }
+
+// IsNewest reports whether nothing has come for the only key of op since Hold.
+func (e *Engine) IsNewest(op *coalesce.Op) bool { return e.set.coalescer.IsNewest(op) }
+
+// Timeout is Options.Timeout.
+func (e *Engine) Timeout() time.Duration { return e.set.Timeout }
+
+// MaxValueBytes is Options.MaxValueBytes.
+func (e *Engine) MaxValueBytes() int { return e.set.MaxValueBytes }

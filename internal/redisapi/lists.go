@@ -1,0 +1,41 @@
+package redisapi
+
+// listCommands are the commands on lists.
+func listCommands() []*Command {
+	return valueCommands("O(N) where N is the size of all lists that it names", []*Command{
+		{Name: "lindex", Keys: oneKey("RO access"), Syntax: "key index",
+			Summary: "Returns the element at an index"},
+		{Name: "linsert", Keys: oneKey("RW insert"), Syntax: "key <BEFORE | AFTER> pivot element",
+			Summary: "Inserts an element before or after another"},
+		{Name: "llen", Keys: oneKey("RO"), Syntax: "key",
+			Summary: "Returns the length of a list"},
+		{Name: "lmove", Keys: twoKeys("RW access delete", "RW insert"), Syntax: "source destination <LEFT | RIGHT> <LEFT | RIGHT>",
+			Summary: "Moves an element from one end of a list to an end of another"},
+		{Name: "lmpop", Keys: counted(1, 1, "RW access delete"), Syntax: "numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
+			Summary: "Removes and returns elements of the first list that is not empty"},
+		{Name: "lpop", Keys: oneKey("RW access delete"), Syntax: "key [count]",
+			Summary: "Removes and returns the first elements of a list"},
+		{Name: "lpos", Keys: oneKey("RO access"), Syntax: "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
+			Summary: "Returns the indexes of elements that equal a value"},
+		{Name: "lpush", Keys: oneKey("RW insert"), Syntax: "key element [element ...]",
+			Summary: "Adds elements to the head of a list"},
+		{Name: "lpushx", Keys: oneKey("RW insert"), Syntax: "key element [element ...]",
+			Summary: "Adds elements to the head of a list that exists"},
+		{Name: "lrange", Keys: oneKey("RO access"), Syntax: "key start stop",
+			Summary: "Returns a range of elements"},
+		{Name: "lrem", Keys: oneKey("RW delete"), Syntax: "key count element",
+			Summary: "Removes elements that equal a value"},
+		{Name: "lset", Keys: oneKey("RW update"), Syntax: "key index element",
+			Summary: "Replaces the element at an index"},
+		{Name: "ltrim", Keys: oneKey("RW delete"), Syntax: "key start stop",
+			Summary: "Keeps a range of elements and removes the others"},
+		{Name: "rpop", Keys: oneKey("RW access delete"), Syntax: "key [count]",
+			Summary: "Removes and returns the last elements of a list"},
+		{Name: "rpoplpush", Keys: twoKeys("RW access delete", "RW insert"), Syntax: "source destination",
+			Summary: "Moves the last element of a list to the head of another"},
+		{Name: "rpush", Keys: oneKey("RW insert"), Syntax: "key element [element ...]",
+			Summary: "Adds elements to the tail of a list"},
+		{Name: "rpushx", Keys: oneKey("RW insert"), Syntax: "key element [element ...]",
+			Summary: "Adds elements to the tail of a list that exists"},
+	})
+}

@@ -1,0 +1,41 @@
+package redisapi
+
+// setCommands are the commands on sets.
+func setCommands() []*Command {
+	return valueCommands("O(N) where N is the size of all sets that it names", []*Command{
+		{Name: "sadd", Keys: oneKey("RW insert"), Syntax: "key member [member ...]",
+			Summary: "Adds members to a set"},
+		{Name: "scard", Keys: oneKey("RO"), Syntax: "key",
+			Summary: "Counts the members of a set"},
+		{Name: "sdiff", Keys: allKeys("RO access"), Tips: "nondeterministic_output_order", Syntax: "key [key ...]",
+			Summary: "Returns the members of the first set that no other set has"},
+		{Name: "sdiffstore", Keys: keyAndMore("OW update", "RO access"), Syntax: "destination key [key ...]",
+			Summary: "Stores the difference of sets"},
+		{Name: "sinter", Keys: allKeys("RO access"), Tips: "nondeterministic_output_order", Syntax: "key [key ...]",
+			Summary: "Returns the intersection of sets"},
+		{Name: "sintercard", Keys: counted(1, 1, "RO access"), Syntax: "numkeys key [key ...] [LIMIT limit]",
+			Summary: "Counts the members of the intersection of sets"},
+		{Name: "sinterstore", Keys: keyAndMore("RW update", "RO access"), Syntax: "destination key [key ...]",
+			Summary: "Stores the intersection of sets"},
+		{Name: "sismember", Keys: oneKey("RO"), Syntax: "key member",
+			Summary: "Tells whether a set has a member"},
+		{Name: "smembers", Keys: oneKey("RO access"), Tips: "nondeterministic_output_order", Syntax: "key",
+			Summary: "Returns all members of a set"},
+		{Name: "smismember", Keys: oneKey("RO access"), Syntax: "key member [member ...]",
+			Summary: "Tells of several members whether a set has them"},
+		{Name: "smove", Keys: twoKeys("RW access delete", "RW insert"), Syntax: "source destination member",
+			Summary: "Moves a member from one set to another"},
+		{Name: "spop", Keys: oneKey("RW access delete"), Tips: "nondeterministic_output", Syntax: "key [count]",
+			Summary: "Removes and returns members that are chosen at random"},
+		{Name: "srandmember", Keys: oneKey("RO access"), Tips: "nondeterministic_output", Syntax: "key [count]",
+			Summary: "Returns members that are chosen at random"},
+		{Name: "srem", Keys: oneKey("RW delete"), Syntax: "key member [member ...]",
+			Summary: "Removes members of a set"},
+		{Name: "sscan", Keys: oneKey("RO access"), Tips: "nondeterministic_output", Syntax: "key cursor [MATCH pattern] [COUNT count]",
+			Summary: "Returns a page of the members, and the cursor of the next"},
+		{Name: "sunion", Keys: allKeys("RO access"), Tips: "nondeterministic_output_order", Syntax: "key [key ...]",
+			Summary: "Returns the union of sets"},
+		{Name: "sunionstore", Keys: keyAndMore("OW update", "RO access"), Syntax: "destination key [key ...]",
+			Summary: "Stores the union of sets"},
+	})
+}

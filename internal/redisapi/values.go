@@ -1,0 +1,231 @@
+package redisapi
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/values"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// valueReply writes the reply of a function of the room of values. It implements
+// values.Reply.
+type valueReply struct {
+	proto resp.Proto
+	out   []byte
+}
+
+func (r *valueReply) RESP3() bool      { return r.proto == resp.RESP3 }
+func (r *valueReply) Status(s string)  { r.out = resp.AppendSimple(r.out, s) }
+func (r *valueReply) Int(n int64)      { r.out = resp.AppendInt(r.out, n) }
+func (r *valueReply) Bulk(s string)    { r.out = resp.AppendBulkString(r.out, s) }
+func (r *valueReply) Double(f float64) { r.out = resp.AppendDouble(r.out, r.proto, f) }
+func (r *valueReply) Null()            { r.out = resp.AppendNull(r.out, r.proto) }
+func (r *valueReply) NullArray()       { r.out = resp.AppendNullArray(r.out, r.proto) }
+func (r *valueReply) Array(n int)      { r.out = resp.AppendArray(r.out, n) }
+func (r *valueReply) Map(n int)        { r.out = resp.AppendMap(r.out, r.proto, n) }
+func (r *valueReply) Set(n int)        { r.out = resp.AppendSet(r.out, r.proto, n) }
+
+// anySource is the source of random choices that is safe for concurrent use.
+type anySource struct{}
+
+func (anySource) Uint64() uint64 { return rand.Uint64() }
+
+var choices = rand.New(anySource{})
+
+// evaluate runs a command over loaded entries and appends its reply.
+func evaluate(dst []byte, cmd *values.Command, args [][]byte, ks values.Keyspace, proto resp.Proto, now, maxString int64) []byte {
+	start := len(dst)
+	reply := valueReply{proto: proto, out: dst}
+	call := values.Call{Args: args, Keys: ks, Now: now, Rand: choices, Reply: &reply, MaxString: maxString}
+	if err := cmd.Run(&call); err != nil {
+		return resp.AppendError(reply.out[:start], err.Error())
+	}
+	return reply.out
+}
+
+// valueCommands gives the commands of a family the complexity that they share. What
+// they do is in the room of values, as are arity, flags, group and version.
+func valueCommands(complexity string, list []*Command) []*Command {
+	for _, cmd := range list {
+		cmd.Complexity = complexity
+	}
+	return list
+}
+
+// bind gives each command its function of the room of values. It panics if one of
+// the two rooms lacks a command of the other.
+func bind(list []*Command) {
+	known := make(map[string]*values.Command)
+	for _, vc := range values.Commands() {
+		known[vc.Name] = vc
+	}
+	take := func(cmd *Command, name string) {
+		cmd.value = known[name]
+		delete(known, name)
+	}
+	for _, cmd := range list {
+		take(cmd, cmd.Name)
+		for _, sub := range cmd.Sub {
+			take(sub, cmd.Name+"|"+sub.Name)
+		}
+		if cmd.Arity != 0 {
+			continue
+		}
+		vc := cmd.value
+		if vc == nil {
+			panic("redisapi: no function for command " + cmd.Name)
+		}
+		cmd.Arity, cmd.Flags, cmd.Group, cmd.Since = vc.Arity, vc.Flags, vc.Group, vc.Since
+	}
+	for name := range known {
+		panic("redisapi: no row for command " + name)
+	}
+}
+
+// startValue begins a command of the room of values.
+func (c *Conn) startValue(r *request, args [][]byte) {
+	r.words = r.words[:0]
+	for _, arg := range args {
+		r.words = append(r.words, r.own(arg))
+	}
+	vc := r.cmd.value
+	keys := vc.Keys(nil, r.words)
+	switch {
+	case len(keys) == 0: // the command will say what is wrong
+		r.answer = evaluate(r.answer[:0], vc, r.words, noKeys{}, r.proto, 0, 0)
+		r.reply = replyAnswer
+		if c.pipe.Start(r, r.size) {
+			c.pipe.Finish(r)
+		}
+	case vc.Writes() || vc.Open != nil && vc.Open(r.words):
+		c.startEdit(r, keys)
+	default:
+		r.read(keys)
+		r.call.Fresh = c.watched != nil
+		c.start(r)
+	}
+}
+
+// read makes the call of a command that only reads.
+func (r *request) read(keys [][]byte) {
+	r.reply, r.readKeys = replyAnswer, keys
+	if len(keys) == 1 {
+		r.call.Verb, r.call.Key, r.call.Recall = statement.GetEntry, keys[0], true
+	} else {
+		r.call.Verb, r.call.Keys = statement.GetMany, keys
+	}
+	r.call.AnyKind = true
+}
+
+// evaluate makes the answer of a command that only reads, when its call is done.
+func (r *request) evaluate() {
+	ks, err := decode(r.readKeys, &r.call)
+	if err != nil {
+		r.call.Err = err
+		return
+	}
+	r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, ks, r.proto, time.Now().UnixMilli(), 0)
+	r.call.Status = verb.OK
+	r.call.Result, r.call.Entries = verb.Entry{}, nil // not needed any more
+}
+
+// startEdit begins a command that changes the values of its keys, or finds the keys
+// of others in them.
+func (c *Conn) startEdit(r *request, keys [][]byte) {
+	r.reply = replyAnswer
+	r.edit.Keys = keys
+	r.edit.Room = r.cmd.has("denyoom")
+	r.edit.Run = func(v *edit.View) {
+		r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, v, r.proto, v.Now, v.MaxString)
+	}
+	if c.pipe.Start(r, r.size) {
+		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
+			r.call.Err, r.call.Status = e.Err, verb.OK
+			c.answered(r)
+		})
+	}
+}
+
+// runValue runs a command of the room of values inside EXEC. The error is one that
+// the transaction does not survive.
+func (x *execution) runValue(q queuedCommand) error {
+	c, vc := x.conn, q.cmd.value
+	start, begin := len(x.out), c.engine.clock()
+	change := edit.Edit{Keys: vc.Keys(nil, q.args), Room: q.cmd.has("denyoom")}
+	change.Run = func(v *edit.View) {
+		x.out = evaluate(x.out[:start], vc, q.args, v, c.proto, v.Now, v.MaxString)
+	}
+	switch err := x.runEdit(&change); {
+	case err == nil:
+	case isRefusal(err) || errors.Is(err, fault.ErrCacheFull) || errors.Is(err, fault.ErrCollision):
+		x.out = resp.AppendError(x.out[:start], c.engine.errorText(err, q.cmd.writes))
+	default:
+		return err
+	}
+	c.engine.stats.count(q.cmd, c.engine.clock()-begin, x.out[start:])
+	return x.checkMemory()
+}
+
+// runEdit runs an edit in the transaction.
+func (x *execution) runEdit(e *edit.Edit) error {
+	if len(e.Keys) == 0 {
+		e.Run(&edit.View{})
+		return nil
+	}
+	return x.cache(x.conn.database).Edit(x.ctx, e)
+}
+
+func replyAnswer(dst []byte, r *request) []byte { return append(dst, r.answer...) }
+
+// noKeys is a keyspace without entries.
+type noKeys struct{}
+
+func (noKeys) Entry([]byte) *values.Entry { return new(values.Entry) }
+
+// oneEntry is a keyspace of one key.
+type oneEntry struct{ entry values.Entry }
+
+func (o *oneEntry) Entry([]byte) *values.Entry { return &o.entry }
+
+// manyEntries is a keyspace of several keys.
+type manyEntries map[string]*values.Entry
+
+func (m manyEntries) Entry(key []byte) *values.Entry { return m[string(key)] }
+
+// decode makes a keyspace of what a call has read.
+func decode(keys [][]byte, call *verb.Call) (values.Keyspace, error) {
+	if len(keys) == 1 {
+		one := new(oneEntry)
+		return one, decodeEntry(&one.entry, &call.Result)
+	}
+	many := make(manyEntries, len(keys))
+	for i, key := range keys {
+		e := new(values.Entry)
+		if err := decodeEntry(e, &call.Entries[i]); err != nil {
+			return nil, err
+		}
+		many[string(key)] = e
+	}
+	return many, nil
+}
+
+func decodeEntry(e *values.Entry, found *verb.Entry) error {
+	if !found.Found {
+		return nil
+	}
+	value, err := values.Decode(values.Kind(found.Kind), found.Value)
+	if err != nil {
+		return err
+	}
+	e.Value = value
+	if !found.ExpiresAt.IsZero() {
+		e.ExpiresAt = found.ExpiresAt.UnixMilli()
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package values
+
+func objectCommands() []Command {
+	command := func(name, since string, answer func(*Call, Value) error) Command {
+		return Command{Name: "object|" + name, Arity: 3, Flags: "readonly", Since: since, First: 2, Last: 2, Step: 1,
+			Run: func(c *Call) error {
+				e := c.entry(c.Args[2])
+				if e.Value == nil {
+					c.Reply.Null()
+					return nil
+				}
+				return answer(c, e.Value)
+			}}
+	}
+	return []Command{
+		command("encoding", "2.2.3", func(c *Call, v Value) error { c.Reply.Bulk(Encoding(v)); return nil }),
+		command("refcount", "2.2.3", func(c *Call, _ Value) error { c.Reply.Int(1); return nil }),
+		command("idletime", "2.2.3", func(c *Call, _ Value) error { c.Reply.Int(0); return nil }),
+		command("freq", "4.0.0", func(*Call, Value) error { return errNoFrequencies }),
+	}
+}
+
+const errNoFrequencies = Error("ERR An LFU maxmemory policy is not selected, access frequency not tracked. " +
+	"Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
