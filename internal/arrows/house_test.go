@@ -54,6 +54,7 @@ var house = map[string]room{
 	"internal/near":     {leaf: true},
 	"internal/fetch":    {leaf: true, stdlib: true},
 	"internal/values":   {leaf: true, stdlib: true},
+	"internal/lua":      {leaf: true, stdlib: true},
 	"internal/embedded": {leaf: true},
 	"internal/pgurl":    {leaf: true},
 	"internal/arrows":   {leaf: true},

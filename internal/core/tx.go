@@ -14,7 +14,6 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -86,8 +85,8 @@ func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.C
 	if err != nil {
 		return fault.From(err, false, false)
 	}
-	own := &ownTx{Tx: tx}
-	defer own.release() // after the rollback, if there is one
+	own := &engine.OwnTx{Tx: tx}
+	defer own.Release() // after the rollback, if there is one
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	if err := db.checkWatched(ctx, tx, watch); err != nil {
 		return txFailure(err)
@@ -103,22 +102,6 @@ func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.C
 		return fmt.Errorf("%w: %w", fault.ErrUnknownOutcome, err)
 	}
 	return txFailure(err)
-}
-
-// ownTx is a transaction whose end Transact sees.
-type ownTx struct {
-	Tx
-	parkings []*near.Parking
-}
-
-// Keep implements engine.Keeper.
-func (tx *ownTx) Keep(p *near.Parking) { tx.parkings = append(tx.parkings, p) }
-
-// release has memory serve again what the transaction wrote.
-func (tx *ownTx) release() {
-	for _, p := range tx.parkings {
-		p.Release()
-	}
 }
 
 // lockBudget is how long a statement of a transaction may wait for a lock:
