@@ -27,9 +27,11 @@ func stringFormat(th *thread, args []value) []value {
 			out = append(out, '%')
 			continue
 		}
+		if next++; next >= len(args) {
+			th.argumentError(next, "no value")
+		}
 		d, end := th.parseDirective(format, i)
 		i = end
-		next++
 		before := len(out)
 		out = th.appendDirective(out, d, args, next)
 		th.m.charge(2 * (len(out) - before))
@@ -69,9 +71,6 @@ func (th *thread) parseDirective(format string, i int) (d directive, end int) {
 }
 
 func (th *thread) appendDirective(out []byte, d directive, args []value, i int) []byte {
-	if i >= len(args) && strings.IndexByte("cdioxXueEfgGqs", d.verb) >= 0 && d.verb != 0 {
-		th.missingArgument(d, i)
-	}
 	switch d.verb {
 	case 'c':
 		return append(out, d.pad(string([]byte{byte(th.checkInt(args, i))}))...)
@@ -101,8 +100,6 @@ func (th *thread) appendDirective(out []byte, d directive, args []value, i int) 
 	th.fail("invalid option '%%%s' to 'format'", verb)
 	return nil
 }
-
-func (th *thread) missingArgument(_ directive, i int) { th.argumentError(i, "no value") }
 
 // toUnsigned converts as a cast to unsigned long long does.
 func toUnsigned(n float64) uint64 {

@@ -144,7 +144,7 @@ func (w *jsonWriter) value(v value, depth int) {
 		w.dst = append(w.dst, "null"...)
 	case *table:
 		if depth++; depth > w.settings.encodeDepth {
-			w.th.fail("Cannot serialise, excessive depth (%d)", depth)
+			w.th.fail("Cannot serialise, excessive nesting (%d)", depth)
 		}
 		if n := w.arrayLength(v, o); n > 0 {
 			w.array(o, n, depth)

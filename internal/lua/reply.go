@@ -55,11 +55,11 @@ func (m *machine) wrap(field string, v value) value {
 
 func (m *machine) readBulk(line, rest []byte) (value, []byte, error) {
 	n, err := strconv.Atoi(string(line[1:]))
+	if err == nil && n < 0 {
+		return falseValue, rest, nil
+	}
 	if err != nil || n > len(rest)-2 {
 		return nilValue, nil, errReply
-	}
-	if n < 0 {
-		return falseValue, rest, nil
 	}
 	body, rest := rest[:n], rest[n+2:]
 	if line[0] == '$' {
@@ -171,13 +171,15 @@ func (w *replyWriter) null() {
 }
 
 func (w *replyWriter) boolean(b bool) {
-	switch {
-	case w.resp3 && w.m.protocol == 3 && b:
+	switch script3 := w.m.protocol == 3; {
+	case w.resp3 && script3 && b:
 		w.dst = append(w.dst, "#t\r\n"...)
-	case w.resp3 && w.m.protocol == 3:
+	case w.resp3 && script3:
 		w.dst = append(w.dst, "#f\r\n"...)
 	case b:
 		w.dst = append(w.dst, ":1\r\n"...)
+	case script3:
+		w.dst = append(w.dst, ":0\r\n"...)
 	default:
 		w.null()
 	}

@@ -8,10 +8,7 @@ func (m *machine) stringLibrary() *table {
 		"gmatch": stringGmatch, "gsub": stringGsub, "len": stringLen, "lower": stringLower,
 		"match": stringMatch, "rep": stringRep, "reverse": stringReverse, "sub": stringSub, "upper": stringUpper,
 	})
-	t.setString("gfind", m.builtin("gfind", func(th *thread, _ []value) []value {
-		th.fail("'string.gfind' was renamed to 'string.gmatch'")
-		return nil
-	}))
+	t.setString("gfind", t.getString("gmatch"))
 	return t
 }
 
