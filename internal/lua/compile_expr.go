@@ -201,6 +201,7 @@ func (c *compiler) listAfter(n int, es []expr) multiple {
 		if len(rest) == 0 {
 			return values
 		}
+		f.m.ticks(len(rest) / 8)
 		all := f.th.stack.alloc(f.m, fixed+len(rest))
 		copy(all, values)
 		copy(all[fixed:], rest)

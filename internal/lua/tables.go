@@ -24,16 +24,14 @@ func tableConcat(th *thread, args []value) []value {
 		if !ok {
 			th.fail("invalid value (%s) at index %d in table for 'concat'", v.typeName(), i)
 		}
-		if n := len(out) + len(s) + len(separator); n > cap(out) {
-			th.m.charge(2 * n)
-		}
+		out = th.m.grow(out, len(s)+len(separator))
 		th.m.tick()
 		out = append(out, s...)
 		if i < last {
 			out = append(out, separator...)
 		}
 	}
-	return th.one(th.m.newString(string(out)))
+	return th.one(th.m.finished(out))
 }
 
 func tableForeach(th *thread, args []value) []value {
