@@ -21,10 +21,10 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,7 +38,7 @@ import (
 // and exits.
 func Main(m *testing.M) {
 	code := m.Run()
-	if err := shared.stop(); err != nil {
+	if err := errors.Join(shared.stop(), directory.remove()); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)
 	}
@@ -117,7 +117,6 @@ func (s *sharedServer) start() error {
 	s.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		sweep(ctx)
 		s.server, s.err = startServer(ctx, map[string]string{
 			"fsync":              "off",
 			"full_page_writes":   "off",
@@ -204,29 +203,20 @@ func (s *sharedServer) stop() error {
 
 // startServer starts a server in a new directory, with TCP.
 func startServer(ctx context.Context, settings map[string]string) (*embedded.Server, error) {
-	dir, err := os.MkdirTemp(base, prefix)
+	dir, err := directory.newDataDir(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := placeCluster(ctx, dir); err != nil {
 		return nil, err
 	}
 	return startIn(ctx, dir, "127.0.0.1:0", settings)
 }
 
 func startIn(ctx context.Context, dir, listen string, settings map[string]string) (*embedded.Server, error) {
-	c := embedded.Config{
-		DataDir:  dir,
-		BinDir:   os.Getenv("HOWDAH_TEST_PG_BINDIR"),
-		Listen:   listen,
-		Settings: settings,
-	}
-	var err error
-	if c.CacheDir, err = embedded.DefaultCacheDir(); err != nil {
+	binDir, err := postgres.find(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if v := strings.TrimSpace(os.Getenv("HOWDAH_TEST_PG_VERSION")); v != "" && c.BinDir == "" {
-		c.Version, c.Progress = v, os.Stderr
-		if c.BinDir, err = embedded.Download(ctx, c); err != nil {
-			return nil, err
-		}
-	}
-	return embedded.Start(ctx, c)
+	return embedded.Start(ctx, embedded.Config{DataDir: dir, BinDir: binDir, Listen: listen, Settings: settings})
 }
