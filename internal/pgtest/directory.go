@@ -13,11 +13,15 @@ import (
 	"github.com/howdah/howdah/internal/embedded"
 )
 
-// The data directories of a test process are in a directory of its own. It is
-// under /tmp whatever TMPDIR says: the path of a Unix socket is short.
+// The data directories of a test process are in a directory of its own: in
+// memory where there is room, because each test makes and removes a thousand
+// files, else under /tmp. TMPDIR is not asked: the path of a Unix socket is
+// short.
 const (
-	base   = "/tmp"
-	prefix = "howdah-pgtest-"
+	inMemory = "/dev/shm"
+	onDisk   = "/tmp"
+	room     = 4 << 30 // bytes; two test processes at a time take about one
+	prefix   = "howdah-pgtest-"
 	// ownerName is a file that the process holds locked for as long as it runs,
 	// also while its servers are stopped or have not started yet.
 	ownerName = "owner"
@@ -32,6 +36,14 @@ type processDirectory struct {
 }
 
 var directory processDirectory
+
+func base() string {
+	var fs syscall.Statfs_t
+	if syscall.Statfs(inMemory, &fs) != nil || uint64(fs.Bavail)*uint64(fs.Bsize) < room {
+		return onDisk
+	}
+	return inMemory
+}
 
 // newDataDir makes the directory of one server or backup, which counts as a
 // data directory for package embedded.
@@ -54,7 +66,7 @@ func (d *processDirectory) newDataDir(ctx context.Context) (string, error) {
 
 func (d *processDirectory) make() error {
 	for {
-		path, err := os.MkdirTemp(base, prefix)
+		path, err := os.MkdirTemp(base(), prefix)
 		if err != nil {
 			return err
 		}
@@ -126,15 +138,17 @@ func takeOwnership(path string) (*os.File, error) {
 // sweep removes what test processes that were killed have left behind, their
 // servers included. What cannot be removed stays for the next sweep.
 func sweep(ctx context.Context) {
-	left, _ := filepath.Glob(filepath.Join(base, prefix+"*"))
-	for _, path := range left {
-		if isOurs(path) {
-			sweepOne(ctx, path)
+	for _, base := range []string{inMemory, onDisk} {
+		left, _ := filepath.Glob(filepath.Join(base, prefix+"*"))
+		for _, path := range left {
+			if isOurs(path) {
+				sweepOne(ctx, path)
+			}
 		}
 	}
 }
 
-// isOurs: every user can write to /tmp.
+// isOurs: every user can write to these directories.
 func isOurs(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
