@@ -20,7 +20,7 @@ import (
 const (
 	inMemory = "/dev/shm"
 	onDisk   = "/tmp"
-	room     = 4 << 30 // bytes; two test processes at a time take about one
+	room     = 2 << 30 // bytes; a test process takes up to 400 MB
 	prefix   = "howdah-pgtest-"
 	// ownerName is a file that the process holds locked for as long as it runs,
 	// also while its servers are stopped or have not started yet.

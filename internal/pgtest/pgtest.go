@@ -6,7 +6,7 @@
 // are dropped at the end of their test. Tests of crashes, backups and
 // replication get servers of their own, with PostgreSQL's normal durability.
 //
-// The data is in memory (/dev/shm) where 4 GiB are free there, else under /tmp.
+// The data is in memory (/dev/shm) where 2 GiB are free there, else under /tmp.
 //
 // The PostgreSQL is an installed one. HOWDAH_TEST_PG_VERSION=14 to 18 takes
 // the pinned binaries of that version instead (downloaded once, then cached),
