@@ -184,7 +184,6 @@ func fetchStats(db *howdah.DB, cache string) howdah.FetchStats {
 
 // A full cache returns what is loaded, and stores nothing.
 func TestFetchFullCache(t *testing.T) {
-	t.Parallel()
 	db := open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "small", MaxEntries: 10, Eviction: howdah.NoEviction}))
 	cache := db.Cache("small")
@@ -300,7 +299,6 @@ func TestFetchStaleBesideUpkeep(t *testing.T) {
 // While the origin is down, an expired value is served for as long as asked, by the
 // database's clock; then come errors.
 func TestFetchOriginDown(t *testing.T) {
-	t.Parallel()
 	db := open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	now := func() (at time.Time) {

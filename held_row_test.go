@@ -15,7 +15,6 @@ import (
 // TestWritersBehindAHeldRow has many writers of a row that a transaction holds
 // for longer than they wait: each learns that it has changed nothing.
 func TestWritersBehindAHeldRow(t *testing.T) {
-	t.Parallel()
 	const writers = 40
 	for name, limit := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"by Options.Timeout": func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },

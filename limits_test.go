@@ -127,7 +127,6 @@ func TestLargeValuesGetTime(t *testing.T) {
 // ErrTimeout is context.DeadlineExceeded too, wherever the time runs out, and
 // an error matches one sentinel only.
 func TestTimeoutsMatchDeadlineExceeded(t *testing.T) {
-	t.Parallel()
 	server := pgtest.Own(t, "fsync", "off", "max_connections", "60")
 	ctx := t.Context()
 	db := open(t, server.NewURL(), &howdah.Options{Timeout: 100 * time.Millisecond})

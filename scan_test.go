@@ -39,7 +39,6 @@ func awaitRetries(t *testing.T, url string, n int) {
 // Somebody's transaction holds one entry for a while: what changes all of a
 // cache waits for it, as long as its context allows.
 func TestWholeCacheWaitsForARow(t *testing.T) {
-	t.Parallel()
 	for name, empty := range map[string]func(context.Context, *howdah.Cache) error{
 		"flush":         func(ctx context.Context, c *howdah.Cache) error { return c.Flush(ctx) },
 		"delete prefix": func(ctx context.Context, c *howdah.Cache) error { _, err := c.DeletePrefix(ctx, ""); return err },

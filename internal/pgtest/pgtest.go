@@ -24,12 +24,9 @@ package pgtest
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net/url"
 	"os"
-	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,13 +37,9 @@ import (
 )
 
 // Main is the body of TestMain: it runs the tests, stops the shared server
-// and exits. Tests that call t.Parallel wait more than they work: by default
-// twice as many run at a time as there are processors.
+// and exits.
 func Main(m *testing.M) {
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
-		panic(err) // there is always such a flag
-	}
-	code := m.Run() // reads the command line, which has the last word
+	code := m.Run()
 	if err := errors.Join(shared.stop(), directory.remove()); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)
