@@ -1,6 +1,9 @@
 package lua
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 func (c *compiler) expr(e expr) evaluator {
 	switch e := e.(type) {
@@ -102,13 +105,31 @@ func nameOf(e expr) string {
 		return "global '" + e.name + "'"
 	case *indexExpr:
 		if s, ok := e.key.(*stringExpr); ok {
-			return "field '" + s.s + "'"
+			name, _, _ := strings.Cut(s.s, "\x00") // as C ends strings
+			return "field '" + name + "'"
 		}
 		return "field '?'"
 	case *parenExpr:
 		return nameOf(e.e)
+	case *binaryExpr:
+		if truth, known := constantTruth(e.left); known && (e.op == tokAnd && truth || e.op == tokOr && !truth) {
+			return nameOf(e.right)
+		}
 	}
 	return ""
+}
+
+// constantTruth is the truth of an expression that needs no run.
+func constantTruth(e expr) (truth, known bool) {
+	switch e := e.(type) {
+	case *nilExpr, *falseExpr:
+		return false, true
+	case *trueExpr, *numberExpr, *stringExpr:
+		return true, true
+	case *parenExpr:
+		return constantTruth(e.e)
+	}
+	return false, false
 }
 
 // calledName is how errors of builtins refer to the function of a call.
@@ -261,7 +282,7 @@ func (c *compiler) table(e *tableExpr) evaluator {
 		t := f.m.newTable(arraySize, hash)
 		mark := f.th.stack.mark()
 		f.th.stack.alloc(f.m, 1)[0] = value{o: t} // for the count of memory
-		next, waiting := 1, 0 // what waits is stored after the keys between, as SETLIST does
+		next, waiting := 1, 0                     // what waits is stored after the keys between, as SETLIST does
 		pending := f.th.stack.alloc(f.m, min(array, fieldsPerFlush))
 		flush := func() {
 			for _, v := range pending[:waiting] {

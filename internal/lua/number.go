@@ -103,5 +103,5 @@ func toInt64(n float64) int64 {
 	return math.MinInt64
 }
 
-// toInt32 converts by way of 64 bits, as lua_tointeger and a cast to int do.
-func toInt(n float64) int { return int(toInt64(n)) }
+// toInt converts by way of 64 bits to 32, as lua_tointeger and a cast to int do.
+func toInt(n float64) int { return int(int32(toInt64(n))) }
