@@ -96,7 +96,7 @@ func (c *compiler) index(e *indexExpr) evaluator {
 
 // nameOf is how errors refer to the value of an expression, or empty.
 func nameOf(e expr) string {
-	switch e := e.(type) {
+	switch e := settled(e).(type) {
 	case *localExpr:
 		return "local '" + e.v.name + "'"
 	case *upvalExpr:
@@ -104,19 +104,26 @@ func nameOf(e expr) string {
 	case *globalExpr:
 		return "global '" + e.name + "'"
 	case *indexExpr:
-		if s, ok := e.key.(*stringExpr); ok {
+		if s, ok := settled(e.key).(*stringExpr); ok {
 			name, _, _ := strings.Cut(s.s, "\x00") // as C ends strings
 			return "field '" + name + "'"
 		}
 		return "field '?'"
-	case *parenExpr:
-		return nameOf(e.e)
-	case *binaryExpr:
-		if truth, known := constantTruth(e.left); known && (e.op == tokAnd && truth || e.op == tokOr && !truth) {
-			return nameOf(e.right)
-		}
 	}
 	return ""
+}
+
+// settled is the operand that "and" and "or" of constants leave.
+func settled(e expr) expr {
+	switch x := e.(type) {
+	case *parenExpr:
+		return settled(x.e)
+	case *binaryExpr:
+		if truth, known := constantTruth(x.left); known && (x.op == tokAnd && truth || x.op == tokOr && !truth) {
+			return settled(x.right)
+		}
+	}
+	return e
 }
 
 // constantTruth is the truth of an expression that needs no run.

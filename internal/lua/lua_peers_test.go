@@ -146,7 +146,7 @@ func (p *proxy) Call(args [][]byte, protocol int, dst []byte) ([]byte, error) {
 	switch {
 	case bytes.HasPrefix(reply, []byte("-ERR unknown command")):
 		reply = []byte("-ERR Unknown Redis command called from script\r\n")
-	case bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments for")):
+	case bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments for")) && len(args) < 4: // more are HSET's own complaint
 		reply = []byte("-ERR Wrong number of args calling Redis command from script\r\n")
 	}
 	return append(dst, reply...), err
