@@ -57,7 +57,7 @@ func LoadLibrary(ctx context.Context, source []byte, limits Limits) (*Library, e
 			l.functions = append(l.functions, f.Function)
 		}
 	}
-	m.release(err)
+	m.release()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (l *Library) Functions() []Function { return l.functions }
 // in its variables does not outlive the run. The results are those of Program.Run.
 func (l *Library) Call(ctx context.Context, function string, r *Run) (reply []byte, err error) {
 	m := machines.Get().(*machine)
-	defer func() { m.release(err) }()
+	defer m.release()
 	host := r.Host
 	m.begin(ctx, &Run{Limits: r.Limits, Protocol: r.Protocol})
 	loaded, err := m.load(l)

@@ -161,6 +161,9 @@ func (m *machine) finish() {
 	m.scripting.setString("KEYS", falseValue)
 	m.scripting.setString("ARGV", falseValue)
 	m.run, m.ctx, m.loading = nil, nil, nil
+	if cap(m.scratch.reply) > maxScratch {
+		m.scratch.reply = nil
+	}
 }
 
 // reset keeps the first chunk, without what was in it.
