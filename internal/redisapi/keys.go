@@ -22,12 +22,16 @@ func keyCommands() []*Command {
 			Tips:    "request_policy:multi_shard response_policy:agg_sum",
 			Summary: "Counts how many of the keys exist, which is an access to them", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: exists},
 		{Name: "type", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO"), Group: "generic", ACL: "keyspace", Since: "1.0.0",
-			Summary: "Returns string, or none", Complexity: "O(1)", Syntax: "key", call: typeOf},
+			Summary: "Returns string, hash, list, set or zset, or none", Complexity: "O(1)", Syntax: "key", call: typeOf},
 		{Name: "object", Arity: -2, Group: "generic", Since: "2.2.3", Summary: "Returns how a value is stored", Complexity: "Depends on the subcommand",
 			Sub: []*Command{
 				{Name: "encoding", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
+<<<<<<< HEAD
 					Summary: "Returns how Redis would store the value", Complexity: "O(N) where N is the size of the value", Syntax: "key",
 					Note: "The encoding that Redis chooses for a new value."},
+=======
+					Summary: "Returns how Redis would store the value, such as int, raw or listpack", Complexity: "O(1)", Syntax: "key", call: objectEncoding},
+>>>>>>> wp-kinds
 				{Name: "freq", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "4.0.0",
 					Summary: "Refused: access frequencies are not available", Complexity: "O(1)", Syntax: "key", call: objectFrequency},
 				{Name: "idletime", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",
