@@ -76,6 +76,7 @@ var statementEffects = map[string][]step{
 	"increment":       {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
 	"increment_float": {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
 	"keys":            {{idle, "'k', NULL", ""}},
+	"lock":            {{hidden, "ARRAY[H(k)]", ""}},
 	"locked":          {{hidden, "ARRAY[H(k)]", ""}},
 	"note_frequency":  {{hidden, "ARRAY[H(k)], '{3}'", ""}},
 	"note_recency":    {{hidden, "ARRAY[H(k)], '{3}'", ""}},
@@ -97,9 +98,10 @@ var statementEffects = map[string][]step{
 	"transfer":      {{logs, "H(k), 'k', H(l), 'l', false", ""}},
 	"transfer_tags": {{idle, "H(k), H(l)", ""}, {hidden, "H(l), H(k)", ""}},
 	"vacuum":        nil, // changes nothing that anybody reads, and cannot run in a transaction
-	"watch":         {{hidden, "ARRAY[H(k)]", ""}},
-	"set_near":      {{logs, array + "'{2}', '{NULL}'", ""}},
-	"set_one_near":  {{logs, "H(k), 'k', '2', NULL", ""}},
+	"watch": {{idle, array[:len(array)-2], ""}, {hidden, fresh[:len(fresh)-2], ""}, {hidden, "ARRAY[H(x)], ARRAY['x'::bytea]", ""},
+		{hidden, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new']", ""}},
+	"set_near":     {{logs, array + "'{2}', '{NULL}'", ""}},
+	"set_one_near": {{logs, "H(k), 'k', '2', NULL", ""}},
 }
 
 // Every function that may write, but those of sessions, which nobody keeps in

@@ -201,6 +201,7 @@ func (c *compiler) listAfter(n int, es []expr) multiple {
 		if len(rest) == 0 {
 			return values
 		}
+		f.m.ticks(len(rest) / 8)
 		all := f.th.stack.alloc(f.m, fixed+len(rest))
 		copy(all, values)
 		copy(all[fixed:], rest)
@@ -260,11 +261,22 @@ func (c *compiler) table(e *tableExpr) evaluator {
 		t := f.m.newTable(arraySize, hash)
 		mark := f.th.stack.mark()
 		f.th.stack.alloc(f.m, 1)[0] = value{o: t} // for the count of memory
-		next := 1
+		next, waiting := 1, 0 // what waits is stored after the keys between, as SETLIST does
+		pending := f.th.stack.alloc(f.m, min(array, fieldsPerFlush))
+		flush := func() {
+			for _, v := range pending[:waiting] {
+				t.setInt(next, v)
+				next++
+			}
+			waiting = 0
+		}
 		for _, en := range entries {
 			if en.key == nil {
-				t.setInt(next, en.value(f))
-				next++
+				if waiting == fieldsPerFlush {
+					flush()
+				}
+				pending[waiting] = en.value(f)
+				waiting++
 				continue
 			}
 			k := en.key(f)
@@ -272,8 +284,11 @@ func (c *compiler) table(e *tableExpr) evaluator {
 			f.checkKey(k, en.line)
 			t.set(k, v)
 		}
-		if tail != nil {
+		if tail == nil {
+			flush()
+		} else {
 			rest := tail(f)
+			flush()
 			if need := array + len(rest); need > len(t.array) {
 				t.resize(need, len(t.nodes))
 			}
@@ -285,6 +300,9 @@ func (c *compiler) table(e *tableExpr) evaluator {
 		return value{o: t}
 	}
 }
+
+// fieldsPerFlush is how many fields wait at most: LFIELDS_PER_FLUSH.
+const fieldsPerFlush = 50
 
 // floatingByte rounds a size as the instruction NEWTABLE does.
 func floatingByte(n int) int {

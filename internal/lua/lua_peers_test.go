@@ -139,7 +139,7 @@ func newProxy(t *testing.T, s *redisServer) *proxy {
 
 func (p *proxy) Call(args [][]byte, protocol int, dst []byte) ([]byte, error) {
 	switch strings.ToLower(string(args[0])) {
-	case "multi", "subscribe", "hello", "eval", "watch":
+	case "multi", "subscribe", "hello", "eval", "watch", "debug", "config":
 		return append(dst, "-ERR This Redis command is not allowed from script\r\n"...), nil
 	}
 	reply, err := p.byProtocol[protocol].send(args)

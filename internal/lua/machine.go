@@ -160,17 +160,20 @@ func (s *stack) reset() {
 // execute calls a function; failure is an error of the script, err one that
 // ended the run.
 func (m *machine) execute(fn value, args ...value) (results []value, failure *luaError, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case abort:
-			err = p.err
-		case runtime.Error:
-			err = fmt.Errorf("lua: internal error: %w", p)
-		default:
-			err = fmt.Errorf("lua: internal error: %v", p)
-		}
-	}()
+	defer recovered(&err)
 	results, failure = m.main.protect(fn, args...)
 	return results, failure, nil
+}
+
+// recovered is deferred: it makes the panic that ended a run an error.
+func recovered(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case abort:
+		*err = p.err
+	case runtime.Error:
+		*err = fmt.Errorf("lua: internal error: %w", p)
+	default:
+		*err = fmt.Errorf("lua: internal error: %v", p)
+	}
 }

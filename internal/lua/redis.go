@@ -73,14 +73,14 @@ func (th *thread) command(args []value, raise bool) []value {
 	m.ticks(16)
 	reply, err := m.run.Host.Call(words, m.protocol, m.scratch.reply[:0])
 	if err != nil {
-		panic(abort{err})
+		m.end(err)
 	}
 	m.scratch.reply = reply
 	m.charge(len(reply))
 	m.ticks(len(reply) / 64)
 	v, rest, err := m.readReply(reply, 0)
 	if err != nil || len(rest) > 0 {
-		panic(abort{fmt.Errorf("lua: the host gave no reply in RESP: %q", reply[:min(len(reply), 64)])})
+		m.end(fmt.Errorf("lua: the host gave no reply in RESP: %q", reply[:min(len(reply), 64)]))
 	}
 	if t, ok := v.o.(*table); ok && raise && reply[0] == '-' {
 		th.throw(value{o: t})

@@ -25,8 +25,6 @@ type task struct {
 	out []byte
 
 	large pipeline.Output // EXEC: the large values in out, which are not copied into it
-
-	found []watchedKey // EXEC: the keys to be marked as found once it is committed
 }
 
 // block gives the connection to a task, at once or when the calls in flight
@@ -83,20 +81,6 @@ func (t *task) cache(number int) *core.Cache {
 		return t.tx.join(cache)
 	}
 	return cache
-}
-
-// noteFound marks a key of the selected database that the task has found or written.
-func (t *task) noteFound(key []byte) { t.noteFoundIn(t.conn.database, key) }
-
-func (t *task) noteFoundIn(database int, key []byte) {
-	watches := &t.conn.engine.watches
-	switch {
-	case !watches.inUse():
-	case t.tx != nil:
-		t.found = append(t.found, watchedKey{database, string(key)})
-	default:
-		watches.found(database, key)
-	}
 }
 
 // call runs one call and waits for it.

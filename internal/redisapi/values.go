@@ -142,38 +142,22 @@ func (c *Conn) startEdit(r *request, keys [][]byte) {
 	r.edit.Room = r.cmd.has("denyoom")
 	r.edit.Run = func(v *edit.View) {
 		r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, v, r.proto, v.Now, v.MaxString)
-		r.keys = appendFound(r.keys[:0], v, keys)
 	}
 	if c.pipe.Start(r, r.size) {
 		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
 			r.call.Err, r.call.Status = e.Err, verb.OK
-			if c.engine.watches.inUse() && (e.Err == nil || errors.Is(e.Err, fault.ErrUnknownOutcome)) {
-				visitAll(r.keys, func(key []byte) { c.engine.watches.found(c.database, key) })
-			}
 			c.answered(r)
 		})
 	}
-}
-
-// appendFound appends the keys that a function has found or changed.
-func appendFound(found [][]byte, ks values.Keyspace, keys [][]byte) [][]byte {
-	for _, key := range keys {
-		if e := ks.Entry(key); e.Value != nil || e.Changed {
-			found = append(found, key)
-		}
-	}
-	return found
 }
 
 // runValue runs a command of the room of values as a step of a task, and appends its
 // reply.
 func (t *task) runValue(cmd *Command, args [][]byte) error {
 	start := len(t.out)
-	var found [][]byte
 	change := edit.Edit{Keys: cmd.value.Keys(nil, args), Room: cmd.has("denyoom")}
 	change.Run = func(v *edit.View) {
 		t.out = evaluate(t.out[:start], cmd.value, args, v, t.conn.proto, v.Now, v.MaxString)
-		found = appendFound(found[:0], v, change.Keys)
 	}
 	if len(change.Keys) == 0 { // the command says what is wrong
 		change.Run(&edit.View{})
@@ -182,10 +166,8 @@ func (t *task) runValue(cmd *Command, args [][]byte) error {
 	err := t.cache(t.conn.database).Edit(t.ctx, &change)
 	if err != nil {
 		t.out = t.out[:start]
-		return err
 	}
-	visitAll(found, t.noteFound)
-	return nil
+	return err
 }
 
 // runValue runs a command of the room of values inside EXEC. The error is one that
