@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	familyLength = flag.Int("commands", 30_000, "commands of each family that are compared with redis-server")
+	familyLength = flag.Int("commands", 10_000, "commands of each family that are compared with redis-server")
 	familySeed   = flag.Uint64("seed", 0, "repeats the streams; 0: new ones")
 )
 
