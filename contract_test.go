@@ -170,6 +170,7 @@ var contract = []struct {
 }{
 	{"tags", testTags},
 	{"kinds", testKinds},
+	{"collections", testCollections},
 	{"a group of keys is written all or nothing", testCommit},
 	{"set and get", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
