@@ -130,6 +130,75 @@ func testCommit(t *testing.T, f *fixture) {
 	require.Error(t, statement.Prepare(&verb.Call{Verb: statement.Commit, Keys: [][]byte{nil}, Values: [][]byte{nil}, Group: []verb.Edit{{Version: -1}}}, 100))
 }
 
+func (f *fixture) watch(key string) *verb.Call {
+	f.Helper()
+	return f.do(&verb.Call{Verb: statement.Watch, Key: []byte(f.key(key))})
+}
+
+func testWatch(t *testing.T, f *fixture) {
+	ctx := t.Context()
+	// Absence is shared by those who watch it, and is seen by no other reader.
+	watched := f.watch("k")
+	require.Equal(t, verb.Miss, watched.Status)
+	require.False(t, watched.Result.Found)
+	absent := watched.Result.Version
+	require.Positive(t, absent)
+	require.Equal(t, absent, f.watch("k").Result.Version)
+	f.holds("k", nil)
+	require.Zero(t, f.version("k"))
+	require.NoError(t, f.Delete(ctx, f.key("k")))
+	require.Equal(t, absent, f.watch("k").Result.Version, "nothing was removed")
+
+	still := member{"k", "", verb.Edit{Version: absent, Absent: true}}
+	require.Equal(t, verb.OK, f.commit(still, put("a", "1", 0)).Status)
+	require.Equal(t, verb.OK, f.commit(onlyRead("k", 0), put("b", "1", 0)).Status)
+	require.Equal(t, verb.OK, f.commit(still.and(verb.Remove), put("c", "1", 0)).Status)
+	require.Equal(t, verb.OK, f.commit(still, put("d", "1", 0)).Status)
+
+	// Stored and removed: the version does not come back.
+	for what, end := range map[string]func(){
+		"removed":      func() { require.NoError(t, f.Delete(ctx, f.key("k"))) },
+		"expired":      func() { f.kill("k") },
+		"taken":        func() { _, err := f.GetAndDelete(ctx, f.key("k")); require.NoError(t, err) },
+		"there still":  func() {},
+		"in a group":   func() { require.Equal(t, verb.OK, f.commit(remove("k", f.version("k"))).Status) },
+		"watched anew": func() { require.NoError(t, f.Delete(ctx, f.key("k"))); f.watch("k") },
+	} {
+		require.NoError(t, f.Delete(ctx, f.key("k")))
+		watched := f.watch("k")
+		require.Equal(t, verb.OK, f.commit(put("k", "1", 0)).Status)
+		require.Greater(t, f.version("k"), watched.Result.Version)
+		end()
+		changed := member{"k", "", verb.Edit{Version: watched.Result.Version, Absent: true}}
+		for _, act := range []verb.Act{verb.OnlyRead, verb.Put, verb.Remove} {
+			require.Equal(t, verb.NotStored, f.commit(changed.and(act), put("wrong", "1", 0)).Status, what)
+		}
+		f.holds("wrong", nil)
+	}
+
+	// A group stores what was watched as absent.
+	require.NoError(t, f.Delete(ctx, f.key("k")))
+	new := put("k", "mine", f.watch("k").Result.Version)
+	new.Absent = true
+	stored := f.commit(new, onlyRead("a", f.version("a")))
+	require.Equal(t, verb.OK, stored.Status)
+	f.holds("k", []byte("mine"))
+	f.lives("k", time.Hour)
+
+	// What is there has the version of its entry.
+	watched = f.watch("k")
+	require.Equal(t, verb.OK, watched.Status)
+	require.True(t, watched.Result.Found)
+	require.Equal(t, stored.Entries[0].Version, watched.Result.Version)
+	require.Equal(t, verb.OK, f.commit(put("k", "2", watched.Result.Version)).Status)
+}
+
+// and is a member with another act.
+func (m member) and(act verb.Act) member {
+	m.Act = act
+	return m
+}
+
 // A group ends what memory holds of the keys that it changes, and of those only.
 func TestCommitAndMemory(t *testing.T) {
 	db := openNear(t, pgtest.New(t))

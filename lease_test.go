@@ -242,6 +242,7 @@ var leaseEffects = map[string][]leaseEffect{
 	"refresh": {{true, true, func(key []byte, token int64) *verb.Call {
 		return &verb.Call{Verb: statement.Refresh, Key: key, Token: token, Lease: time.Hour}
 	}}},
+	"watch": {{false, true, of(statement.Watch)}, {true, true, of(statement.Watch)}},
 	"set": {{false, false, of(statement.Set)}, {true, false, of(statement.Set)},
 		{false, false, of(statement.Set, func(c *verb.Call) { c.Condition = verb.IfAbsent })},
 		{true, false, of(statement.Set, func(c *verb.Call) { c.Condition = verb.IfPresent })},

@@ -41,7 +41,7 @@ const (
 
 // Every file of schema/statements. A statement that is not here fails the test.
 var statementEffects = map[string][]step{
-	"add":     {{logs, fresh + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(x)], ARRAY['x'::bytea], '{2}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}'", ""}},
+	"add":     {{logs, fresh + "'{2}', '{NULL}', '{0}'", ""}, {logs, "ARRAY[H(x)], ARRAY['x'::bytea], '{2}', '{NULL}', '{0}'", ""}, {idle, array + "'{2}', '{NULL}', '{0}'", ""}},
 	"add_all": {{logs, fresh + "'{2}', '{NULL}'", ""}, {idle, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
 	"append":  {{logs, array + "'{2}', '{NULL}', 100", ""}, {logs, fresh + "'{2}', '{NULL}', 100", ""}},
 	"claim": {{idle, array + "'{1000000}', false", ""}, {hidden, fresh + "'{1000000}', false", ""}, {idle, fresh + "'{1000000}', true", ""},
@@ -76,6 +76,7 @@ var statementEffects = map[string][]step{
 	"increment":       {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
 	"increment_float": {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
 	"keys":            {{idle, "'k', NULL", ""}},
+	"lock":            {{hidden, "ARRAY[H(k)]", ""}},
 	"locked":          {{hidden, "ARRAY[H(k)]", ""}},
 	"note_frequency":  {{hidden, "ARRAY[H(k)], '{3}'", ""}},
 	"note_recency":    {{hidden, "ARRAY[H(k)], '{3}'", ""}},
@@ -84,7 +85,7 @@ var statementEffects = map[string][]step{
 	"release": {{hidden, fresh + "ARRAY[V(new)]", "SELECT howdah.claim('n', 'new')"}, {hidden, "ARRAY[H(x)], ARRAY['x'::bytea], ARRAY[V(x)]", "SELECT howdah.claim('n', 'x')"},
 		{idle, array + "ARRAY[V(k)]", ""}},
 	"remove":    {{logs, "H(k), 'k'", ""}},
-	"replace":   {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}'", ""}},
+	"replace":   {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}', '{0}'", ""}},
 	"scan_page": {{idle, "0, 10, ''", ""}},
 	"set":       {{logs, array + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
 	"set_keep":  {{logs, array + "'{2}', '{NULL}'", ""}},
@@ -97,9 +98,10 @@ var statementEffects = map[string][]step{
 	"transfer":      {{logs, "H(k), 'k', H(l), 'l', false", ""}},
 	"transfer_tags": {{idle, "H(k), H(l)", ""}, {hidden, "H(l), H(k)", ""}},
 	"vacuum":        nil, // changes nothing that anybody reads, and cannot run in a transaction
-	"watch":         {{hidden, "ARRAY[H(k)]", ""}},
-	"set_near":      {{logs, array + "'{2}', '{NULL}'", ""}},
-	"set_one_near":  {{logs, "H(k), 'k', '2', NULL", ""}},
+	"watch": {{idle, array[:len(array)-2], ""}, {hidden, fresh[:len(fresh)-2], ""}, {hidden, "ARRAY[H(x)], ARRAY['x'::bytea]", ""},
+		{hidden, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new']", ""}},
+	"set_near":     {{logs, array + "'{2}', '{NULL}'", ""}},
+	"set_one_near": {{logs, "H(k), 'k', '2', NULL", ""}},
 }
 
 // Every function that may write, but those of sessions, which nobody keeps in

@@ -44,7 +44,7 @@ func replacer(own map[string]string) *strings.Replacer {
 		// INSERT gives to these columns, and their defaults if it names none.
 		"{fresh}", "kind = excluded.kind, stale_seconds = excluded.stale_seconds, leased_until = excluded.leased_until",
 		// When reads are noted: the end of the minute, in minutes since 1970.
-		"{this_minute}", "(ceil(extract(epoch FROM statement_timestamp()) / 60))::integer",
+		"{this_minute}", "(ceil(extract(epoch FROM statement_timestamp()) / 60::numeric))::integer",
 	}
 	for k, v := range own {
 		pairs = append(pairs, k, v)

@@ -25,11 +25,11 @@ func TestVersionsNeverFallWhenTheClockDoes(t *testing.T) {
 		"append":          "'{1}', '{NULL}', 100",
 		"increment":       "'{1}', '{NULL}'",
 		"increment_float": "'{1}', '{NULL}'",
-		"replace":         "'{1}', '{NULL}', '{f}', '{NULL}'",
+		"replace":         "'{1}', '{NULL}', '{f}', '{NULL}', '{0}'",
 		"exchange":        "'1', NULL, false, 0, NULL",
 		"expire":          "'{3600000000}', '{0}'",
 		"get_expire":      "'{3600000000}', '{0}'",
-		"add":             "'{1}', '{NULL}'",
+		"add":             "'{1}', '{NULL}', '{0}'",
 		"add_all":         "'{1}', '{NULL}'",
 		"commit":          fmt.Sprintf("'{1}', '{NULL}', '{%d}', '{1}', '{0}'", ahead),
 	}

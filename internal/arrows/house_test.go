@@ -54,6 +54,7 @@ var house = map[string]room{
 	"internal/near":     {leaf: true},
 	"internal/fetch":    {leaf: true, stdlib: true},
 	"internal/values":   {leaf: true, stdlib: true},
+	"internal/lua":      {leaf: true, stdlib: true},
 	"internal/embedded": {leaf: true},
 	"internal/pgurl":    {leaf: true},
 	"internal/arrows":   {leaf: true},
@@ -94,6 +95,7 @@ var house = map[string]room{
 	"examples/scs":   {floor: roof, public: true},
 
 	"internal/pgtest":     {testOnly: true},
+	"internal/grammar":    {testOnly: true},
 	"internal/coherence":  {testOnly: true},
 	"backend/backendtest": {testOnly: true},
 }

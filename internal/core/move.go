@@ -59,24 +59,24 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, fr
 	// directions do not wait for each other.
 	places := map[string][]int64{source.Name(): {fromHash}}
 	places[goal.Name()] = append(places[goal.Name()], toHash)
-	live := map[string]map[string]int64{}
+	rows := map[string]map[string]lockedRow{}
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		e := source
 		if name == goal.Name() {
 			e = goal
 		}
 		var err error
-		if live[name], err = lockEntries(ctx, tx, e.Table().Name(), places[name]); err != nil {
+		if rows[name], err = lockRows(ctx, tx, e.Table().Name(), places[name]); err != nil {
 			return txFailure(err)
 		}
 	}
-	if _, ok := live[source.Name()][from]; !ok {
+	if !rows[source.Name()][from].live {
 		return fault.ErrMiss
 	}
 	if goal.Table().Full && (source != goal || !remove) {
 		return fault.ErrCacheFull
 	}
-	if _, ok := live[goal.Name()][to]; ok && !replace {
+	if rows[goal.Name()][to].live && !replace {
 		return fault.ErrNotStored
 	}
 	if source == goal && from == to {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -30,6 +29,9 @@ type Watch struct {
 	Cache   string
 	Key     []byte
 	Version int64
+	// Absent says that Version is the one that statement.Watch answered of an absent
+	// key, which must not have been stored since.
+	Absent bool
 }
 
 // Transact runs fn in one transaction of PostgreSQL (REPEATABLE READ) and
@@ -83,8 +85,8 @@ func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.C
 	if err != nil {
 		return fault.From(err, false, false)
 	}
-	own := &ownTx{Tx: tx}
-	defer own.release() // after the rollback, if there is one
+	own := &engine.OwnTx{Tx: tx}
+	defer own.Release() // after the rollback, if there is one
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	if err := db.checkWatched(ctx, tx, watch); err != nil {
 		return txFailure(err)
@@ -100,22 +102,6 @@ func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.C
 		return fmt.Errorf("%w: %w", fault.ErrUnknownOutcome, err)
 	}
 	return txFailure(err)
-}
-
-// ownTx is a transaction whose end Transact sees.
-type ownTx struct {
-	Tx
-	parkings []*near.Parking
-}
-
-// Keep implements engine.Keeper.
-func (tx *ownTx) Keep(p *near.Parking) { tx.parkings = append(tx.parkings, p) }
-
-// release has memory serve again what the transaction wrote.
-func (tx *ownTx) release() {
-	for _, p := range tx.parkings {
-		p.Release()
-	}
 }
 
 // lockBudget is how long a statement of a transaction may wait for a lock:
@@ -180,34 +166,39 @@ func checkWatchedIn(ctx context.Context, tx Tx, table string, watch []watched) e
 			return err
 		}
 	}
-	versions, err := lockEntries(ctx, tx, table, hashes)
+	rows, err := lockRows(ctx, tx, table, hashes)
 	if err != nil {
 		return err
 	}
 	for _, w := range watch {
-		if versions[string(w.Key)] != w.Version {
+		row := rows[string(w.Key)]
+		if w.Version == 0 && row.live || w.Version != 0 && row != (lockedRow{w.Version, !w.Absent}) {
 			return fault.ErrWatch
 		}
 	}
 	return nil
 }
 
-// lockEntries locks the rows of these hashes, in their order, until the
-// transaction ends, and returns the versions of the live entries, by key.
-func lockEntries(ctx context.Context, tx Tx, table string, hashes []int64) (map[string]int64, error) {
-	rows, err := tx.Query(ctx, schema.Statement("watch", schema.Table{Name: table}), hashes)
+// lockedRow is the row of a key.
+type lockedRow struct {
+	version int64
+	live    bool // there is an entry
+}
+
+// lockRows locks the rows of these hashes, in their order, until the transaction
+// ends, and returns them by key.
+func lockRows(ctx context.Context, tx Tx, table string, hashes []int64) (map[string]lockedRow, error) {
+	rows, err := tx.Query(ctx, schema.Statement("lock", schema.Table{Name: table}), hashes)
 	if err != nil {
 		return nil, err
 	}
-	versions := map[string]int64{}
-	var hash, version int64
+	locked := map[string]lockedRow{}
+	var hash int64
 	var key []byte
-	var live bool
-	_, err = pgx.ForEachRow(rows, []any{&hash, &key, &version, &live}, func() error {
-		if live {
-			versions[string(key)] = version
-		}
+	var row lockedRow
+	_, err = pgx.ForEachRow(rows, []any{&hash, &key, &row.version, &row.live}, func() error {
+		locked[string(key)] = row
 		return nil
 	})
-	return versions, err
+	return locked, err
 }

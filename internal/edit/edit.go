@@ -57,6 +57,8 @@ type View struct {
 	Now int64
 	// MaxString is the longest string that may be stored, in bytes.
 	MaxString int64
+	// Locked says that PostgreSQL holds the entries for this run: it must be short.
+	Locked bool
 
 	entries map[string]*values.Entry
 	single  bool         // there is one key, whose entry needs no map

@@ -1,9 +1,6 @@
 package edit
 
 import (
-	"math/rand/v2"
-	"time"
-
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/statement"
@@ -29,6 +26,7 @@ type group struct {
 	call   verb.Call
 	loaded []loaded // one for each of keys
 	tries  int
+	locked bool // in a transaction that holds the rows
 }
 
 // loaded is what was found under a key.
@@ -174,15 +172,17 @@ func (g *group) onCommit(c *verb.Call) {
 	}
 }
 
-// again loads and runs once more: after the third time not at once, so that several
-// processes do not hinder each other for ever.
+// maxRaces is how often a group may lose against others before it locks its keys.
+const maxRaces = 3
+
+// again loads and runs once more. A group that has lost several times keeps others
+// away: where many processes change one key, it would else lose for long.
 func (g *group) again() {
-	if g.tries++; g.tries < 3 {
+	if g.tries++; g.tries < maxRaces {
 		g.load()
 		return
 	}
-	wait := time.Duration(rand.Int64N(int64(min(g.tries, 10)) * int64(time.Millisecond)))
-	time.AfterFunc(wait, g.load)
+	go g.runLocked()
 }
 
 // refuseRoom ends the edits that need room in a cache that has none, and runs the

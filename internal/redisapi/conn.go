@@ -34,8 +34,7 @@ type Conn struct {
 	// or, while there is one, by the task; these read it without.
 	session
 
-	mu     sync.Mutex
-	closed bool // Close was called: nothing is watched any more
+	mu sync.Mutex
 }
 
 // keepReplies is the memory for replies that an idle connection keeps.
@@ -171,9 +170,6 @@ func (c *Conn) start(r *request) {
 // finish takes note that the call of a request is done. It runs on a goroutine
 // of the library.
 func (c *Conn) finish(r *request) {
-	if c.engine.watches.inUse() {
-		r.eachFound(func(key []byte) { c.engine.watches.found(c.database, key) })
-	}
 	if r.readKeys != nil && r.call.Err == nil {
 		if size := r.found(); size > largeRead {
 			go c.finishRead(r)
@@ -217,10 +213,6 @@ func (c *Conn) Output(out *pipeline.Output) (closing bool) {
 // only tasks that write nothing are cancelled. It may be called twice.
 func (c *Conn) Close() {
 	if c.pipe.Close() {
-		c.mu.Lock()
-		c.closed = true
-		c.watched.release()
-		c.mu.Unlock()
 		c.cancel()
 		c.engine.forget(c)
 	}

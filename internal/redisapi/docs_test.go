@@ -53,11 +53,11 @@ How commands run:
   does not undo the others. An error of the database undoes all of them, and is
   then the one reply of EXEC.
 - WATCH compares the version of each key, which changes with every write by Redis,
-  HTTP, Go or SQL. Absence has no version. If a key was absent at WATCH, and was
-  created and removed again before EXEC, then EXEC fails as in Redis if Redis
-  commands of the same server did it, or if a client of this server found the key
-  in between. EXEC runs if another server, HTTP, Go or SQL did it and no client
-  of this server found the key.
+  HTTP, Go or SQL. Absence has a version too: WATCH of an absent key leaves an
+  expired row in its place, which is no entry to any reader. So EXEC fails, as in
+  Redis, if the key was created and removed again, by any server. Upkeep removes
+  the row after ten minutes or more, and FLUSHDB does at once: EXEC then fails,
+  although nothing was stored.
 - GET may be answered from the memory of the server, where ` + "`--near`" + ` is on
   ([near.md](near.md)). The answer is then at most as old as ` + "`near_bound_ms`" + ` of
   ` + "`INFO near`" + ` says, and never older than what a client of this server has written or

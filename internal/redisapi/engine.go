@@ -126,7 +126,6 @@ type Engine struct {
 	started  time.Time
 	runID    string
 	keyspace keyspaceCache
-	watches  watchRegistry
 	failures authFailures
 	logged   atomic.Int64 // engine clock of the last entry in the log
 

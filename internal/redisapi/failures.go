@@ -43,7 +43,6 @@ func statusError(status verb.Status) string {
 func isRefusal(err error) bool {
 	return errors.Is(err, fault.ErrKeyTooLong) ||
 		errors.Is(err, fault.ErrValueTooLarge) ||
-		errors.Is(err, fault.ErrLargeCollection) ||
 		errors.Is(err, fault.ErrInvalidTTL) ||
 		errors.Is(err, fault.ErrNotFloat)
 }
@@ -66,8 +65,6 @@ func (e *Engine) errorText(err error, writes bool) string {
 		return statusError(verb.WrongType)
 	case errors.Is(err, fault.ErrValueTooLarge):
 		return statusError(verb.TooLarge)
-	case errors.Is(err, fault.ErrLargeCollection):
-		return "ERR collection is larger than 1048576 bytes; use several smaller ones"
 	case errors.Is(err, fault.ErrCacheFull):
 		return statusError(verb.CacheFull)
 	case errors.Is(err, fault.ErrCollision):

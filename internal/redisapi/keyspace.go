@@ -226,11 +226,7 @@ func (t *task) rename(from, to []byte, onlyIfAbsent bool) (done bool, err error)
 	case errors.Is(err, fault.ErrMiss):
 		return false, noSuchKey
 	case errors.Is(err, fault.ErrNotStored):
-		t.noteFound(to)
 		return false, nil
-	case err == nil:
-		t.noteFound(from)
-		t.noteFound(to)
 	}
 	return err == nil, err
 }
@@ -275,9 +271,6 @@ func (t *task) copy(from []byte, database int, to []byte, replace bool) (done bo
 	switch {
 	case errors.Is(err, fault.ErrMiss), errors.Is(err, fault.ErrNotStored):
 		return false, nil
-	case err == nil:
-		t.noteFound(from)
-		t.noteFoundIn(database, to)
 	}
 	return err == nil, err
 }
@@ -294,10 +287,6 @@ func move(t *task, args [][]byte) error {
 	missed := errors.Is(err, fault.ErrMiss) || errors.Is(err, fault.ErrNotStored)
 	if err != nil && !missed {
 		return err
-	}
-	if !missed {
-		t.noteFound(args[1])
-		t.noteFoundIn(to, args[1])
 	}
 	t.out = appendFlag(t.out, !missed)
 	return nil

@@ -30,7 +30,7 @@ func newRecalledPool() *sync.Pool { return &sync.Pool{New: func() any { return n
 func (c *Conn) recalls() bool {
 	e := c.engine
 	return e.memory && c.authenticated && !c.multi && c.watched == nil && !c.silent && !c.skipNext &&
-		c.parser.Idle() && !e.watches.inUse() && !c.pipe.Exceeded()
+		c.parser.Idle() && !c.pipe.Exceeded()
 }
 
 // recall answers the GETs at the start of data, as far as they are in memory, and

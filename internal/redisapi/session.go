@@ -30,7 +30,6 @@ func (s *session) reset(e *Engine) {
 	if s.authenticated { // otherwise RESET would extend the time to authenticate
 		begun = e.clock()
 	}
-	s.unwatch()
 	*s = session{
 		proto:         resp.RESP2,
 		authenticated: e.options.Password == "",
@@ -45,10 +44,7 @@ func (s *session) endMulti() {
 }
 
 // unwatch forgets the watched keys.
-func (s *session) unwatch() {
-	s.watched.release()
-	s.watched = nil
-}
+func (s *session) unwatch() { s.watched = nil }
 
 // set changes the session under the lock, because other goroutines read it.
 func (c *Conn) set(change func(s *session)) {

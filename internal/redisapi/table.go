@@ -88,6 +88,16 @@ func (k KeySpec) bounds(args [][]byte) (first, last int) {
 	return k.Index, k.Index + k.Last
 }
 
+// fits reports whether a command line has all the keys that it announces.
+func (k KeySpec) fits(args [][]byte) bool {
+	first, last := k.bounds(args)
+	if !k.Counted {
+		return k.Unknown || first < len(args)
+	}
+	n, err := parseInt(args[min(k.Index, len(args)-1)])
+	return err == nil && 0 < n && n < int64(len(args)) && last < len(args)
+}
+
 func oneKey(flags string) []KeySpec  { return []KeySpec{{Index: 1, Step: 1, Flags: flags}} }
 func allKeys(flags string) []KeySpec { return []KeySpec{{Index: 1, Last: -1, Step: 1, Flags: flags}} }
 func pairs(flags string) []KeySpec   { return []KeySpec{{Index: 1, Last: -1, Step: 2, Flags: flags}} }
@@ -125,6 +135,13 @@ func (cmd *Command) onlyValue() bool {
 // isValue reports whether a command line runs as a function over loaded values.
 func (cmd *Command) isValue(args [][]byte) bool {
 	return cmd.onlyValue() || cmd.asValue != nil && cmd.asValue(args)
+}
+
+// isOpen reports whether a command line may use keys that only values name. It then
+// runs when the earlier commands of its connection are done: it has no place among
+// the calls on those keys.
+func (cmd *Command) isOpen(args [][]byte) bool {
+	return cmd.value != nil && cmd.value.Open != nil && cmd.value.Open(args)
 }
 
 // table holds the commands of one engine and their counters.

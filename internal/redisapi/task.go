@@ -25,8 +25,6 @@ type task struct {
 	out []byte
 
 	large pipeline.Output // EXEC: the large values in out, which are not copied into it
-
-	found []watchedKey // EXEC: the keys to be marked as found once it is committed
 }
 
 // block gives the connection to a task, at once or when the calls in flight
@@ -85,20 +83,6 @@ func (t *task) cache(number int) *core.Cache {
 	return cache
 }
 
-// noteFound marks a key of the selected database that the task has found or written.
-func (t *task) noteFound(key []byte) { t.noteFoundIn(t.conn.database, key) }
-
-func (t *task) noteFoundIn(database int, key []byte) {
-	watches := &t.conn.engine.watches
-	switch {
-	case !watches.inUse():
-	case t.tx != nil:
-		t.found = append(t.found, watchedKey{database, string(key)})
-	default:
-		watches.found(database, key)
-	}
-}
-
 // call runs one call and waits for it.
 func (t *task) call(number int, call *verb.Call) error {
 	return t.cache(number).Do(t.ctx, call)
@@ -123,12 +107,17 @@ func (t *task) runInTurn(cmd *Command, args [][]byte) error {
 func (t *task) run(cmd *Command, args [][]byte) error {
 	start := len(t.out)
 	err := t.runInTurn(cmd, args)
-	if err == nil {
-		return nil
+	if err != nil {
+		t.out = t.out[:start]
 	}
-	t.out = t.out[:start]
+	return t.answer(cmd, err)
+}
+
+// answer appends the reply of a command that failed, unless its transaction fails
+// with it.
+func (t *task) answer(cmd *Command, err error) error {
 	var refused refusal
-	if t.tx != nil && !errors.As(err, &refused) {
+	if err == nil || t.tx != nil && !errors.As(err, &refused) {
 		return err
 	}
 	t.out = resp.AppendError(t.out, t.conn.engine.errorText(err, cmd.writes))

@@ -13,8 +13,8 @@ import (
 	"github.com/howdah/howdah/internal/verb"
 )
 
-const noteWatch = "The version of a key shows whether it has changed. A key that was absent, is created and removed again has no version: " +
-	"Howdah notices it if Redis commands of the same server did it, or found the key."
+const noteWatch = "The version of a key shows whether it has changed, wherever it was written. WATCH of an absent key leaves a row in its place " +
+	"for ten minutes: after that, or after FLUSHDB, EXEC fails."
 
 func transactionCommands() []*Command {
 	return []*Command{
@@ -111,35 +111,23 @@ func watch(t *task, args [][]byte) error {
 	if size > c.engine.options.MaxPendingBytes && c.watched.bytes() > 0 {
 		return errWatchTooBig
 	}
-	set := c.watched
-	if set == nil {
-		set = c.engine.watches.newSet()
-		c.set(func(s *session) {
-			s.watched = set
-			if c.closed { // Close has released the sets it found
-				set.release()
-			}
-		})
-	}
 	var calls []*verb.Call
-	var states []*watchState
 	for _, key := range args[1:] {
-		if state := set.add(c.database, key); state != nil {
-			calls = append(calls, &verb.Call{Verb: statement.Stat, Key: key})
-			states = append(states, state)
+		if !c.watched.has(c.database, key) {
+			calls = append(calls, &verb.Call{Verb: statement.Watch, Key: key})
 		}
 	}
-	err := t.cache(c.database).Do(t.ctx, calls...)
-	for i, call := range calls {
-		if err != nil {
-			set.forget(c.database, call.Key, states[i])
-		} else {
-			set.seen(c.database, call.Key, states[i], call.Result.Version)
-		}
-	}
-	if err != nil {
+	if err := t.cache(c.database).Do(t.ctx, calls...); err != nil {
 		return err
 	}
+	c.set(func(s *session) {
+		if s.watched == nil {
+			s.watched = &watchSet{states: make(map[watchedKey]watchState)}
+		}
+		for _, call := range calls {
+			s.watched.add(c.database, call.Key, watchState{call.Result.Version, !call.Result.Found})
+		}
+	})
 	t.out = append(t.out, resp.OK...)
 	return nil
 }
@@ -152,11 +140,7 @@ func exec(t *task, _ [][]byte) error {
 	x := execution{task: t, queue: c.queue, watched: c.watched, held: pipeline.NewAccount(c.engine.options.Memory)}
 	defer x.held.Set(0)
 	dirty := c.dirty
-	c.set(func(s *session) {
-		s.watched = nil // stays registered until the end of x
-		s.endMulti()
-	})
-	defer x.watched.release()
+	c.set((*session).endMulti)
 	if dirty {
 		return refusal("EXECABORT Transaction discarded because of previous errors.")
 	}
@@ -210,20 +194,12 @@ func (x *execution) run() error {
 	before := c.session
 	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx core.Tx) error {
 		c.set(func(s *session) { *s = before }) // PostgreSQL may have undone an earlier attempt
-		if x.watched.changed() {
-			return fault.ErrWatch
-		}
 		return x.attempt(ctx, &transaction{
 			join:  func(cache *core.Cache) *core.Cache { return cache.With(tx) },
 			query: func(ctx context.Context, sql string, result any) error { return tx.QueryRow(ctx, sql).Scan(result) },
 		})
 	})
 	x.tx = nil
-	if err == nil || errors.Is(err, fault.ErrUnknownOutcome) {
-		for _, key := range x.found {
-			c.engine.watches.found(key.database, []byte(key.key))
-		}
-	}
 	if err == nil {
 		return nil
 	}
@@ -273,7 +249,8 @@ func (x *execution) options() core.TxOptions {
 	if x.watched != nil {
 		for w, state := range x.watched.states {
 			options.Watch = append(options.Watch, core.Watch{
-				Cache: e.caches[w.database].Name(), Key: []byte(w.key), Version: state.version,
+				Cache: e.caches[w.database].Name(), Key: []byte(w.key),
+				Version: state.version, Absent: state.absent && state.version != 0,
 			})
 		}
 	}
@@ -290,7 +267,7 @@ func (x *execution) options() core.TxOptions {
 func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 	x.tx, x.ctx = tx, ctx
 	x.resetReply()
-	x.out, x.found = resp.AppendArray(x.out, len(x.queue)), x.found[:0]
+	x.out = resp.AppendArray(x.out, len(x.queue))
 	x.release()
 	for _, q := range x.queue {
 		if q.cmd.call != nil && !q.cmd.isValue(q.args) {
@@ -349,7 +326,6 @@ func (x *execution) flush() error {
 			x.out = resp.AppendError(x.out, b.refused.Error())
 			x.conn.engine.stats.countError(x.out[start:])
 		} else {
-			b.request.eachFound(x.noteFound)
 			b.request.out = &x.large
 			x.out, failed = b.request.encode(x.out)
 			b.request.out = nil

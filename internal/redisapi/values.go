@@ -103,7 +103,7 @@ func (c *Conn) startValue(r *request, args [][]byte) {
 		if c.pipe.Start(r, r.size) {
 			c.pipe.Finish(r)
 		}
-	case vc.Writes() || vc.Open != nil && vc.Open(r.words):
+	case vc.Writes():
 		c.startEdit(r, keys)
 	default:
 		r.read(keys)
@@ -135,67 +135,53 @@ func (r *request) evaluate() {
 	r.call.Result, r.call.Entries = verb.Entry{}, nil // not needed any more
 }
 
-// startEdit begins a command that changes the values of its keys, or finds the keys
-// of others in them.
+// startEdit begins a command that changes the values of its keys.
 func (c *Conn) startEdit(r *request, keys [][]byte) {
 	r.reply = replyAnswer
 	r.edit.Keys = keys
 	r.edit.Room = r.cmd.has("denyoom")
 	r.edit.Run = func(v *edit.View) {
 		r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, v, r.proto, v.Now, v.MaxString)
-		r.keys = appendFound(r.keys[:0], v, keys)
 	}
 	if c.pipe.Start(r, r.size) {
 		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
 			r.call.Err, r.call.Status = e.Err, verb.OK
-			if c.engine.watches.inUse() && (e.Err == nil || errors.Is(e.Err, fault.ErrUnknownOutcome)) {
-				visitAll(r.keys, func(key []byte) { c.engine.watches.found(c.database, key) })
-			}
 			c.answered(r)
 		})
 	}
 }
 
-// appendFound appends the keys that a function has found or changed.
-func appendFound(found [][]byte, ks values.Keyspace, keys [][]byte) [][]byte {
-	for _, key := range keys {
-		if e := ks.Entry(key); e.Value != nil || e.Changed {
-			found = append(found, key)
-		}
+// runValue runs a command of the room of values as a step of a task, and appends its
+// reply.
+func (t *task) runValue(cmd *Command, args [][]byte) error {
+	start := len(t.out)
+	change := edit.Edit{Keys: cmd.value.Keys(nil, args), Room: cmd.has("denyoom")}
+	change.Run = func(v *edit.View) {
+		t.out = evaluate(t.out[:start], cmd.value, args, v, t.conn.proto, v.Now, v.MaxString)
 	}
-	return found
+	if len(change.Keys) == 0 { // the command says what is wrong
+		change.Run(&edit.View{})
+		return nil
+	}
+	err := t.cache(t.conn.database).Edit(t.ctx, &change)
+	if err != nil {
+		t.out = t.out[:start]
+	}
+	return err
 }
 
 // runValue runs a command of the room of values inside EXEC. The error is one that
 // the transaction does not survive.
 func (x *execution) runValue(q queuedCommand) error {
-	c, vc := x.conn, q.cmd.value
-	start, begin := len(x.out), c.engine.clock()
-	var found [][]byte
-	change := edit.Edit{Keys: vc.Keys(nil, q.args), Room: q.cmd.has("denyoom")}
-	change.Run = func(v *edit.View) {
-		x.out = evaluate(x.out[:start], vc, q.args, v, c.proto, v.Now, v.MaxString)
-		found = appendFound(found[:0], v, change.Keys)
-	}
-	switch err := x.runEdit(&change); {
-	case err == nil:
-		visitAll(found, x.noteFound)
+	e, start, begin := x.conn.engine, len(x.out), x.conn.engine.clock()
+	switch err := x.task.runValue(q.cmd, q.args); {
 	case isRefusal(err) || errors.Is(err, fault.ErrCacheFull) || errors.Is(err, fault.ErrCollision):
-		x.out = resp.AppendError(x.out[:start], c.engine.errorText(err, q.cmd.writes))
-	default:
+		x.out = resp.AppendError(x.out, e.errorText(err, q.cmd.writes))
+	case err != nil:
 		return err
 	}
-	c.engine.stats.count(q.cmd, c.engine.clock()-begin, x.out[start:])
+	e.stats.count(q.cmd, e.clock()-begin, x.out[start:])
 	return x.checkMemory()
-}
-
-// runEdit runs an edit in the transaction.
-func (x *execution) runEdit(e *edit.Edit) error {
-	if len(e.Keys) == 0 {
-		e.Run(&edit.View{})
-		return nil
-	}
-	return x.cache(x.conn.database).Edit(x.ctx, e)
 }
 
 func replyAnswer(dst []byte, r *request) []byte { return append(dst, r.answer...) }

@@ -44,7 +44,7 @@ func TestStatementPlans(t *testing.T) {
 	} {
 		_, err := conn.Exec(ctx, when)
 		require.NoError(t, err)
-		for _, file := range append(statement.Files(), "watch") {
+		for _, file := range append(statement.Files(), "lock") {
 			sql := schema.Statement(file, schema.Table{Name: table, MaxTTL: 1e6, Jitter: 10, RefuseCollision: i%2 == 0, Log: int32(i % 3)})
 			most := 0
 			for _, p := range parameter.FindAllString(sql, -1) {

@@ -206,7 +206,11 @@ func NewHold(of *Request) *Request {
 // IsHold reports whether NewHold made the request.
 func (r *Request) IsHold() bool { return r.Form == hold }
 
-var hold = form(Form{File: "hold", Unused: true, Row: noRow})
+// Lock holds the places of Keys until the caller's transaction ends, those of absent
+// keys too.
+var Lock = define(Spec{Verb: verb.Verb{Name: "lock", Writes: true, Quiet: true, Many: true}, Form: hold})
+
+var hold = form(Form{File: "hold", Unused: true, Params: (*Request).keyColumns, Start: startAs(verb.OK), Row: noRow})
 
 // Holds reports, of the answer to NewLocked, whether a key of a call is held.
 func (r *Request) Holds(c *verb.Call) bool {

@@ -10,7 +10,7 @@ BEGIN
             version       bigint      NOT NULL,            -- increases with every write
             expires_at    timestamptz NOT NULL,            -- infinity: does not expire
             leased_until  timestamptz NOT NULL DEFAULT '-infinity',  -- somebody loads a new value
-            accessed      integer     NOT NULL DEFAULT 0,  -- coarse access time, minutes
+            accessed      integer     NOT NULL DEFAULT 0,  -- coarse access time, minutes; of an absent key: watched until
             stale_seconds integer     NOT NULL DEFAULT 0,  -- may be served so long after it expired
             frequency     smallint    NOT NULL DEFAULT 0,  -- LFU counter
             kind          smallint    NOT NULL DEFAULT 0,  -- 0: a string

@@ -33,12 +33,14 @@ DECLARE
             RETURNING d.hash, octet_length(d.key) + octet_length(d.value) + 100 AS bytes
         )
         SELECT count(*), coalesce(sum(g.bytes), 0), array_agg(g.hash) FILTER (WHERE $4) FROM gone AS g$sql$;
-    -- An expired row stays while it may be served stale, or somebody holds the
-    -- lease to load it. What is rare comes last.
+    -- An expired row stays while it may be served stale, somebody holds the lease
+    -- to load it, or its version is watched (see schema/statements/watch.sql): until
+    -- the minute in "accessed". What is rare comes last.
     expiry  CONSTANT text   :=
         'c.expires_at <= statement_timestamp()'
         ' AND c.expires_at <= statement_timestamp() - c.stale_seconds * interval ''1 second'''
-        ' AND c.leased_until <= statement_timestamp()';
+        ' AND c.leased_until <= statement_timestamp()'
+        ' AND c.accessed <= ceil(extract(epoch FROM statement_timestamp()) / 60)';
     batch   CONSTANT bigint := 2000;  -- rows that one statement removes
     -- Who keeps an evicted entry in memory has to learn of it: a delete that finds
     -- no row notes nothing. 1,000 hashes go into one row of the log.

@@ -2,7 +2,7 @@ CREATE OR REPLACE FUNCTION howdah_internal._refuse_kind(kind smallint) RETURNS b
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 BEGIN
-    RAISE EXCEPTION 'The key holds a %, not what the function works on.', howdah_internal._kind_name(kind)
+    RAISE EXCEPTION 'The key holds a value of type %, which the function does not take.', howdah_internal._kind_name(kind)
         USING ERRCODE = 'HW018',
               HINT = 'Read it with a function for its kind, see howdah.type; or delete the key, or use another one.';
 END

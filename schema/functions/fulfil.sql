@@ -52,6 +52,7 @@ BEGIN
             stale_seconds = CASE WHEN $4 IS NULL THEN -1 ELSE $6 END
         WHERE c.hash = $1 AND c.key = $2 AND c.version = $3
           AND (c.kind = 0 OR c.expires_at <= statement_timestamp())
+          AND (c.expires_at > '-infinity' OR c.leased_until > '-infinity')
         RETURNING c.version
         $sql$, 'cache_' || settings.id)
     INTO result

@@ -9,7 +9,7 @@ BEGIN
     -- As schema/statements/release.sql.
     EXECUTE format($sql$
         WITH slot AS MATERIALIZED (
-            SELECT c.hash, c.expires_at = '-infinity' AS empty
+            SELECT c.hash, c.expires_at = '-infinity' AND c.accessed = 0 AS empty
             FROM howdah_internal.%1$I AS c
             WHERE c.hash = $1 AND c.key = $2 AND c.version = $3 AND c.leased_until > statement_timestamp()
             FOR UPDATE SKIP LOCKED

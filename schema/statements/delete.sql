@@ -1,11 +1,17 @@
 -- Removes entries, expired ones too, and says which were live. The rows are
--- found and locked one by one, in the order of the arrays, which are sorted.
+-- found and locked one by one, in the order of the arrays, which are sorted. The row
+-- of an absent key whose version is watched stays: nothing of it changes.
 --   $1 hashes, $2 keys
 WITH locked AS MATERIALIZED (
     SELECT u.h
     FROM unnest($1::bigint[], $2::bytea[]) AS u (h, k)
     CROSS JOIN LATERAL (
-        SELECT FROM {table} AS t WHERE t.hash = u.h AND t.key = u.k FOR UPDATE) AS t
+        SELECT
+        FROM {table} AS t
+        WHERE t.hash = u.h
+          AND t.key = u.k
+          AND NOT (t.expires_at = '-infinity' AND t.leased_until = '-infinity' AND t.accessed > {this_minute})
+        FOR UPDATE) AS t
 )
 {log}, near AS ({note_rows locked.h})
 DELETE FROM {table} AS t

@@ -1,6 +1,7 @@
 -- Stores what was loaded under leases, where the rows still have the versions that
 -- the leases were won with. What ends a load's right to store (a write, a removal,
--- an invalidation) changes or removes the row.
+-- an invalidation) changes or removes the row, or, of the row of an absent key whose
+-- version is watched, takes the lease away.
 --   $1 hashes, $2 keys, $3 values, $4 expiries, $5 tokens, $6 for how many seconds
 --   after its expiry each may be served; -1: there was no value, which is known
 --   until the expiry
@@ -17,6 +18,7 @@ WITH locked AS MATERIALIZED (
           AND t.key = u.k
           AND t.version = u.token
           AND (t.kind = 0::smallint OR t.expires_at <= statement_timestamp())
+          AND (t.expires_at > '-infinity' OR t.leased_until > '-infinity')
         FOR UPDATE) AS t
 )
 {log}, near AS ({note_rows locked.h})

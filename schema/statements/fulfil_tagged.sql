@@ -20,6 +20,7 @@ WITH refused AS MATERIALIZED (
           AND t.key = u.k
           AND t.version = u.token
           AND (t.kind = 0::smallint OR t.expires_at <= statement_timestamp())
+          AND (t.expires_at > '-infinity' OR t.leased_until > '-infinity')
         FOR UPDATE) AS t
     WHERE u.h <> ALL (r.hashes)
 )

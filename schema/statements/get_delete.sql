@@ -7,7 +7,9 @@ WITH locked AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT t.kind <> 0::smallint AND t.expires_at > statement_timestamp() AS stays
         FROM {table} AS t
-        WHERE t.hash = u.h AND t.key = u.k
+        WHERE t.hash = u.h
+          AND t.key = u.k
+          AND NOT (t.expires_at = '-infinity' AND t.leased_until = '-infinity' AND t.accessed > {this_minute})
         FOR UPDATE) AS t
 ), doomed AS (
     SELECT l.h FROM locked AS l WHERE NOT l.stays

@@ -1,12 +1,12 @@
--- Ends leases by their tokens. A row that held nothing but the lease goes. One that
--- another transaction holds is left out: it is about to change, or its lease ends
--- by itself.
+-- Ends leases by their tokens. A row that held nothing but the lease goes, unless
+-- its version is watched. One that another transaction holds is left out: it is
+-- about to change, or its lease ends by itself.
 --   $1 hashes, $2 keys, $3 tokens
 WITH locked AS MATERIALIZED (
-    SELECT u.h, t.expires_at = '-infinity' AS empty
+    SELECT u.h, t.expires_at = '-infinity' AND t.accessed = 0 AS empty
     FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) AS u (h, k, token)
     CROSS JOIN LATERAL (
-        SELECT t.expires_at
+        SELECT t.expires_at, t.accessed
         FROM {table} AS t
         WHERE t.hash = u.h
           AND t.key = u.k

@@ -1,8 +1,30 @@
--- Versions of live entries, which nobody else changes until the transaction
--- ends.
---   $1 hashes
-SELECT t.hash, t.key, t.version, t.expires_at > statement_timestamp()
-FROM {table} AS t
-WHERE t.hash = ANY ($1::bigint[])
-ORDER BY t.hash
-FOR UPDATE
+-- Versions of keys, from which their reader can tell later whether they have
+-- changed. Absence has a version too: that of an expired row, which is absent to
+-- every other reader. Whatever stores the key gives its row a greater version, and
+-- what then removes it removes the row, whose version does not come back. Upkeep
+-- leaves such a row until the minute in "accessed": for ten minutes at least.
+--
+-- Several readers share a row. A second one finds it, and prolongs its time at most
+-- once a minute. The version is by the running clock: a row that was made by a
+-- statement which began earlier, but is removed again, must not have it. A row of
+-- another key means that the slot is taken; no row, that one appeared in it after
+-- "found" had looked.
+--   $1 hashes, $2 keys
+WITH found AS MATERIALIZED (
+    SELECT t.hash, t.key, t.version, t.expires_at > statement_timestamp() AS live,
+           t.expires_at > statement_timestamp() OR t.accessed > {this_minute} + 10 AS kept
+    FROM {table} AS t
+    WHERE t.hash = ANY ($1::bigint[])
+), made AS (
+    INSERT INTO {table} AS t (hash, key, value, version, expires_at, accessed)
+    SELECT u.h, u.k, '', (extract(epoch FROM clock_timestamp()) * 1000000::numeric)::bigint, '-infinity', {this_minute} + 11
+    FROM unnest($1::bigint[], $2::bytea[]) AS u (h, k)
+    WHERE NOT EXISTS (SELECT FROM found AS f WHERE f.hash = u.h AND (f.kept OR f.key <> u.k))
+    ON CONFLICT (hash) DO UPDATE
+    SET accessed = excluded.accessed
+    WHERE t.key = excluded.key AND t.expires_at <= statement_timestamp()
+    RETURNING t.hash, t.key, t.version
+)
+SELECT f.hash, f.key, f.version, f.live FROM found AS f
+UNION ALL
+SELECT m.hash, m.key, m.version, false FROM made AS m
