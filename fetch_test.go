@@ -101,6 +101,7 @@ func TestFetchAbsentWithTags(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	o := howdah.FetchOptions{Absent: time.Hour, Tags: []string{"articles"}}
+	o.Lease, o.Timeout = time.Hour, time.Minute // the lease of a load that was voided is not waited for
 	l := &counted{err: howdah.ErrMiss}
 	for range 2 {
 		_, err := cache.Fetch(t.Context(), "known", time.Hour, l.load, o)
@@ -115,7 +116,9 @@ func TestFetchAbsentWithTags(t *testing.T) {
 	require.ErrorIs(t, err, howdah.ErrMiss)
 	l.value, l.err = []byte("v"), nil
 	for _, key := range []string{"known", "loading"} {
-		got, err := cache.Fetch(t.Context(), key, time.Hour, l.load, o)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		got, err := cache.Fetch(ctx, key, time.Hour, l.load, o)
+		cancel()
 		require.NoError(t, err, key)
 		require.Equal(t, "v", string(got), key)
 	}

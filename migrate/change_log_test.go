@@ -56,6 +56,7 @@ func TestUpgradeToTheChangeLog(t *testing.T) {
 	require.Equal(t, before, one[string](t, conn, rows+kept+" AS c"))
 	require.Equal(t, node, one[int](t, conn, filenode))
 	require.False(t, one[bool](t, conn, "SELECT bool_or(breaking) FROM howdah.migration WHERE version BETWEEN 7 AND 10"))
+	require.Equal(t, 0, one[int](t, conn, "SELECT count(*) FROM howdah_internal.cache WHERE 'kinds' <> ALL (features)"), "running programs of before refuse every cache")
 	old(t, app)
 	require.Equal(t, 0, one[int](t, conn, "SELECT count(*) FROM howdah_internal.change"))
 	require.Equal(t, []string{"alter_cache", "caches", "create_cache"}, column(t, conn,

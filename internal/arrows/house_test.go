@@ -95,6 +95,7 @@ var house = map[string]room{
 	"examples/scs":   {floor: roof, public: true},
 
 	"internal/pgtest":     {testOnly: true},
+	"internal/grammar":    {testOnly: true},
 	"internal/coherence":  {testOnly: true},
 	"backend/backendtest": {testOnly: true},
 }
@@ -104,7 +105,7 @@ var house = map[string]room{
 // choice of a PostgreSQL for tests.
 var environment = map[string]bool{
 	"internal/embedded/config.go": true,
-	"internal/pgtest/pgtest.go":   true,
+	"internal/pgtest/cluster.go":  true,
 }
 
 // drawers are names under which anything could be put.

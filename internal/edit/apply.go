@@ -20,31 +20,32 @@ type change struct {
 
 // apply runs the functions of all edits that have not failed, over the loaded
 // entries. It returns what must be written, or the keys that were missing. An edit
-// whose change is too large fails, and the others run without it.
+// whose change is too large, or that undid itself, fails, and the others run without it.
 func (g *group) apply() (changes []change, missing [][]byte, err error) {
-	for _, careful := range []bool{false, true} {
+	for careful := false; ; {
 		v, err := g.view()
 		if err != nil {
 			return nil, nil, err
 		}
-		changes, missing, tooLarge := g.applyTo(v, careful)
-		for tooLarge != nil && careful {
-			tooLarge.Err = fault.ErrLargeCollection
-			if v, err = g.view(); err != nil {
-				return nil, nil, err
-			}
-			changes, missing, tooLarge = g.applyTo(v, careful)
+		changes, failed := g.applyTo(v, careful)
+		switch {
+		case len(v.missing) > 0:
+			return nil, v.missing, nil
+		case failed == nil:
+			return changes, nil, nil
+		case v.undone:
+			failed.Err = v.err
+		case careful:
+			failed.Err = fault.ErrLargeCollection
 		}
-		if tooLarge == nil {
-			return changes, missing, nil
-		}
+		careful = careful || !v.undone
 	}
-	return changes, missing, nil
 }
 
-// applyTo runs the functions on a view. If an entry became too large, it returns the
-// edit by which it did: the right one only if it is careful and looks after each.
-func (g *group) applyTo(v *View, careful bool) (changes []change, missing [][]byte, tooLarge *Edit) {
+// applyTo runs the functions on a view. It returns the edit that must not be: one that
+// undid itself, or by which an entry became too large: the right one only if it is
+// careful and looks after each.
+func (g *group) applyTo(v *View, careful bool) (changes []change, failed *Edit) {
 	var last *Edit
 	for _, e := range g.edits {
 		if e.Err != nil {
@@ -52,26 +53,30 @@ func (g *group) applyTo(v *View, careful bool) (changes []change, missing [][]by
 		}
 		e.Run(v)
 		if len(v.missing) > 0 {
-			return nil, v.missing, nil
+			return nil, nil
+		}
+		if v.undone {
+			return nil, e
 		}
 		last = e
 		if careful {
 			if _, large := g.changes(v); large {
-				return nil, nil, e
+				return nil, e
 			}
 		}
 	}
+	g.grows = v.Grows
 	changes, large := g.changes(v)
 	if large {
-		return nil, nil, last
+		return nil, last
 	}
-	return changes, nil, nil
+	return changes, nil
 }
 
 // view decodes the loaded entries. Error: ErrUnavailable for bytes that are no
 // packed value.
 func (g *group) view() (*View, error) {
-	v := &View{Now: time.Now().UnixMilli(), MaxString: int64(g.table.engine.MaxValueBytes()), Locked: g.locked}
+	v := &View{Now: time.Now().UnixMilli(), MaxString: int64(g.table.engine.MaxValueBytes()), Locked: g.locked, Full: g.full || g.table.engine.Table().Full}
 	if len(g.keys) == 1 {
 		v.single, v.key = true, string(g.keys[0])
 		return v, g.loaded[0].decode(&v.one)
@@ -91,12 +96,18 @@ func (l *loaded) decode(e *values.Entry) error {
 	if !l.found {
 		return nil
 	}
-	value, err := values.Decode(values.Kind(l.kind), l.value)
-	if err != nil {
-		return fmt.Errorf("howdah: an entry of kind %d cannot be read: %w", l.kind, err)
-	}
+	value, err := Decode(l.kind, l.value)
 	e.Value, e.ExpiresAt = value, l.expires
-	return nil
+	return err
+}
+
+// Decode returns the value that an entry of a kind holds.
+func Decode(kind int16, packed []byte) (values.Value, error) {
+	value, err := values.Decode(values.Kind(kind), packed)
+	if err != nil {
+		return nil, fmt.Errorf("howdah: an entry of kind %d cannot be read: %w", kind, err)
+	}
+	return value, nil
 }
 
 // changes returns what must be written, and whether one of the entries is too large.
@@ -107,7 +118,7 @@ func (g *group) changes(v *View) (list []change, tooLarge bool) {
 			continue
 		}
 		l := &g.loaded[i]
-		c := change{index: i, delete: e.Value == nil, expiry: l.expiry(e)}
+		c := change{index: i, delete: e.Value == nil, expiry: v.expiry(l, e)}
 		if c.delete && !l.found {
 			continue // it came and went
 		}
@@ -124,8 +135,11 @@ func (g *group) changes(v *View) (list []change, tooLarge bool) {
 }
 
 // expiry says how the expiry of a changed entry is to be stored.
-func (l *loaded) expiry(e *values.Entry) verb.Expiry {
+func (v *View) expiry(l *loaded, e *values.Entry) verb.Expiry {
+	x, given := v.expiries[e]
 	switch {
+	case given && x.at == e.ExpiresAt: // else another function has changed it since
+		return x.Expiry
 	case e.ExpiresAt == 0 && (!l.found || e.Replaced):
 		return verb.Expiry{}
 	case e.ExpiresAt == 0 && l.expires != 0:

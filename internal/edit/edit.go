@@ -5,6 +5,7 @@ import (
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/values"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // Edit is a function over the entries of some keys.
@@ -24,7 +25,7 @@ type Edit struct {
 	// Err is set when the edit is done. Errors: ErrTimeout (nothing was changed),
 	// ErrUnknownOutcome, ErrUnavailable, ErrCacheFull, ErrCollision,
 	// ErrValueTooLarge, ErrLargeCollection, ErrOverloaded, ErrClosed,
-	// ErrKeyTooLong.
+	// ErrKeyTooLong, and what the function gave to View.Undo.
 	Err error
 
 	done     func(*Edit)
@@ -58,13 +59,52 @@ type View struct {
 	MaxString int64
 	// Locked says that PostgreSQL holds the entries for this run: it must be short.
 	Locked bool
+	// Full says that the cache has no room: what would make it larger is to be refused.
+	Full bool
+	// Grows is set by a function that may have made the cache larger, where Edit.Room
+	// does not say so.
+	Grows bool
 
 	entries map[string]*values.Entry
 	single  bool         // there is one key, whose entry needs no map
 	key     string       // it
 	one     values.Entry // and its entry
 	missing [][]byte
+	undone  bool
+	err     error // why, if undone
+
+	expiries map[*values.Entry]expiry // that SetExpiry was given
 }
+
+// expiry is one that the database is to work out.
+type expiry struct {
+	at int64 // about when that is, in milliseconds since 1970; 0: never
+	verb.Expiry
+}
+
+// SetExpiry says when an entry expires by the clock of the database. Entry.ExpiresAt
+// becomes about that time, for the functions that run after this one.
+func (v *View) SetExpiry(e *values.Entry, x verb.Expiry) {
+	e.ExpiresAt = 0
+	switch x.Kind {
+	case verb.In:
+		e.ExpiresAt = v.Now + x.Value/1000
+	case verb.At:
+		e.ExpiresAt = x.Value / 1000
+	}
+	if v.expiries == nil {
+		v.expiries = make(map[*values.Entry]expiry)
+	}
+	v.expiries[e] = expiry{e.ExpiresAt, x}
+}
+
+// Missed reports whether the function has asked for a key that is not loaded, and so
+// runs again.
+func (v *View) Missed() bool { return len(v.missing) > 0 }
+
+// Undo ends the edit that runs with an error: nothing of what it did is stored. Where
+// keys are missing (see Missed), err does not matter: the function runs again.
+func (v *View) Undo(err error) { v.undone, v.err = true, err }
 
 // find returns the entry of a key, nil if it was not loaded.
 func (v *View) find(key []byte) *values.Entry {

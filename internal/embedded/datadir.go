@@ -28,8 +28,11 @@ const (
 // releases it when the program dies.
 type lock struct{ file *os.File }
 
+// release unlocks before it closes: a child process that is being started at
+// this moment has the file too, until it runs its program.
 func (l *lock) release() {
 	if l != nil && l.file != nil {
+		_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
 		l.file.Close()
 	}
 }

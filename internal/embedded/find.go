@@ -19,6 +19,14 @@ type installation struct {
 	major int
 }
 
+// FindBinDir returns the directory of the programs that Start would run in an
+// empty data directory: c.BinDir, else that of an installed PostgreSQL, else
+// that of a downloaded one, for which c.CacheDir is required.
+func FindBinDir(ctx context.Context, c Config) (string, error) {
+	found, err := binaries(ctx, c, 0)
+	return found.dir, err
+}
+
 // binaries chooses the PostgreSQL to run: BinDir, else an installed one of the
 // wanted version, else a pinned download. existing is the version of the
 // cluster that is there, 0 if there is none.

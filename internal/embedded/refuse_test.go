@@ -23,21 +23,22 @@ func one(t *testing.T, err error, want ...string) {
 }
 
 func TestRefusedConfig(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
 	for _, c := range []struct {
 		config Config
 		want   string
 	}{
 		{Config{}, "no data directory"},
-		{Config{DataDir: "/tmp/x", Version: "nine"}, "give a major version"},
-		{Config{DataDir: "/tmp/x", Version: "13"}, "give a major version"},
-		{Config{DataDir: "/tmp/x", Listen: "localhost"}, "not of the form"},
-		{Config{DataDir: "/tmp/x", Listen: "0.0.0.0:5432"}, "not loopback"},
-		{Config{DataDir: "/tmp/x", Settings: map[string]string{"a=b": "c"}}, "not the name of a PostgreSQL setting"},
+		{Config{DataDir: dir, Version: "nine"}, "give a major version"},
+		{Config{DataDir: dir, Version: "13"}, "give a major version"},
+		{Config{DataDir: dir, Listen: "localhost"}, "not of the form"},
+		{Config{DataDir: dir, Listen: "0.0.0.0:5432"}, "not loopback"},
+		{Config{DataDir: dir, Settings: map[string]string{"a=b": "c"}}, "not the name of a PostgreSQL setting"},
 	} {
 		_, err := Start(t.Context(), c.config)
 		one(t, err, c.want)
 	}
-	require.NoDirExists(t, "/tmp/x")
+	require.NoDirExists(t, dir)
 }
 
 func TestRefusedDataDir(t *testing.T) {

@@ -136,7 +136,8 @@ func (g *Group) conclude(p *party, found loaded) {
 
 // fulfil stores what was loaded. Those who came while the load ran get it if it
 // was stored, because nothing has invalidated it then; otherwise they go another
-// round.
+// round. The lease of a value that a tag has voided is still there, and would make
+// them wait until its end.
 func (g *Group) fulfil(parties []*party, found loaded, lead *call) {
 	values := make([]Value, len(parties))
 	late := make([][]*call, len(parties))
@@ -148,7 +149,7 @@ func (g *Group) fulfil(parties []*party, found loaded, lead *call) {
 			values[i] = Value{Lease: values[i].Lease, Absent: true, TTL: lead.o.Absent, Tags: lead.o.Tags}
 		}
 	}
-	var unstored []*party
+	var leased []*party
 	for i, err := range g.store.Fulfil(context.WithoutCancel(lead.ctx), values) {
 		p := parties[i]
 		switch {
@@ -157,13 +158,14 @@ func (g *Group) fulfil(parties []*party, found loaded, lead *call) {
 			late[i] = nil
 		case errors.Is(err, ErrVoided):
 			g.counts.voided.Add(1)
+			leased = append(leased, p)
 		default:
 			g.counts.unstored.Add(1)
-			unstored = append(unstored, p)
+			leased = append(leased, p)
 		}
 		g.conclude(p, found)
 	}
-	g.end(lead.ctx, unstored)
+	g.end(lead.ctx, leased)
 	for i, p := range parties {
 		g.proceed(p.f, late[i]...)
 	}

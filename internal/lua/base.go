@@ -29,7 +29,7 @@ func baseCollect(th *thread, args []value) []value {
 		return th.one(number(float64(th.m.used) / 1024))
 	case "stop", "restart", "collect", "step", "setpause", "setstepmul":
 		if option == "step" {
-			return th.one(trueValue)
+			return th.one(falseValue)
 		}
 		return th.one(number(0))
 	default:
@@ -47,7 +47,10 @@ func baseError(th *thread, args []value) []value {
 	v := arg(args, 0)
 	if s, ok := v.text(); ok && level > 0 {
 		position := ""
-		if th.site != nil {
+		if th.site == nil { // called by a builtin, which is level 1
+			level--
+		}
+		if level > 0 {
 			position = th.where(level)
 		}
 		v = str(position + s)
@@ -334,7 +337,7 @@ func chunkName(name string) string {
 		return name[1:min(len(name), size)]
 	case strings.HasPrefix(name, "@"):
 		name = name[1:]
-		if limit := size - len(" '...' "); len(name) > limit {
+		if limit := size - len(" '...' ") - 1; len(name) > limit {
 			return "..." + name[len(name)-limit:]
 		}
 		return name
@@ -343,7 +346,7 @@ func chunkName(name string) string {
 	if i := strings.IndexByte(line, '\r'); i >= 0 {
 		line, more = line[:i], true
 	}
-	if limit := size - len(` [string "..."] `); len(line) > limit {
+	if limit := size - len(` [string "..."] `) - 1; len(line) > limit {
 		line, more = line[:limit], true
 	}
 	if more {

@@ -108,7 +108,7 @@ func coroutineYield(th *thread, args []value) []value {
 	depth := th.depth
 	th.m.depth -= depth
 	if !th.suspend(struct{}{}) {
-		panic(abort{errStopped})
+		th.m.end(errStopped)
 	}
 	th.m.depth += depth
 	return th.several(th.transfer)

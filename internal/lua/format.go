@@ -19,7 +19,7 @@ func stringFormat(th *thread, args []value) []value {
 	var out []byte
 	next := 0
 	for i := 0; i < len(format); i++ {
-		if format[i] != '%' {
+		if out = th.m.grow(out, 1); format[i] != '%' {
 			out = append(out, format[i])
 			continue
 		}
@@ -27,15 +27,15 @@ func stringFormat(th *thread, args []value) []value {
 			out = append(out, '%')
 			continue
 		}
+		if next++; next >= len(args) {
+			th.argumentError(next, "no value")
+		}
 		d, end := th.parseDirective(format, i)
 		i = end
-		next++
-		before := len(out)
 		out = th.appendDirective(out, d, args, next)
-		th.m.charge(2 * (len(out) - before))
 		th.m.tick()
 	}
-	return th.one(th.m.newString(string(out)))
+	return th.one(th.m.finished(out))
 }
 
 func (th *thread) parseDirective(format string, i int) (d directive, end int) {
@@ -69,9 +69,7 @@ func (th *thread) parseDirective(format string, i int) (d directive, end int) {
 }
 
 func (th *thread) appendDirective(out []byte, d directive, args []value, i int) []byte {
-	if i >= len(args) && strings.IndexByte("cdioxXueEfgGqs", d.verb) >= 0 && d.verb != 0 {
-		th.missingArgument(d, i)
-	}
+	out = th.m.grow(out, 512) // the longest number is 310 digits and the precision
 	switch d.verb {
 	case 'c':
 		return append(out, d.pad(string([]byte{byte(th.checkInt(args, i))}))...)
@@ -82,9 +80,11 @@ func (th *thread) appendDirective(out []byte, d directive, args []value, i int) 
 	case 'e', 'E', 'f', 'g', 'G':
 		return append(out, d.float(th.checkNumber(args, i))...)
 	case 'q':
-		return appendQuoted(out, th.checkString(args, i))
+		s := th.checkString(args, i)
+		return appendQuoted(th.m.grow(out, 4*len(s)+2), s)
 	case 's':
 		s := th.checkString(args, i)
+		out = th.m.grow(out, len(s)+100)
 		if d.precision < 0 && len(s) >= 100 {
 			return append(out, s...)
 		}
@@ -101,8 +101,6 @@ func (th *thread) appendDirective(out []byte, d directive, args []value, i int) 
 	th.fail("invalid option '%%%s' to 'format'", verb)
 	return nil
 }
-
-func (th *thread) missingArgument(_ directive, i int) { th.argumentError(i, "no value") }
 
 // toUnsigned converts as a cast to unsigned long long does.
 func toUnsigned(n float64) uint64 {

@@ -79,7 +79,7 @@ func (th *thread) jsonArguments(args []value, most int) {
 
 func (th *thread) jsonInteger(args []value, i int, setting *int, low, high int) value {
 	if !arg(args, i).isNil() {
-		n := th.checkInt(args, i)
+		n := th.checkInteger(args, i)
 		if n < low || n > high {
 			th.argumentError(0, fmt.Sprintf("expected integer between %d and %d", low, high))
 		}
@@ -116,7 +116,7 @@ func (th *thread) jsonEncode(settings *jsonSettings, args []value) []value {
 	}
 	w := &jsonWriter{th: th, settings: *settings}
 	w.value(args[0], 0)
-	return th.one(th.m.newString(string(w.dst)))
+	return th.one(th.m.finished(w.dst))
 }
 
 // jsonWriter writes JSON as cjson does.
@@ -132,7 +132,7 @@ func (w *jsonWriter) refuse(v value, why string) {
 
 func (w *jsonWriter) value(v value, depth int) {
 	w.th.m.tick()
-	w.th.m.charge(32)
+	w.dst = w.th.m.grow(w.dst, 64)
 	switch o := v.o.(type) {
 	case string:
 		w.string(o)
@@ -144,7 +144,7 @@ func (w *jsonWriter) value(v value, depth int) {
 		w.dst = append(w.dst, "null"...)
 	case *table:
 		if depth++; depth > w.settings.encodeDepth {
-			w.th.fail("Cannot serialise, excessive depth (%d)", depth)
+			w.th.fail("Cannot serialise, excessive nesting (%d)", depth)
 		}
 		if n := w.arrayLength(v, o); n > 0 {
 			w.array(o, n, depth)
@@ -231,10 +231,12 @@ func (w *jsonWriter) object(t *table, depth int) {
 const hexDigits = "0123456789abcdef"
 
 func (w *jsonWriter) string(s string) {
-	w.th.m.charge(2 * len(s))
 	w.th.m.ticks(len(s) / 32)
 	w.dst = append(w.dst, '"')
 	for i := 0; i < len(s); i++ {
+		if i&1023 == 0 {
+			w.dst = w.th.m.grow(w.dst, 6*min(len(s)-i, 1024)+64)
+		}
 		switch c := s[i]; c {
 		case '"', '\\', '/':
 			w.dst = append(w.dst, '\\', c)

@@ -249,7 +249,7 @@ func (r *jsonReader) hex(at int) (rune, bool) {
 
 func (r *jsonReader) descend() {
 	if r.depth++; r.depth > r.settings.decodeDepth {
-		r.th.fail("Found too many nested data structures (%d)", r.depth)
+		r.th.fail("Found too many nested data structures (%d) at character %d", r.depth, r.at)
 	}
 }
 

@@ -14,9 +14,11 @@ type memory struct {
 	limit   int // bytes that may be live
 	used    int // live bytes at the last count, and all allocated since
 	next    int // used at which to count again
+	pinned  int // bytes of buffers that builtins fill
 	steps   int // steps until the next look at the context
 	budget  int // steps left, or 0 where steps are unlimited
 	bounded bool
+	ending  bool // by a panic that no pcall looks at
 	roots   func(*marker)
 	ids     uint64
 	epoch   uint32
@@ -27,6 +29,12 @@ const stepsPerLook = 4096
 
 // abort is what a panic carries that no pcall may catch: err ends the run.
 type abort struct{ err error }
+
+// end ends the run, past every pcall.
+func (m *memory) end(err error) {
+	m.ending = true
+	panic(abort{err})
+}
 
 // ErrSteps is returned by Run where the script exceeds Limits.Steps.
 var ErrSteps = errors.New("lua: the script exceeds its number of steps")
@@ -50,14 +58,15 @@ func (m *memory) reset(ctx context.Context, limits Limits) {
 	if m.limit <= 0 {
 		m.limit = DefaultMemory
 	}
-	m.used, m.next = 0, m.limit
+	m.used, m.next, m.pinned = 0, m.limit, 0
 	m.budget, m.bounded = limits.Steps, limits.Steps > 0
-	m.steps = stepsPerLook
+	m.steps, m.ending = stepsPerLook, false
 }
 
 // charge counts n bytes that will be allocated.
 func (m *memory) charge(n int) {
 	m.used += n
+	m.steps -= n >> 8 // large copies take time
 	if m.used > m.next {
 		m.count(n)
 	}
@@ -65,7 +74,7 @@ func (m *memory) charge(n int) {
 
 // count finds out what is live, and ends the run if that is too much.
 func (m *memory) count(request int) {
-	live := request
+	live := request + m.pinned
 	if m.roots != nil {
 		m.epoch++
 		k := &marker{memory: m, strings: map[*byte]bool{}}
@@ -74,10 +83,28 @@ func (m *memory) count(request int) {
 		live += k.bytes
 	}
 	if live > m.limit {
-		panic(abort{&MemoryError{m.limit}})
+		m.end(&MemoryError{m.limit})
 	}
 	m.used = live
 	m.next = max(m.limit, live+m.limit/8)
+	m.ticks(live >> 10)
+}
+
+// grow makes room for n bytes more in a buffer.
+func (m *memory) grow(dst []byte, n int) []byte {
+	if len(dst)+n <= cap(dst) {
+		return dst
+	}
+	size := max(2*cap(dst), len(dst)+n, 64)
+	m.charge(size - cap(dst))
+	m.pinned += size - cap(dst)
+	return append(make([]byte, 0, size), dst...)
+}
+
+// finished makes a string of a buffer that grow made.
+func (m *memory) finished(dst []byte) value {
+	m.pinned -= cap(dst)
+	return m.newString(string(dst))
 }
 
 // tick counts a step of a loop or a call.
@@ -101,12 +128,12 @@ func (m *memory) look() {
 	m.steps = stepsPerLook
 	if m.ctx != nil {
 		if err := m.ctx.Err(); err != nil {
-			panic(abort{context.Cause(m.ctx)})
+			m.end(context.Cause(m.ctx))
 		}
 	}
 	if m.bounded {
 		if m.budget -= taken; m.budget <= 0 {
-			panic(abort{ErrSteps})
+			m.end(ErrSteps)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func msgpackPack(th *thread, args []value) []value {
 	for _, v := range args {
 		w.value(v, 0)
 	}
-	return th.one(th.m.newString(string(w.dst)))
+	return th.one(th.m.finished(w.dst))
 }
 
 type packer struct {
@@ -37,11 +37,11 @@ type packer struct {
 
 func (w *packer) value(v value, depth int) {
 	w.m.tick()
-	w.m.charge(16)
+	w.dst = w.m.grow(w.dst, 16)
 	switch o := v.o.(type) {
 	case string:
 		w.length(len(o), 0xa0, 31, 0xd9, 0xda)
-		w.m.charge(2 * len(o))
+		w.dst = w.m.grow(w.dst, len(o))
 		w.dst = append(w.dst, o...)
 	case boolTag:
 		w.dst = append(w.dst, 0xc2+byte(v.n))
@@ -143,12 +143,12 @@ func (w *packer) mapping(t *table, depth int) {
 func msgpackUnpack(th *thread, args []value) []value { return th.unpack(args, 0, 0) }
 
 func msgpackUnpackOne(th *thread, args []value) []value {
-	return th.unpack(args, 1, th.optInt(args, 1, 0))
+	return th.unpack(args, 1, th.optInteger(args, 1, 0))
 }
 
 func msgpackUnpackLimit(th *thread, args []value) []value {
-	limit := th.checkInt(args, 1)
-	return th.unpack(args, limit, th.optInt(args, 2, 0))
+	limit := th.checkInteger(args, 1)
+	return th.unpack(args, limit, th.optInteger(args, 2, 0))
 }
 
 func (th *thread) unpack(args []value, limit, offset int) []value {

@@ -264,12 +264,13 @@ func (th *thread) orderHandler(l, r value, event string) value {
 	return handler
 }
 
-func (th *thread) orderError(l, r value) {
+func (th *thread) orderError(l, r value) { th.raise("%s", orderMessage(l, r)) }
+
+func orderMessage(l, r value) string {
 	if a, b := l.typeName(), r.typeName(); a != b {
-		th.raise("attempt to compare %s with %s", a, b)
-	} else {
-		th.raise("attempt to compare two %s values", a)
+		return "attempt to compare " + a + " with " + b
 	}
+	return "attempt to compare two " + l.typeName() + " values"
 }
 
 func (th *thread) lengthOf(v value, kind string) value {

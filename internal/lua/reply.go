@@ -55,11 +55,11 @@ func (m *machine) wrap(field string, v value) value {
 
 func (m *machine) readBulk(line, rest []byte) (value, []byte, error) {
 	n, err := strconv.Atoi(string(line[1:]))
+	if err == nil && n < 0 {
+		return falseValue, rest, nil
+	}
 	if err != nil || n > len(rest)-2 {
 		return nilValue, nil, errReply
-	}
-	if n < 0 {
-		return falseValue, rest, nil
 	}
 	body, rest := rest[:n], rest[n+2:]
 	if line[0] == '$' {
@@ -116,11 +116,7 @@ func (m *machine) readAggregate(line, rest []byte, depth int) (value, []byte, er
 
 // writeReply converts what a script returns to RESP.
 func (m *machine) writeReply(v value) (reply []byte, err error) {
-	defer func() {
-		if p, ok := recover().(abort); ok {
-			reply, err = nil, p.err
-		}
-	}()
+	defer recovered(&err)
 	w := &replyWriter{m: m, resp3: m.run.Protocol >= 3}
 	w.value(v, 0)
 	return w.dst, nil
@@ -138,6 +134,7 @@ const maxReplyNesting = 7997
 
 func (w *replyWriter) value(v value, depth int) {
 	w.m.tick()
+	w.dst = w.m.grow(w.dst, 32)
 	switch o := v.o.(type) {
 	case string:
 		w.bulk(o)
@@ -157,7 +154,7 @@ func (w *replyWriter) integer(kind byte, n int64) {
 }
 
 func (w *replyWriter) bulk(s string) {
-	w.m.charge(len(s))
+	w.dst = w.m.grow(w.dst, len(s)+32)
 	w.integer('$', int64(len(s)))
 	w.dst = append(append(w.dst, s...), "\r\n"...)
 }
@@ -171,13 +168,15 @@ func (w *replyWriter) null() {
 }
 
 func (w *replyWriter) boolean(b bool) {
-	switch {
-	case w.resp3 && w.m.protocol == 3 && b:
+	switch script3 := w.m.protocol == 3; {
+	case w.resp3 && script3 && b:
 		w.dst = append(w.dst, "#t\r\n"...)
-	case w.resp3 && w.m.protocol == 3:
+	case w.resp3 && script3:
 		w.dst = append(w.dst, "#f\r\n"...)
 	case b:
 		w.dst = append(w.dst, ":1\r\n"...)
+	case script3:
+		w.dst = append(w.dst, ":0\r\n"...)
 	default:
 		w.null()
 	}
@@ -186,7 +185,7 @@ func (w *replyWriter) boolean(b bool) {
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
 func (w *replyWriter) line(kind byte, s string) {
-	w.m.charge(len(s))
+	w.dst = w.m.grow(w.dst, len(s)+8)
 	w.dst = append(append(append(w.dst, kind), lineBreaks.Replace(s)...), "\r\n"...)
 }
 
@@ -240,7 +239,7 @@ func (w *replyWriter) verbatim(t *table) bool {
 		return true
 	}
 	format = (format + "   ")[:3]
-	w.m.charge(len(s))
+	w.dst = w.m.grow(w.dst, len(s)+64)
 	w.integer('=', int64(len(s)+4))
 	w.dst = append(append(append(append(w.dst, format...), ':'), s...), "\r\n"...)
 	return true
@@ -255,7 +254,8 @@ func (w *replyWriter) double(n float64) {
 	w.bulk(text)
 }
 
-func (w *replyWriter) count(t *table) int {
+// count is how many entries the table has.
+func (t *table) count() int {
 	n := 0
 	for _, v := range t.array {
 		if !v.isNil() {
@@ -278,7 +278,7 @@ func (t *table) entries(f func(k, v value)) {
 }
 
 func (w *replyWriter) pairs(t *table, depth int) {
-	n := w.count(t)
+	n := t.count()
 	if w.resp3 {
 		w.integer('%', int64(n))
 	} else {
@@ -295,7 +295,7 @@ func (w *replyWriter) set(t *table, depth int) {
 	if w.resp3 {
 		kind = '~'
 	}
-	w.integer(kind, int64(w.count(t)))
+	w.integer(kind, int64(t.count()))
 	t.entries(func(k, _ value) { w.value(k, depth+1) })
 }
 
@@ -304,7 +304,6 @@ func (w *replyWriter) array(t *table, depth int) {
 	for !t.getInt(n + 1).isNil() {
 		n++
 	}
-	w.m.charge(4 * n)
 	w.integer('*', int64(n))
 	for i := 1; i <= n; i++ {
 		w.value(t.getInt(i), depth+1)

@@ -8,10 +8,7 @@ func (m *machine) stringLibrary() *table {
 		"gmatch": stringGmatch, "gsub": stringGsub, "len": stringLen, "lower": stringLower,
 		"match": stringMatch, "rep": stringRep, "reverse": stringReverse, "sub": stringSub, "upper": stringUpper,
 	})
-	t.setString("gfind", m.builtin("gfind", func(th *thread, _ []value) []value {
-		th.fail("'string.gfind' was renamed to 'string.gmatch'")
-		return nil
-	}))
+	t.setString("gfind", t.getString("gmatch"))
 	return t
 }
 
@@ -25,8 +22,8 @@ func position(i, length int) int {
 
 func stringByte(th *thread, args []value) []value {
 	s := th.checkString(args, 0)
-	from := position(th.optInt(args, 1, 1), len(s))
-	to := min(position(th.optInt(args, 2, from), len(s)), len(s))
+	from := position(th.optInteger(args, 1, 1), len(s))
+	to := min(position(th.optInteger(args, 2, from), len(s)), len(s))
 	from = max(from, 1)
 	if from > to {
 		return nil
@@ -106,7 +103,7 @@ func stringRep(th *thread, args []value) []value {
 		return th.one(str(""))
 	}
 	if n > th.m.limit/len(s) {
-		panic(abort{&MemoryError{th.m.limit}})
+		th.m.end(&MemoryError{th.m.limit})
 	}
 	th.m.charge(len(s)*n + 32)
 	th.m.ticks(len(s) * n / 256)
@@ -115,8 +112,8 @@ func stringRep(th *thread, args []value) []value {
 
 func stringSub(th *thread, args []value) []value {
 	s := th.checkString(args, 0)
-	from := max(position(th.checkInt(args, 1), len(s)), 1)
-	to := min(position(th.optInt(args, 2, -1), len(s)), len(s))
+	from := max(position(th.checkInteger(args, 1), len(s)), 1)
+	to := min(position(th.optInteger(args, 2, -1), len(s)), len(s))
 	if from > to {
 		return th.one(str(""))
 	}
@@ -128,7 +125,7 @@ func stringMatch(th *thread, args []value) []value { return th.find(args, false)
 
 func (th *thread) find(args []value, find bool) []value {
 	s, p := th.checkString(args, 0), th.checkString(args, 1)
-	from := th.optInt(args, 2, 1)
+	from := th.optInteger(args, 2, 1)
 	if from < 0 {
 		from += len(s) + 1
 	}
@@ -181,21 +178,18 @@ func stringGmatch(th *thread, args []value) []value {
 
 func stringGsub(th *thread, args []value) []value {
 	s, p := th.checkString(args, 0), th.checkString(args, 1)
+	limit := th.optInt(args, 3, len(s)+1)
 	replacement := arg(args, 2)
 	switch replacement.o.(type) {
 	case string, numberTag, *table, *function:
 	default:
 		th.argumentError(2, "string/function/table expected")
 	}
-	limit := th.optInt(args, 3, len(s)+1)
 	anchored := strings.HasPrefix(p, "^")
 	m := &matcher{th: th, source: s, pattern: strings.TrimPrefix(p, "^")}
 	var out []byte
 	add := func(part string) {
-		if len(out)+len(part) > cap(out) {
-			th.m.charge(2*len(out) + len(part))
-		}
-		out = append(out, part...)
+		out = append(th.m.grow(out, len(part)), part...)
 	}
 	at, count := 0, 0
 	for count < limit {
@@ -220,7 +214,7 @@ func stringGsub(th *thread, args []value) []value {
 	if at < len(s) {
 		add(s[at:])
 	}
-	return th.two(th.m.newString(string(out)), number(float64(count)))
+	return th.two(th.m.finished(out), number(float64(count)))
 }
 
 // replace is what stands in place of a match from s to e.
@@ -254,23 +248,21 @@ func (m *matcher) expand(text string, s, e int) string {
 	var b []byte
 	for i := 0; i < len(text); i++ {
 		if text[i] != '%' {
-			b = append(b, text[i])
+			b = append(m.th.m.grow(b, 1), text[i])
 			continue
 		}
 		i++
 		switch {
 		case i >= len(text):
-			b = append(b, 0)
+			b = append(m.th.m.grow(b, 1), 0)
 		case !isDigit(int(text[i])):
-			b = append(b, text[i])
+			b = append(m.th.m.grow(b, 1), text[i])
 		case text[i] == '0':
-			m.th.m.charge(e - s)
-			b = append(b, m.source[s:e]...)
+			b = append(m.th.m.grow(b, e-s), m.source[s:e]...)
 		default:
 			c, _ := m.capture(int(text[i]-'1'), s, e).text()
-			b = append(b, c...)
+			b = append(m.th.m.grow(b, len(c)), c...)
 		}
 	}
-	m.th.m.charge(len(b))
-	return string(b)
+	return m.th.m.finished(b).o.(string)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 func structLibrary() map[string]builtin {
@@ -109,6 +110,7 @@ func (th *thread) layout(args []value) *layout {
 
 func structPack(th *thread, args []value) []value {
 	l := th.layout(args)
+	args = append(slices.Clip(args), nilValue) // as Redis ends the arguments
 	var out []byte
 	next, total := 1, 0
 	for l.format != "" {
@@ -194,14 +196,14 @@ func readInteger(data string, big, signed bool) float64 {
 func structUnpack(th *thread, args []value) []value {
 	l := th.layout(args)
 	data := th.checkString(args, 1)
-	at := th.optInt(args, 2, 1)
-	if at <= 0 {
+	at := th.optInteger(args, 2, 1)
+	if at == 0 {
 		th.argumentError(2, "offset must be 1 or greater")
 	}
 	at--
 	var list []value
 	check := func(size int) {
-		if size < 0 || size > len(data) || at > len(data)-size {
+		if at < 0 || size < 0 || size > len(data) || at > len(data)-size {
 			th.argumentError(1, "data string too short")
 		}
 	}

@@ -8,8 +8,8 @@ func tableLibrary() map[string]builtin {
 }
 
 func tableConcat(th *thread, args []value) []value {
-	t := th.checkTable(args, 0)
 	separator := th.optString(args, 1, "")
+	t := th.checkTable(args, 0)
 	i := th.optInt(args, 2, 1)
 	last := 0
 	if arg(args, 3).isNil() {
@@ -24,16 +24,14 @@ func tableConcat(th *thread, args []value) []value {
 		if !ok {
 			th.fail("invalid value (%s) at index %d in table for 'concat'", v.typeName(), i)
 		}
-		if n := len(out) + len(s) + len(separator); n > cap(out) {
-			th.m.charge(2 * n)
-		}
+		out = th.m.grow(out, len(s)+len(separator))
 		th.m.tick()
 		out = append(out, s...)
 		if i < last {
 			out = append(out, separator...)
 		}
 	}
-	return th.one(th.m.newString(string(out)))
+	return th.one(th.m.finished(out))
 }
 
 func tableForeach(th *thread, args []value) []value {
@@ -131,7 +129,6 @@ func tableSort(th *thread, args []value) []value {
 	if !arg(args, 1).isNil() {
 		th.checkFunction(args, 1)
 	}
-	th.checkWritable(t)
 	s := &sorter{th, t, arg(args, 1), th.site}
 	s.sort(1, n)
 	return nil
@@ -149,9 +146,21 @@ type sorter struct {
 func (s *sorter) less(a, b value) bool {
 	s.th.m.tick()
 	if s.fn.isNil() {
-		return s.th.less(a, b)
+		return s.natural(a, b)
 	}
 	return s.th.call1(s.fn, a, b).truthy()
+}
+
+// natural is "<" without a position in its error.
+func (s *sorter) natural(a, b value) bool {
+	if a.typeName() == b.typeName() && (a.isNumber() || a.typeName() == "string") {
+		return s.th.less(a, b)
+	}
+	handler := s.th.orderHandler(a, b, "__lt")
+	if handler.isNil() {
+		s.th.throw(str(orderMessage(a, b)))
+	}
+	return s.th.call1(handler, a, b).truthy()
 }
 
 func (s *sorter) invalid() {
@@ -164,6 +173,7 @@ func (s *sorter) order(i, j int) bool {
 	if !s.less(b, a) {
 		return false
 	}
+	s.th.checkWritable(s.t)
 	s.t.setInt(i, b)
 	s.t.setInt(j, a)
 	return true

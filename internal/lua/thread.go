@@ -122,6 +122,7 @@ func (f *frame) enterVarargs(p *proto, args []value) {
 	extra := args[min(len(args), p.params):]
 	f.varargs = f.th.stack.alloc(f.m, len(extra))
 	copy(f.varargs, extra)
+	f.m.ticks(len(extra) / 8)
 	if p.argRegister >= 0 {
 		t := f.m.newTable(len(extra), 1)
 		for i, v := range extra {
@@ -160,7 +161,7 @@ func (th *thread) callAt(s *site, fn value, args []value) []value {
 	th.m.natives++
 	if th.m.natives >= maxNative {
 		if th.m.natives > maxNative+20 {
-			panic(abort{fmt.Errorf("ERR error in error handling")})
+			th.m.end(fmt.Errorf("ERR error in error handling"))
 		}
 		th.raise("C stack overflow")
 	}
@@ -238,8 +239,11 @@ func (th *thread) prepend(v value, vs []value) []value {
 // protect calls a function and catches its error.
 func (th *thread) protect(fn value, args ...value) (results []value, failure *luaError) {
 	current, depth, natives, mark := th.current, th.depth, th.natives, th.stack.mark()
-	allDepth, allNatives := th.m.depth, th.m.natives
+	allDepth, allNatives, pinned := th.m.depth, th.m.natives, th.m.pinned
 	defer func() {
+		if th.m.ending {
+			return
+		}
 		p := recover()
 		if p == nil {
 			return
@@ -249,7 +253,7 @@ func (th *thread) protect(fn value, args ...value) (results []value, failure *lu
 			panic(p)
 		}
 		th.current, th.depth, th.natives = current, depth, natives
-		th.m.depth, th.m.natives = allDepth, allNatives
+		th.m.depth, th.m.natives, th.m.pinned = allDepth, allNatives, pinned
 		th.m.running = th
 		th.stack.release(mark)
 		results, failure = nil, e

@@ -47,9 +47,10 @@ func (s *Server) newBackup() *Backup {
 // password is this server's, as the roles are.
 func (s *Server) emptyDir() string {
 	s.t.Helper()
-	dir, err := os.MkdirTemp(base, prefix)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	dir, err := directory.newDataDir(ctx)
 	s.must(err)
-	s.must(os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600))
 	password, err := os.ReadFile(filepath.Join(s.dir, "password"))
 	s.must(err)
 	s.must(os.WriteFile(filepath.Join(dir, "password"), password, 0o600))

@@ -33,7 +33,6 @@ func Own(t testing.TB, settings ...string) *Server {
 	s.set(settings)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	sweep(ctx)
 	server, err := startServer(ctx, s.settings)
 	s.must(err)
 	s.begin(server)

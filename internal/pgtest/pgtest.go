@@ -6,6 +6,8 @@
 // are dropped at the end of their test. Tests of crashes, backups and
 // replication get servers of their own, with PostgreSQL's normal durability.
 //
+// The data is in memory (/dev/shm) where 2 GiB are free there, else under /tmp.
+//
 // The PostgreSQL is an installed one. HOWDAH_TEST_PG_VERSION=14 to 18 takes
 // the pinned binaries of that version instead (downloaded once, then cached),
 // and HOWDAH_TEST_PG_BINDIR those of a directory.
@@ -21,10 +23,10 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,7 +40,7 @@ import (
 // and exits.
 func Main(m *testing.M) {
 	code := m.Run()
-	if err := shared.stop(); err != nil {
+	if err := errors.Join(shared.stop(), directory.remove()); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)
 	}
@@ -117,7 +119,6 @@ func (s *sharedServer) start() error {
 	s.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		sweep(ctx)
 		s.server, s.err = startServer(ctx, map[string]string{
 			"fsync":              "off",
 			"full_page_writes":   "off",
@@ -143,7 +144,7 @@ func (s *sharedServer) database(t testing.TB, schema bool) string {
 		from = template
 	}
 	name := fmt.Sprintf("test_%d", s.names.Add(1))
-	if err := s.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER %s", name, from, embedded.Role)); err != nil {
+	if err := s.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER %s%s", name, from, embedded.Role, s.strategy())); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
 	t.Cleanup(func() {
@@ -152,6 +153,16 @@ func (s *sharedServer) database(t testing.TB, schema bool) string {
 		}
 	})
 	return withDatabase(s.server.URL(), name)
+}
+
+// strategy makes PostgreSQL copy the files of a template, as PostgreSQL 14
+// always does, rather than write each of their pages to the WAL: that takes
+// seven times the CPU time, and a checkpoint costs little without fsync.
+func (s *sharedServer) strategy() string {
+	if s.server.Major() < 15 {
+		return ""
+	}
+	return " STRATEGY file_copy"
 }
 
 func (s *sharedServer) makeTemplate() error {
@@ -194,29 +205,20 @@ func (s *sharedServer) stop() error {
 
 // startServer starts a server in a new directory, with TCP.
 func startServer(ctx context.Context, settings map[string]string) (*embedded.Server, error) {
-	dir, err := os.MkdirTemp(base, prefix)
+	dir, err := directory.newDataDir(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := placeCluster(ctx, dir); err != nil {
 		return nil, err
 	}
 	return startIn(ctx, dir, "127.0.0.1:0", settings)
 }
 
 func startIn(ctx context.Context, dir, listen string, settings map[string]string) (*embedded.Server, error) {
-	c := embedded.Config{
-		DataDir:  dir,
-		BinDir:   os.Getenv("HOWDAH_TEST_PG_BINDIR"),
-		Listen:   listen,
-		Settings: settings,
-	}
-	var err error
-	if c.CacheDir, err = embedded.DefaultCacheDir(); err != nil {
+	binDir, err := postgres.find(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if v := strings.TrimSpace(os.Getenv("HOWDAH_TEST_PG_VERSION")); v != "" && c.BinDir == "" {
-		c.Version, c.Progress = v, os.Stderr
-		if c.BinDir, err = embedded.Download(ctx, c); err != nil {
-			return nil, err
-		}
-	}
-	return embedded.Start(ctx, c)
+	return embedded.Start(ctx, embedded.Config{DataDir: dir, BinDir: binDir, Listen: listen, Settings: settings})
 }

@@ -6,8 +6,9 @@ func bitmapCommands() []*Command {
 		{Name: "bitcount", Keys: oneKey("RO access"), Syntax: "key [start end [BYTE | BIT]]",
 			Summary: "Counts the bits of a string that are set"},
 		{Name: "bitfield", Keys: []KeySpec{{Index: 1, Step: 1, Flags: "RW access update variable_flags", Notes: "This command allows both access and modification of the key"}},
-			Syntax:  "key [GET encoding offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET encoding offset value | INCRBY encoding offset increment> [GET encoding offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET encoding offset value | INCRBY encoding offset increment> ...]]",
-			Summary: "Reads, stores and adds to integers of any width inside a string"},
+			Syntax:   "key [<GET encoding offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET encoding offset value | INCRBY encoding offset increment>> ...]",
+			keyFlags: bitfieldKeyFlags,
+			Summary:  "Reads, stores and adds to integers of any width inside a string"},
 		{Name: "bitfield_ro", Keys: oneKey("RO access"), Syntax: "key [GET encoding offset [GET encoding offset ...]]",
 			Summary: "Reads integers of any width inside a string"},
 		{Name: "bitop", Keys: []KeySpec{{Index: 2, Step: 1, Flags: "OW update"}, {Index: 3, Last: -1, Step: 1, Flags: "RO access"}}, Syntax: "operation destkey key [key ...]",
@@ -19,4 +20,20 @@ func bitmapCommands() []*Command {
 		{Name: "setbit", Keys: oneKey("RW access update"), Syntax: "key offset value",
 			Summary: "Sets or clears a bit of a string, and answers the one before"},
 	})
+}
+
+// bitfieldKeyFlags returns the key flags of a BITFIELD, which may only read.
+func bitfieldKeyFlags(args [][]byte) string {
+	for i := 2; i < len(args); {
+		left := len(args) - i - 1
+		switch {
+		case is(args[i], "GET") && left >= 2:
+			i += 3
+		case is(args[i], "OVERFLOW") && left >= 1:
+			i += 2
+		default:
+			return "RW access update"
+		}
+	}
+	return "RO access"
 }

@@ -322,6 +322,11 @@ func (c *Conn) keysOfLine(args [][]byte) ([]keyUse, error) {
 	case !cmd.takes(len(args)):
 		return nil, refusal("ERR Invalid number of arguments specified for command")
 	}
+	for _, spec := range cmd.Keys {
+		if !spec.fits(args) {
+			return nil, refusal("ERR Invalid arguments specified for command")
+		}
+	}
 	return cmd.keyUses(args), nil
 }
 

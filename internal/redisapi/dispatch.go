@@ -61,6 +61,8 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 			return
 		}
 		c.enqueue(cmd, args)
+	case cmd.isOpen(args):
+		c.blockOn(cmd, args, (*task).runValue)
 	case cmd.isValue(args):
 		r := newRequest(c, cmd, args)
 		r.started, r.mute = now, c.muted
@@ -75,22 +77,36 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 			return
 		}
 		c.start(r)
+	case cmd.edit != nil:
+		r := newRequest(c, cmd, args)
+		r.started, r.mute = now, c.muted
+		if err := cmd.edit(r, args); err != nil {
+			r.Release()
+			c.answer(cmd, resp.AppendError(nil, err.Error()))
+			return
+		}
+		c.startEdit(r)
 	case cmd.now != nil:
 		c.scratch = shrink(c.scratch, keepReplies)
 		c.scratch = cmd.now(c, args, c.scratch)
 		c.answer(cmd, c.scratch)
 	default:
-		owned := ownArgs(args)
-		ctx := c.ctx
-		if cmd.writes {
-			ctx = c.engine.ctx // as in Redis it goes on when the client leaves
-		}
-		c.block(ctx, func(t *task) {
-			start := c.engine.clock()
-			t.run(cmd, owned) // without a transaction: the error is in the reply
-			c.engine.stats.count(cmd, c.engine.clock()-start, t.out)
-		})
+		c.blockOn(cmd, args, (*task).runInTurn)
 	}
+}
+
+// blockOn gives the connection to a command that is not a call.
+func (c *Conn) blockOn(cmd *Command, args [][]byte, run func(*task, *Command, [][]byte) error) {
+	owned := ownArgs(args)
+	ctx := c.ctx
+	if cmd.writes {
+		ctx = c.engine.ctx // as in Redis it goes on when the client leaves
+	}
+	c.block(ctx, func(t *task) {
+		start := c.engine.clock()
+		t.answer(cmd, run(t, cmd, owned)) // without a transaction: the error is in the reply
+		c.engine.stats.count(cmd, c.engine.clock()-start, t.out)
+	})
 }
 
 // startCommand settles whether the next command gets a reply.

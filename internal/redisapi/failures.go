@@ -2,6 +2,7 @@ package redisapi
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/verb"
@@ -43,7 +44,6 @@ func statusError(status verb.Status) string {
 func isRefusal(err error) bool {
 	return errors.Is(err, fault.ErrKeyTooLong) ||
 		errors.Is(err, fault.ErrValueTooLarge) ||
-		errors.Is(err, fault.ErrLargeCollection) ||
 		errors.Is(err, fault.ErrInvalidTTL) ||
 		errors.Is(err, fault.ErrNotFloat)
 }
@@ -64,10 +64,10 @@ func (e *Engine) errorText(err error, writes bool) string {
 		return string(errKeyTooLong)
 	case errors.Is(err, fault.ErrWrongType):
 		return statusError(verb.WrongType)
+	case errors.Is(err, fault.ErrLargeCollection):
+		return fmt.Sprintf("ERR collection is larger than %d bytes, the most that Howdah stores under one key", fault.MaxCollectionBytes)
 	case errors.Is(err, fault.ErrValueTooLarge):
 		return statusError(verb.TooLarge)
-	case errors.Is(err, fault.ErrLargeCollection):
-		return "ERR collection is larger than 1048576 bytes; use several smaller ones"
 	case errors.Is(err, fault.ErrCacheFull):
 		return statusError(verb.CacheFull)
 	case errors.Is(err, fault.ErrCollision):

@@ -22,7 +22,7 @@ func keyCommands() []*Command {
 			Tips:    "request_policy:multi_shard response_policy:agg_sum",
 			Summary: "Counts how many of the keys exist, which is an access to them", Complexity: "O(N) where N is the number of keys", Syntax: "key [key ...]", call: exists},
 		{Name: "type", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO"), Group: "generic", ACL: "keyspace", Since: "1.0.0",
-			Summary: "Returns string, or none", Complexity: "O(1)", Syntax: "key", call: typeOf},
+			Summary: "Returns string, hash, list, set or zset, or none", Complexity: "O(1)", Syntax: "key", call: typeOf},
 		{Name: "object", Arity: -2, Group: "generic", Since: "2.2.3", Summary: "Returns how a value is stored", Complexity: "Depends on the subcommand",
 			Sub: []*Command{
 				{Name: "encoding", Arity: 3, Flags: "readonly", Keys: subKey("RO"), ACL: "keyspace", Tips: "nondeterministic_output", Since: "2.2.3",

@@ -30,6 +30,7 @@ type Command struct {
 	call func(r *request, args [][]byte) error
 	now  func(c *Conn, args [][]byte, reply []byte) []byte
 	run  func(t *task, args [][]byte) error
+	edit func(r *request, args [][]byte) error // makes r.edit
 
 	// value is the command as a function over loaded values. It runs the command if
 	// none of those above does, and inside transactions and scripts.
@@ -88,6 +89,16 @@ func (k KeySpec) bounds(args [][]byte) (first, last int) {
 	return k.Index, k.Index + k.Last
 }
 
+// fits reports whether a command line has all the keys that it announces.
+func (k KeySpec) fits(args [][]byte) bool {
+	first, last := k.bounds(args)
+	if !k.Counted {
+		return k.Unknown || first < len(args)
+	}
+	n, err := parseInt(args[min(k.Index, len(args)-1)])
+	return err == nil && 0 < n && n < int64(len(args)) && last < len(args)
+}
+
 func oneKey(flags string) []KeySpec  { return []KeySpec{{Index: 1, Step: 1, Flags: flags}} }
 func allKeys(flags string) []KeySpec { return []KeySpec{{Index: 1, Last: -1, Step: 1, Flags: flags}} }
 func pairs(flags string) []KeySpec   { return []KeySpec{{Index: 1, Last: -1, Step: 2, Flags: flags}} }
@@ -127,6 +138,13 @@ func (cmd *Command) isValue(args [][]byte) bool {
 	return cmd.onlyValue() || cmd.asValue != nil && cmd.asValue(args)
 }
 
+// isOpen reports whether a command line may use keys that only values name. It then
+// runs when the earlier commands of its connection are done: it has no place among
+// the calls on those keys.
+func (cmd *Command) isOpen(args [][]byte) bool {
+	return cmd.value != nil && cmd.value.Open != nil && cmd.value.Open(args)
+}
+
 // table holds the commands of one engine and their counters.
 type table struct {
 	list   []*Command // by family, without subcommands
@@ -142,7 +160,7 @@ func commandList() []*Command {
 		keyCommands(), dumpCommands(), sortCommands(), expiryCommands(), keyspaceCommands(),
 		transactionCommands(),
 		connectionCommands(), clientCommands(),
-		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(), tagCommands(),
+		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(), tagCommands(), scriptCommands(),
 	} {
 		list = append(list, family...)
 	}

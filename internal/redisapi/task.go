@@ -99,6 +99,9 @@ func (t *task) runInTurn(cmd *Command, args [][]byte) error {
 		}
 		defer release()
 	}
+	if cmd.edit != nil {
+		return t.runEdit(cmd, args)
+	}
 	return cmd.run(t, args)
 }
 
@@ -107,12 +110,17 @@ func (t *task) runInTurn(cmd *Command, args [][]byte) error {
 func (t *task) run(cmd *Command, args [][]byte) error {
 	start := len(t.out)
 	err := t.runInTurn(cmd, args)
-	if err == nil {
-		return nil
+	if err != nil {
+		t.out = t.out[:start]
 	}
-	t.out = t.out[:start]
+	return t.answer(cmd, err)
+}
+
+// answer appends the reply of a command that failed, unless its transaction fails
+// with it.
+func (t *task) answer(cmd *Command, err error) error {
 	var refused refusal
-	if t.tx != nil && !errors.As(err, &refused) {
+	if err == nil || t.tx != nil && !errors.As(err, &refused) {
 		return err
 	}
 	t.out = resp.AppendError(t.out, t.conn.engine.errorText(err, cmd.writes))

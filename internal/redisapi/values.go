@@ -103,8 +103,9 @@ func (c *Conn) startValue(r *request, args [][]byte) {
 		if c.pipe.Start(r, r.size) {
 			c.pipe.Finish(r)
 		}
-	case vc.Writes() || vc.Open != nil && vc.Open(r.words):
-		c.startEdit(r, keys)
+	case vc.Writes():
+		r.change(keys)
+		c.startEdit(r)
 	default:
 		r.read(keys)
 		r.call.Fresh = c.watched != nil
@@ -135,15 +136,18 @@ func (r *request) evaluate() {
 	r.call.Result, r.call.Entries = verb.Entry{}, nil // not needed any more
 }
 
-// startEdit begins a command that changes the values of its keys, or finds the keys
-// of others in them.
-func (c *Conn) startEdit(r *request, keys [][]byte) {
+// change makes the edit of a command that changes the values of its keys.
+func (r *request) change(keys [][]byte) {
 	r.reply = replyAnswer
 	r.edit.Keys = keys
 	r.edit.Room = r.cmd.has("denyoom")
 	r.edit.Run = func(v *edit.View) {
 		r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, v, r.proto, v.Now, v.MaxString)
 	}
+}
+
+// startEdit puts a request in the queue and begins its edit.
+func (c *Conn) startEdit(r *request) {
 	if c.pipe.Start(r, r.size) {
 		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
 			r.call.Err, r.call.Status = e.Err, verb.OK
@@ -152,33 +156,51 @@ func (c *Conn) startEdit(r *request, keys [][]byte) {
 	}
 }
 
+// runEdit runs a command that is an edit as a step of a task, and appends its reply.
+func (t *task) runEdit(cmd *Command, args [][]byte) error {
+	r := newRequest(t.conn, cmd, args)
+	defer r.Release()
+	if err := cmd.edit(r, args); err != nil {
+		return err
+	}
+	if err := t.cache(t.conn.database).Edit(t.ctx, &r.edit); err != nil {
+		return err
+	}
+	t.out = append(t.out, r.answer...)
+	return nil
+}
+
+// runValue runs a command of the room of values as a step of a task, and appends its
+// reply.
+func (t *task) runValue(cmd *Command, args [][]byte) error {
+	start := len(t.out)
+	change := edit.Edit{Keys: cmd.value.Keys(nil, args), Room: cmd.has("denyoom")}
+	change.Run = func(v *edit.View) {
+		t.out = evaluate(t.out[:start], cmd.value, args, v, t.conn.proto, v.Now, v.MaxString)
+	}
+	if len(change.Keys) == 0 { // the command says what is wrong
+		change.Run(&edit.View{})
+		return nil
+	}
+	err := t.cache(t.conn.database).Edit(t.ctx, &change)
+	if err != nil {
+		t.out = t.out[:start]
+	}
+	return err
+}
+
 // runValue runs a command of the room of values inside EXEC. The error is one that
 // the transaction does not survive.
 func (x *execution) runValue(q queuedCommand) error {
-	c, vc := x.conn, q.cmd.value
-	start, begin := len(x.out), c.engine.clock()
-	change := edit.Edit{Keys: vc.Keys(nil, q.args), Room: q.cmd.has("denyoom")}
-	change.Run = func(v *edit.View) {
-		x.out = evaluate(x.out[:start], vc, q.args, v, c.proto, v.Now, v.MaxString)
-	}
-	switch err := x.runEdit(&change); {
-	case err == nil:
+	e, start, begin := x.conn.engine, len(x.out), x.conn.engine.clock()
+	switch err := x.task.runValue(q.cmd, q.args); {
 	case isRefusal(err) || errors.Is(err, fault.ErrCacheFull) || errors.Is(err, fault.ErrCollision):
-		x.out = resp.AppendError(x.out[:start], c.engine.errorText(err, q.cmd.writes))
-	default:
+		x.out = resp.AppendError(x.out, e.errorText(err, q.cmd.writes))
+	case err != nil:
 		return err
 	}
-	c.engine.stats.count(q.cmd, c.engine.clock()-begin, x.out[start:])
+	e.stats.count(q.cmd, e.clock()-begin, x.out[start:])
 	return x.checkMemory()
-}
-
-// runEdit runs an edit in the transaction.
-func (x *execution) runEdit(e *edit.Edit) error {
-	if len(e.Keys) == 0 {
-		e.Run(&edit.View{})
-		return nil
-	}
-	return x.cache(x.conn.database).Edit(x.ctx, e)
 }
 
 func replyAnswer(dst []byte, r *request) []byte { return append(dst, r.answer...) }

@@ -13,9 +13,11 @@ import (
 )
 
 func TestLimits(t *testing.T) {
+	allLeaveNone(t)
 	t.Run("clients", func(t *testing.T) {
-		drivers(t, func(t *testing.T, configure func(*Config)) {
-			s := start(t, func(c *Config) {
+		t.Parallel()
+		driversBeside(t, func(t *testing.T, configure func(*Config)) {
+			s := startBeside(t, func(c *Config) {
 				c.MaxClients = 2
 				configure(c)
 			})
@@ -38,8 +40,9 @@ func TestLimits(t *testing.T) {
 		})
 	})
 	t.Run("idle", func(t *testing.T) {
-		drivers(t, func(t *testing.T, configure func(*Config)) {
-			s := start(t, func(c *Config) {
+		t.Parallel()
+		driversBeside(t, func(t *testing.T, configure func(*Config)) {
+			s := startBeside(t, func(c *Config) {
 				c.IdleTimeout = 3 * time.Second // the busy one must not miss it
 				configure(c)
 			})
@@ -62,8 +65,9 @@ func TestLimits(t *testing.T) {
 		})
 	})
 	t.Run("stalled", func(t *testing.T) {
-		drivers(t, func(t *testing.T, configure func(*Config)) {
-			s := start(t, func(c *Config) {
+		t.Parallel()
+		driversBeside(t, func(t *testing.T, configure func(*Config)) {
+			s := startBeside(t, func(c *Config) {
 				c.StallTimeout, c.Timeout = time.Second, 10*time.Second
 				configure(c)
 			})
@@ -81,8 +85,9 @@ func TestLimits(t *testing.T) {
 		})
 	})
 	t.Run("authentication", func(t *testing.T) {
-		drivers(t, func(t *testing.T, configure func(*Config)) {
-			s := start(t, func(c *Config) {
+		t.Parallel()
+		driversBeside(t, func(t *testing.T, configure func(*Config)) {
+			s := startBeside(t, func(c *Config) {
 				c.Password, c.AuthTimeout = "secret", 3*time.Second
 				configure(c)
 			})

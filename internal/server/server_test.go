@@ -42,6 +42,28 @@ type running struct {
 // end of the test, which fails if that leaves a goroutine behind.
 func start(t *testing.T, configure func(*Config)) *running {
 	t.Helper()
+	s := prepare(t, configure)
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		if !s.restarts {
+			leavesNone(t, before)
+		}
+	})
+	s.run()
+	return s
+}
+
+// startBeside is start for tests that run at the same time: a test that
+// contains them all looks for goroutines that they leave behind.
+func startBeside(t *testing.T, configure func(*Config)) *running {
+	t.Helper()
+	s := prepare(t, configure)
+	s.run()
+	return s
+}
+
+func prepare(t *testing.T, configure func(*Config)) *running {
+	t.Helper()
 	config := Config{RedisAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"}
 	if configure != nil {
 		configure(&config)
@@ -49,35 +71,47 @@ func start(t *testing.T, configure func(*Config)) *running {
 	if config.DatabaseURL == "" {
 		config.DatabaseURL = pgtest.New(t)
 	}
-	s := &running{t: t, ended: make(chan error, 1), log: new(bytes.Buffer)}
-	config.Logger = slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	ready := make(chan Addresses, 1)
-	config.Ready = func(a Addresses) { ready <- a }
-	s.config = config
+	s := &running{t: t, config: config, ended: make(chan error, 1), log: new(bytes.Buffer)}
+	s.config.Logger = slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return s
+}
 
-	before := goleak.IgnoreCurrent()
+func (s *running) run() {
+	s.t.Helper()
+	ready := make(chan Addresses, 1)
+	s.config.Ready = func(a Addresses) { ready <- a }
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	go func() { s.ended <- Run(ctx, config) }()
+	go func() { s.ended <- Run(ctx, s.config) }()
 	select {
 	case s.Addresses = <-ready:
 	case err := <-s.ended:
-		t.Fatalf("Run: %v", err)
+		s.t.Fatalf("Run: %v", err)
 	case <-time.After(time.Minute):
-		t.Fatal("the server was not ready within a minute")
+		s.t.Fatal("the server was not ready within a minute")
 	}
-	t.Cleanup(func() {
+	s.t.Cleanup(func() {
 		if s.cancel != nil {
-			require.NoError(t, s.stop())
+			require.NoError(s.t, s.stop())
 		}
-		if s.restarts {
-			return
-		}
-		goleak.VerifyNone(t, before,
+	})
+}
+
+// leavesNone fails the test if goroutines stay that there were not before. A
+// connection to PostgreSQL that was cut off in a call may outlive its server
+// for a while: pgx closes it in the background.
+func leavesNone(t *testing.T, before goleak.Option) {
+	t.Helper()
+	var left error
+	for began := time.Now(); time.Since(began) < time.Minute; {
+		left = goleak.Find(before,
 			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
-	})
-	return s
+		if left == nil {
+			return
+		}
+	}
+	t.Error(left)
 }
 
 // stop ends the server and returns what Run returned.
@@ -98,6 +132,23 @@ func (s *running) stop() error {
 func drivers(t *testing.T, test func(t *testing.T, configure func(*Config))) {
 	t.Run("event loop", func(t *testing.T) { test(t, func(*Config) {}) })
 	t.Run("goroutines", func(t *testing.T) { test(t, func(c *Config) { c.Goroutines = true }) })
+}
+
+// driversBeside is drivers for tests that wait more than they work, and run at
+// the same time with startBeside.
+func driversBeside(t *testing.T, test func(t *testing.T, configure func(*Config))) {
+	drivers(t, func(t *testing.T, configure func(*Config)) {
+		t.Parallel()
+		test(t, configure)
+	})
+}
+
+// allLeaveNone is for the test that contains tests with startBeside.
+func allLeaveNone(t *testing.T) {
+	t.Helper()
+	pgtest.New(t) // its server has goroutines too
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { leavesNone(t, before) })
 }
 
 // client is a go-redis client with its default settings.

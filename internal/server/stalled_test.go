@@ -108,8 +108,9 @@ func TestKillOfStalledClient(t *testing.T) {
 
 // A client whose replies are on their way is not idle, however long it takes.
 func TestStalledClientIsNotIdle(t *testing.T) {
-	drivers(t, func(t *testing.T, configure func(*Config)) {
-		s := start(t, func(c *Config) {
+	allLeaveNone(t)
+	driversBeside(t, func(t *testing.T, configure func(*Config)) {
+		s := startBeside(t, func(c *Config) {
 			c.Timeout, c.StallTimeout, c.IdleTimeout = 10*time.Second, time.Hour, time.Second
 			configure(c)
 		})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/howdah/howdah/internal/grammar"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/values"
 )
@@ -37,13 +38,13 @@ func TestDumps(t *testing.T) {
 				if got := s.do("RESTORE", "k", "0", payload, "REPLACE"); got != resp.OK {
 					t.Fatalf("%q of %q: %s", payload, lines, got)
 				}
-				if got := s.do(read...); sorted(got) != sorted(want) {
+				if got := s.do(read...); grammar.Sorted(got) != grammar.Sorted(want) {
 					t.Fatalf("%q\n  got %q\nredis %q", lines, got, want)
 				}
 				if got := c.do("RESTORE", "k", "0", bulk(t, s.do("DUMP", "k")), "REPLACE"); got != resp.OK {
 					t.Fatalf("redis-server refuses %q: %s", lines, got)
 				}
-				if got := c.do(read...); sorted(got) != sorted(want) {
+				if got := c.do(read...); grammar.Sorted(got) != grammar.Sorted(want) {
 					t.Fatalf("%q\nbefore %q\n after %q", lines, want, got)
 				}
 			}
@@ -135,7 +136,7 @@ func TestOldDumps(t *testing.T) {
 		}
 		if got == resp.OK {
 			read := reading[s.Entry([]byte("k")).Value.Kind()]
-			if got, want := s.do(read...), c.do(read...); sorted(got) != sorted(want) {
+			if got, want := s.do(read...), c.do(read...); grammar.Sorted(got) != grammar.Sorted(want) {
 				t.Errorf("%s\n  got %q\nredis %q", kind, got, want)
 			}
 		}

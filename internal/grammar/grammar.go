@@ -1,21 +1,74 @@
-//go:build peers
-
-package values_test
+// Package grammar makes random command lines of Redis, for tests that compare two
+// servers, or a server and the functions it stands on.
+package grammar
 
 import (
+	"bufio"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
+
+	"github.com/howdah/howdah/internal/resp"
 )
 
-// family is a family of commands as templates. In a template a lower-case word
+// Family is a family of commands as templates. In a template a lower-case word
 // stands for a random argument of that sort, (...)+ for one to four times what
 // is inside, [a|b|] for one of several.
-type family struct {
-	name      string
-	unordered bool // Redis leaves the order of elements open
-	hll       bool // the cached cardinality may differ
-	templates []string
-	words     map[string][]string // sorts of arguments beside those of all families
+type Family struct {
+	Name        string
+	Unordered   bool // Redis leaves the order of elements open
+	HyperLogLog bool // the cached cardinality may differ
+	Templates   []string
+	Words       map[string][]string // sorts of arguments beside those of all families
+}
+
+// Prepare returns command lines that make keys of all kinds, which the templates
+// name beside those of the right kind.
+func Prepare() [][]string {
+	return [][]string{
+		{"SADD", "w0", "a", "b", "c"}, {"RPUSH", "w1", "a", "b", "c"}, {"HSET", "w2", "a", "1"},
+		{"ZADD", "w3", "1", "a", "2", "b"}, {"SET", "w4", "12"}, {"SET", "w5", "x"},
+	}
+}
+
+// Same reports whether two replies to one command line mean the same.
+func (f *Family) Same(got, want string) bool {
+	if f.HyperLogLog {
+		got, want = withoutCache(got), withoutCache(want)
+	}
+	return got == want || f.Unordered && Sorted(got) == Sorted(want)
+}
+
+// withoutCache takes the cached cardinality out of a HyperLogLog: Redis stores it
+// when it counts, Howdah writes nothing then.
+func withoutCache(raw string) string {
+	if at := strings.Index(raw, "HYLL"); at >= 0 && len(raw) >= at+16 {
+		return raw[:at+8] + raw[at+16:]
+	}
+	return raw
+}
+
+// Sorted returns a reply with its elements sorted, for those whose order Redis
+// leaves open.
+func Sorted(raw string) string {
+	r, err := resp.ReadReply(bufio.NewReader(strings.NewReader(raw)))
+	if err != nil || r.Kind == resp.Error {
+		return raw
+	}
+	return fmt.Sprintf("%c", r.Kind) + sortedText(r)
+}
+
+func sortedText(r resp.Reply) string {
+	if len(r.Elems) == 0 {
+		return fmt.Sprintf("%c%q%d", r.Kind, r.Str, r.Int)
+	}
+	texts := make([]string, len(r.Elems))
+	for i, elem := range r.Elems {
+		texts[i] = sortedText(elem)
+	}
+	slices.Sort(texts)
+	return fmt.Sprint(texts)
 }
 
 // sorts are the sorts of arguments that all families share.
@@ -29,14 +82,15 @@ var sorts = map[string][]string{
 	"b": {"nan", "1e400", "1e-400", " 1", "1 ", "abc", "", "--1", "1e", "0x", "1e5000", "-inf", "inf", "1\x00"},
 }
 
-type grammar struct {
+// Grammar makes the command lines of a family.
+type Grammar struct {
 	*rand.Rand
-	family family
+	Family Family
 }
 
-// line makes a random command line.
-func (g *grammar) line() []string {
-	template := g.family.templates[g.IntN(len(g.family.templates))]
+// Line makes a random command line.
+func (g *Grammar) Line() []string {
+	template := g.Family.Templates[g.IntN(len(g.Family.Templates))]
 	if g.IntN(60) == 0 {
 		template = "DEL k"
 	}
@@ -48,21 +102,21 @@ func (g *grammar) line() []string {
 }
 
 // fixed reports whether a command line must stay as the template has it: replies
-// would be random, keys would expire meanwhile, or sorted sets for ranges of names get
+// would be random, sets would be sorted BY nothing, keys would expire meanwhile, or sorted sets for ranges of names get
 // different scores.
-func (g *grammar) fixed(line []string) bool {
+func (g *Grammar) fixed(line []string) bool {
 	switch strings.ToUpper(line[0]) {
-	case "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "SSCAN":
+	case "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "SSCAN", "TTL", "PTTL":
 		return true
 	case "ZADD", "ZRANGESTORE":
 		return line[1][0] == 'l'
 	}
 	text := strings.ToUpper(strings.Join(line, " "))
-	return strings.Contains(text, "LEX") || strings.Contains(text, "EX ") || strings.Contains(text, "EXPIRE") || strings.Contains(text, "PX ")
+	return strings.Contains(text, "LEX") || strings.Contains(text, " BY ") || strings.Contains(text, "EX ") || strings.Contains(text, "EXPIRE") || strings.Contains(text, "PX ")
 }
 
 // spoil drops, doubles or replaces an argument.
-func (g *grammar) spoil(line []string) []string {
+func (g *Grammar) spoil(line []string) []string {
 	at := 1 + g.IntN(len(line))
 	if at == len(line) {
 		return append(line, g.word("m"))
@@ -80,7 +134,7 @@ func (g *grammar) spoil(line []string) []string {
 	return line
 }
 
-func (g *grammar) expand(words []string) (line []string) {
+func (g *Grammar) expand(words []string) (line []string) {
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
 		case word == "(":
@@ -108,14 +162,14 @@ func (g *grammar) expand(words []string) (line []string) {
 	return line
 }
 
-func (g *grammar) sort(word string) []string {
-	if list := g.family.words[word]; list != nil {
+func (g *Grammar) sort(word string) []string {
+	if list := g.Family.Words[word]; list != nil {
 		return list
 	}
 	return sorts[word]
 }
 
-func (g *grammar) word(sort string) string {
+func (g *Grammar) word(sort string) string {
 	list := g.sort(sort)
 	return list[g.IntN(len(list))]
 }
