@@ -96,12 +96,18 @@ func (l *loaded) decode(e *values.Entry) error {
 	if !l.found {
 		return nil
 	}
-	value, err := values.Decode(values.Kind(l.kind), l.value)
-	if err != nil {
-		return fmt.Errorf("howdah: an entry of kind %d cannot be read: %w", l.kind, err)
-	}
+	value, err := Decode(l.kind, l.value)
 	e.Value, e.ExpiresAt = value, l.expires
-	return nil
+	return err
+}
+
+// Decode returns the value that an entry of a kind holds.
+func Decode(kind int16, packed []byte) (values.Value, error) {
+	value, err := values.Decode(values.Kind(kind), packed)
+	if err != nil {
+		return nil, fmt.Errorf("howdah: an entry of kind %d cannot be read: %w", kind, err)
+	}
+	return value, nil
 }
 
 // changes returns what must be written, and whether one of the entries is too large.
@@ -112,7 +118,7 @@ func (g *group) changes(v *View) (list []change, tooLarge bool) {
 			continue
 		}
 		l := &g.loaded[i]
-		c := change{index: i, delete: e.Value == nil, expiry: l.expiry(e)}
+		c := change{index: i, delete: e.Value == nil, expiry: v.expiry(l, e)}
 		if c.delete && !l.found {
 			continue // it came and went
 		}
@@ -129,8 +135,11 @@ func (g *group) changes(v *View) (list []change, tooLarge bool) {
 }
 
 // expiry says how the expiry of a changed entry is to be stored.
-func (l *loaded) expiry(e *values.Entry) verb.Expiry {
+func (v *View) expiry(l *loaded, e *values.Entry) verb.Expiry {
+	x, given := v.expiries[e]
 	switch {
+	case given && x.at == e.ExpiresAt: // else another function has changed it since
+		return x.Expiry
 	case e.ExpiresAt == 0 && (!l.found || e.Replaced):
 		return verb.Expiry{}
 	case e.ExpiresAt == 0 && l.expires != 0:
