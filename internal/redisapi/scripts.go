@@ -127,9 +127,9 @@ const (
 )
 
 var (
-	errScriptTime   = errors.New("ERR the script ran for more than 5 s; nothing of it was stored")
-	errScriptLocked = errors.New("TRYAGAIN The keys keep changing, try again")
-	errScriptKilled = errors.New("ERR Error running script: Script killed by user with SCRIPT KILL...")
+	errScriptTime         = errors.New("ERR the script ran for more than 5 s; nothing of it was stored")
+	errScriptLocked       = errors.New("TRYAGAIN The keys keep changing, try again")
+	errScriptKilled error = refusal("ERR Error running script: Script killed by user with SCRIPT KILL...")
 )
 
 // runScript makes the edit of a script.
