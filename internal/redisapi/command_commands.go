@@ -129,7 +129,7 @@ func (cmd *Command) categories() []string {
 	has := func(category string) bool {
 		switch category {
 		case "read":
-			return cmd.has("readonly")
+			return cmd.has("readonly") && !slices.Contains(given, "scripting")
 		case "write":
 			return cmd.has("write")
 		case "hash", "list", "set", "sortedset", "string", "bitmap", "hyperloglog":
@@ -323,7 +323,7 @@ func (c *Conn) keysOfLine(args [][]byte) ([]keyUse, error) {
 		return nil, refusal("ERR Invalid number of arguments specified for command")
 	}
 	for _, spec := range cmd.Keys {
-		if !spec.fits(args) {
+		if !spec.fits(args) && !cmd.has("no_mandatory_keys") {
 			return nil, refusal("ERR Invalid arguments specified for command")
 		}
 	}
