@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,4 +113,37 @@ func sum(values []string) (total int) {
 		total += balance(value)
 	}
 	return total
+}
+
+// Two processes each read what the other stores: that a key is absent, by what a read
+// or a watch said of it. Both may not be written.
+func TestAbsenceThatBothRead(t *testing.T) {
+	ctx := t.Context()
+	url := pgtest.New(t)
+	caches := []*howdah.Cache{open(t, url, nil).Cache("db0"), open(t, url, nil).Cache("db0")}
+	for _, watched := range []bool{false, true} {
+		for round := range 600 {
+			keys := [][]byte{fmt.Appendf(nil, "a%t%d", watched, round), fmt.Appendf(nil, "b%t%d", watched, round)}
+			var done atomic.Int32
+			together(2, func(i int) {
+				call := &verb.Call{Verb: statement.Commit, Keys: keys, Values: [][]byte{nil, nil}, Group: make([]verb.Edit, 2)}
+				if watched {
+					for n, key := range keys {
+						watch := &verb.Call{Verb: statement.Watch, Key: key}
+						require.NoError(t, do(ctx, caches[i], watch))
+						call.Group[n] = verb.Edit{Version: watch.Result.Version, Absent: !watch.Result.Found}
+						if watch.Result.Found {
+							return // the other was first
+						}
+					}
+				}
+				call.Group[i].Act, call.Values[i] = verb.Put, []byte("1")
+				require.NoError(t, do(ctx, caches[i], call))
+				if call.Status == verb.OK {
+					done.Add(1)
+				}
+			})
+			require.EqualValues(t, 1, done.Load(), "watched: %t, round %d", watched, round)
+		}
+	}
 }

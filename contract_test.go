@@ -173,6 +173,7 @@ var contract = []struct {
 	{"collections", testCollections},
 	{"a group of keys is written all or nothing", testCommit},
 	{"absence has a version", testWatch},
+	{"absence has a version beside leases", testWatchedLease},
 	{"set and get", func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		f.holds("k", nil)

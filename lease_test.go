@@ -243,6 +243,10 @@ var leaseEffects = map[string][]leaseEffect{
 		return &verb.Call{Verb: statement.Refresh, Key: key, Token: token, Lease: time.Hour}
 	}}},
 	"watch": {{false, true, of(statement.Watch)}, {true, true, of(statement.Watch)}},
+	"lock":  {{false, true, of(statement.Lock)}, {true, true, of(statement.Lock)}},
+	"rewrite": {{false, false, of(statement.Rewrite, func(c *verb.Call) { c.Condition = verb.IfAbsent })},
+		{true, false, of(statement.Rewrite, func(c *verb.Call) { c.Condition = verb.IfPresent })},
+		{false, true, of(statement.Rewrite, func(c *verb.Call) { c.Condition = verb.IfPresent })}},
 	"set": {{false, false, of(statement.Set)}, {true, false, of(statement.Set)},
 		{false, false, of(statement.Set, func(c *verb.Call) { c.Condition = verb.IfAbsent })},
 		{true, false, of(statement.Set, func(c *verb.Call) { c.Condition = verb.IfPresent })},

@@ -105,7 +105,7 @@ var house = map[string]room{
 // choice of a PostgreSQL for tests.
 var environment = map[string]bool{
 	"internal/embedded/config.go": true,
-	"internal/pgtest/pgtest.go":   true,
+	"internal/pgtest/cluster.go":  true,
 }
 
 // drawers are names under which anything could be put.

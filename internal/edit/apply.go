@@ -20,31 +20,32 @@ type change struct {
 
 // apply runs the functions of all edits that have not failed, over the loaded
 // entries. It returns what must be written, or the keys that were missing. An edit
-// whose change is too large fails, and the others run without it.
+// whose change is too large, or that undid itself, fails, and the others run without it.
 func (g *group) apply() (changes []change, missing [][]byte, err error) {
-	for _, careful := range []bool{false, true} {
+	for careful := false; ; {
 		v, err := g.view()
 		if err != nil {
 			return nil, nil, err
 		}
-		changes, missing, tooLarge := g.applyTo(v, careful)
-		for tooLarge != nil && careful {
-			tooLarge.Err = fault.ErrLargeCollection
-			if v, err = g.view(); err != nil {
-				return nil, nil, err
-			}
-			changes, missing, tooLarge = g.applyTo(v, careful)
+		changes, failed := g.applyTo(v, careful)
+		switch {
+		case len(v.missing) > 0:
+			return nil, v.missing, nil
+		case failed == nil:
+			return changes, nil, nil
+		case v.undone:
+			failed.Err = v.err
+		case careful:
+			failed.Err = fault.ErrLargeCollection
 		}
-		if tooLarge == nil {
-			return changes, missing, nil
-		}
+		careful = careful || !v.undone
 	}
-	return changes, missing, nil
 }
 
-// applyTo runs the functions on a view. If an entry became too large, it returns the
-// edit by which it did: the right one only if it is careful and looks after each.
-func (g *group) applyTo(v *View, careful bool) (changes []change, missing [][]byte, tooLarge *Edit) {
+// applyTo runs the functions on a view. It returns the edit that must not be: one that
+// undid itself, or by which an entry became too large: the right one only if it is
+// careful and looks after each.
+func (g *group) applyTo(v *View, careful bool) (changes []change, failed *Edit) {
 	var last *Edit
 	for _, e := range g.edits {
 		if e.Err != nil {
@@ -52,26 +53,30 @@ func (g *group) applyTo(v *View, careful bool) (changes []change, missing [][]by
 		}
 		e.Run(v)
 		if len(v.missing) > 0 {
-			return nil, v.missing, nil
+			return nil, nil
+		}
+		if v.undone {
+			return nil, e
 		}
 		last = e
 		if careful {
 			if _, large := g.changes(v); large {
-				return nil, nil, e
+				return nil, e
 			}
 		}
 	}
+	g.grows = v.Grows
 	changes, large := g.changes(v)
 	if large {
-		return nil, nil, last
+		return nil, last
 	}
-	return changes, nil, nil
+	return changes, nil
 }
 
 // view decodes the loaded entries. Error: ErrUnavailable for bytes that are no
 // packed value.
 func (g *group) view() (*View, error) {
-	v := &View{Now: time.Now().UnixMilli(), MaxString: int64(g.table.engine.MaxValueBytes()), Locked: g.locked}
+	v := &View{Now: time.Now().UnixMilli(), MaxString: int64(g.table.engine.MaxValueBytes()), Locked: g.locked, Full: g.full || g.table.engine.Table().Full}
 	if len(g.keys) == 1 {
 		v.single, v.key = true, string(g.keys[0])
 		return v, g.loaded[0].decode(&v.one)

@@ -45,7 +45,7 @@ func (g *group) needsRoom() bool {
 			return true
 		}
 	}
-	return false
+	return g.grows
 }
 
 // commitMany is the call that stores the changes of a group of several keys. Those

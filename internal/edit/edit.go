@@ -25,7 +25,7 @@ type Edit struct {
 	// Err is set when the edit is done. Errors: ErrTimeout (nothing was changed),
 	// ErrUnknownOutcome, ErrUnavailable, ErrCacheFull, ErrCollision,
 	// ErrValueTooLarge, ErrLargeCollection, ErrOverloaded, ErrClosed,
-	// ErrKeyTooLong.
+	// ErrKeyTooLong, and what the function gave to View.Undo.
 	Err error
 
 	done     func(*Edit)
@@ -59,12 +59,19 @@ type View struct {
 	MaxString int64
 	// Locked says that PostgreSQL holds the entries for this run: it must be short.
 	Locked bool
+	// Full says that the cache has no room: what would make it larger is to be refused.
+	Full bool
+	// Grows is set by a function that may have made the cache larger, where Edit.Room
+	// does not say so.
+	Grows bool
 
 	entries map[string]*values.Entry
 	single  bool         // there is one key, whose entry needs no map
 	key     string       // it
 	one     values.Entry // and its entry
 	missing [][]byte
+	undone  bool
+	err     error // why, if undone
 
 	expiries map[*values.Entry]expiry // that SetExpiry was given
 }
@@ -90,6 +97,14 @@ func (v *View) SetExpiry(e *values.Entry, x verb.Expiry) {
 	}
 	v.expiries[e] = expiry{e.ExpiresAt, x}
 }
+
+// Missed reports whether the function has asked for a key that is not loaded, and so
+// runs again.
+func (v *View) Missed() bool { return len(v.missing) > 0 }
+
+// Undo ends the edit that runs with an error: nothing of what it did is stored. Where
+// keys are missing (see Missed), err does not matter: the function runs again.
+func (v *View) Undo(err error) { v.undone, v.err = true, err }
 
 // find returns the entry of a key, nil if it was not loaded.
 func (v *View) find(key []byte) *values.Entry {

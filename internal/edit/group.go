@@ -26,6 +26,8 @@ type group struct {
 	call   verb.Call
 	loaded []loaded // one for each of keys
 	tries  int
+	grows  bool // a function may have made the cache larger
+	full   bool // the cache refused to grow
 	locked bool // in a transaction that holds the rows
 }
 
@@ -188,6 +190,7 @@ func (g *group) again() {
 // refuseRoom ends the edits that need room in a cache that has none, and runs the
 // others.
 func (g *group) refuseRoom() {
+	g.full = true
 	for _, e := range g.edits {
 		if e.Room {
 			e.Err = fault.ErrCacheFull

@@ -106,7 +106,7 @@ func (g *Grammar) Line() []string {
 // different scores.
 func (g *Grammar) fixed(line []string) bool {
 	switch strings.ToUpper(line[0]) {
-	case "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "SSCAN":
+	case "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "SSCAN", "TTL", "PTTL":
 		return true
 	case "ZADD", "ZRANGESTORE":
 		return line[1][0] == 'l'

@@ -58,6 +58,19 @@ func (th *thread) checkNumber(args []value, i int) float64 {
 	return 0
 }
 
+// checkInteger is luaL_checkinteger: 64 bits.
+func (th *thread) checkInteger(args []value, i int) int {
+	return int(toInt64(th.checkNumber(args, i)))
+}
+
+func (th *thread) optInteger(args []value, i, otherwise int) int {
+	if arg(args, i).isNil() {
+		return otherwise
+	}
+	return th.checkInteger(args, i)
+}
+
+// checkInt is luaL_checkint: 32 bits.
 func (th *thread) checkInt(args []value, i int) int { return toInt(th.checkNumber(args, i)) }
 
 func (th *thread) optInt(args []value, i, otherwise int) int {

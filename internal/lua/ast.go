@@ -106,7 +106,6 @@ type (
 		start, limit, step expr
 		body               []stmt
 		line               int
-		base               int
 	}
 	genericForStmt struct {
 		variables []*variable

@@ -33,7 +33,7 @@ func (th *thread) bits(b uint32) []value { return th.one(number(float64(int32(b)
 func bitFold(f func(a, b uint32) uint32) builtin {
 	return func(th *thread, args []value) []value {
 		b := th.checkBits(args, 0)
-		for i := 1; i < len(args); i++ {
+		for i := len(args) - 1; i > 0; i-- {
 			b = f(b, th.checkBits(args, i))
 		}
 		return th.bits(b)

@@ -81,7 +81,7 @@ func TestHostileScriptsEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
+			ctx, cancel := context.WithTimeout(context.Background(), 60*time.Millisecond)
 			defer cancel()
 			peak := watchHeap(t)
 			reply, err := p.Run(ctx, &Run{Protocol: 2, Host: host})

@@ -79,7 +79,7 @@ func (th *thread) jsonArguments(args []value, most int) {
 
 func (th *thread) jsonInteger(args []value, i int, setting *int, low, high int) value {
 	if !arg(args, i).isNil() {
-		n := th.checkInt(args, i)
+		n := th.checkInteger(args, i)
 		if n < low || n > high {
 			th.argumentError(0, fmt.Sprintf("expected integer between %d and %d", low, high))
 		}

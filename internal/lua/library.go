@@ -57,7 +57,7 @@ func LoadLibrary(ctx context.Context, source []byte, limits Limits) (*Library, e
 			l.functions = append(l.functions, f.Function)
 		}
 	}
-	m.release(err)
+	m.release()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (l *Library) Functions() []Function { return l.functions }
 // in its variables does not outlive the run. The results are those of Program.Run.
 func (l *Library) Call(ctx context.Context, function string, r *Run) (reply []byte, err error) {
 	m := machines.Get().(*machine)
-	defer func() { m.release(err) }()
+	defer m.release()
 	host := r.Host
 	m.begin(ctx, &Run{Limits: r.Limits, Protocol: r.Protocol})
 	loaded, err := m.load(l)
@@ -95,21 +95,21 @@ func (l *Library) Call(ctx context.Context, function string, r *Run) (reply []by
 
 // load runs the code of a library.
 func (m *machine) load(l *Library) (*library, error) {
-	m.globals.setString("KEYS", nilValue)
-	m.globals.setString("ARGV", nilValue)
-	redis := m.globals.getString("redis").o.(*table)
-	redis.setString("register_function", m.register)
+	for _, name := range []string{"KEYS", "ARGV", errHandlerName} {
+		m.scripting.setString(name, nilValue)
+	}
 	m.loading = &library{open: true}
+	m.globals = m.loadable
 	_, failure, err := m.execute(m.newFunction(l.proto))
+	m.globals = m.scripting
 	m.loading.open = false
 	if err != nil {
 		return nil, err
 	}
 	if failure != nil {
-		message := failure.value.describe()
+		message := "ERR " + failure.value.describe()
 		if t, ok := failure.value.o.(*table); ok {
 			message, _ = t.getString("err").text()
-			message = strings.TrimPrefix(message, "ERR ")
 		}
 		return nil, errors.New("ERR Error registering functions: " + message)
 	}
@@ -170,7 +170,7 @@ func redisRegisterFunction(th *thread, args []value) []value {
 		f = th.namedArguments(args[0])
 	} else {
 		var ok bool
-		if f.Name, ok = args[0].o.(string); !ok {
+		if f.Name, ok = args[0].text(); !ok {
 			th.fault("first argument to redis.register_function must be a string")
 		}
 		if _, ok = args[1].o.(*function); !ok {
@@ -179,7 +179,7 @@ func redisRegisterFunction(th *thread, args []value) []value {
 		f.callback = args[1]
 	}
 	if !validName(f.Name) {
-		th.fault("Function names can only contain letters, numbers, or underscores(_) and must be at least one character long")
+		th.fault("Library names can only contain letters, numbers, or underscores(_) and must be at least one character long")
 	}
 	for _, other := range l.functions {
 		if other.Name == f.Name {
@@ -197,17 +197,17 @@ func (th *thread) namedArguments(v value) (f registered) {
 		th.fault("calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).")
 	}
 	t.entries(func(k, v value) {
-		key, ok := k.o.(string)
+		key, ok := k.text()
 		if !ok {
 			th.fault("named argument key given to redis.register_function is not a string")
 		}
 		switch key {
 		case "function_name":
-			if f.Name, ok = v.o.(string); !ok {
+			if f.Name, ok = v.text(); !ok {
 				th.fault("function_name argument given to redis.register_function must be a string")
 			}
 		case "description":
-			if f.Description, f.HasDescription = v.o.(string); !f.HasDescription {
+			if f.Description, f.HasDescription = v.text(); !f.HasDescription {
 				th.fault("description argument given to redis.register_function must be a string")
 			}
 		case "callback":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 )
 
@@ -15,7 +16,9 @@ type machine struct {
 	stringMeta   *table
 	nextFunction value
 	ipairs       value
-	register     value // redis.register_function, which only libraries see
+	errHandler   value
+	scripting    *table // the globals of scripts and functions
+	loadable     *table // the globals of a library that is being loaded
 	null         *userdata
 	main         *thread
 	running      *thread
@@ -63,18 +66,30 @@ func newMachine() *machine {
 		l.table.readonly = true
 		m.globals.setString(l.name, value{o: l.table})
 	}
-	m.register = m.globals.getString("redis").o.(*table).getString("register_function")
+	m.errHandler = m.globals.getString(errHandlerName)
 	m.stringMeta = m.newTable(0, 1)
 	m.stringMeta.setString("__index", m.globals.getString("string"))
 	m.stringMeta.readonly = true
 	m.globals.setString("KEYS", falseValue) // a place for the table of each run
 	m.globals.setString("ARGV", falseValue)
 	m.globals.setString("_G", value{o: m.globals})
-	m.globals.meta = m.newTable(0, 1)
-	m.globals.meta.setString("__index", m.builtin("__index", missingGlobal))
-	m.globals.meta.readonly = true
-	m.globals.readonly = true
+	m.protect(m.globals)
+	m.scripting = m.globals
+	m.loadable = m.newTable(0, 1)
+	m.loadable.setString("redis", value{o: m.loadingLibrary()})
+	m.protect(m.loadable)
 	return m
+}
+
+// errHandlerName is a global that scripts see and functions do not.
+const errHandlerName = "__redis__err__handler"
+
+// protect makes a table readonly, and its missing fields errors.
+func (m *machine) protect(t *table) {
+	t.meta = m.newTable(0, 1)
+	t.meta.setString("__index", m.builtin("__index", missingGlobal))
+	t.meta.readonly = true
+	t.readonly = true
 }
 
 func (m *machine) library(functions map[string]builtin) *table {
@@ -96,7 +111,8 @@ func (m *machine) newFunction(p *proto) value {
 }
 
 func missingGlobal(th *thread, args []value) []value {
-	th.fail("Script attempted to access nonexistent global variable '%s'", arg(args, 1).describe())
+	name, _, _ := strings.Cut(arg(args, 1).describe(), "\x00")
+	th.fail("Script attempted to access nonexistent global variable '%s'", name)
 	return nil
 }
 
@@ -122,7 +138,8 @@ func (m *machine) begin(ctx context.Context, r *Run) {
 	m.random.seed(0)
 	m.json = defaultJSON
 	m.running = m.main
-	m.globals.getString("redis").o.(*table).setString("register_function", nilValue)
+	m.globals = m.scripting
+	m.globals.setString(errHandlerName, m.errHandler)
 }
 
 // finish leaves nothing of a run behind.
@@ -141,9 +158,12 @@ func (m *machine) finish() {
 	}
 	clear(th.results[:cap(th.results)])
 	clear(th.tailArgs[:cap(th.tailArgs)])
-	m.globals.setString("KEYS", falseValue)
-	m.globals.setString("ARGV", falseValue)
+	m.scripting.setString("KEYS", falseValue)
+	m.scripting.setString("ARGV", falseValue)
 	m.run, m.ctx, m.loading = nil, nil, nil
+	if cap(m.scratch.reply) > maxScratch {
+		m.scratch.reply = nil
+	}
 }
 
 // reset keeps the first chunk, without what was in it.

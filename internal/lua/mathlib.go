@@ -46,8 +46,8 @@ func unaryMath(f func(float64) float64) builtin {
 
 func binaryMath(f func(a, b float64) float64) builtin {
 	return func(th *thread, args []value) []value {
-		a := th.checkNumber(args, 0)
-		return th.one(number(f(a, th.checkNumber(args, 1))))
+		b := th.checkNumber(args, 1) // before the first, as in Redis
+		return th.one(number(f(th.checkNumber(args, 0), b)))
 	}
 }
 
@@ -77,8 +77,8 @@ func mathFrexp(th *thread, args []value) []value {
 }
 
 func mathLdexp(th *thread, args []value) []value {
-	n := th.checkNumber(args, 0)
-	return th.one(number(math.Ldexp(n, int(int32(th.checkInt(args, 1))))))
+	exponent := th.checkInt(args, 1)
+	return th.one(number(math.Ldexp(th.checkNumber(args, 0), exponent)))
 }
 
 func mathModf(th *thread, args []value) []value {
@@ -97,12 +97,12 @@ func mathRandom(th *thread, args []value) []value {
 	case 0:
 		return th.one(number(r))
 	case 1:
-		high = int(int32(th.checkInt(args, 0)))
+		high = th.checkInt(args, 0)
 		if high < 1 {
 			th.argumentError(0, "interval is empty")
 		}
 	case 2:
-		low, high = int(int32(th.checkInt(args, 0))), int(int32(th.checkInt(args, 1)))
+		low, high = th.checkInt(args, 0), th.checkInt(args, 1)
 		if low > high {
 			th.argumentError(1, "interval is empty")
 		}

@@ -143,12 +143,12 @@ func (w *packer) mapping(t *table, depth int) {
 func msgpackUnpack(th *thread, args []value) []value { return th.unpack(args, 0, 0) }
 
 func msgpackUnpackOne(th *thread, args []value) []value {
-	return th.unpack(args, 1, th.optInt(args, 1, 0))
+	return th.unpack(args, 1, th.optInteger(args, 1, 0))
 }
 
 func msgpackUnpackLimit(th *thread, args []value) []value {
-	limit := th.checkInt(args, 1)
-	return th.unpack(args, limit, th.optInt(args, 2, 0))
+	limit := th.checkInteger(args, 1)
+	return th.unpack(args, limit, th.optInteger(args, 2, 0))
 }
 
 func (th *thread) unpack(args []value, limit, offset int) []value {

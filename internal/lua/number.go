@@ -57,6 +57,7 @@ const spaces = " \t\n\v\f\r"
 
 // parseNumber reads a number as strtod of C and Lua 5.1 do.
 func parseNumber(s string) (float64, bool) {
+	s, _, _ = strings.Cut(s, "\x00") // as C ends strings
 	s = strings.Trim(s, spaces)
 	if s == "" || strings.IndexByte(s, '_') >= 0 {
 		return 0, false
@@ -103,5 +104,5 @@ func toInt64(n float64) int64 {
 	return math.MinInt64
 }
 
-// toInt32 converts by way of 64 bits, as lua_tointeger and a cast to int do.
-func toInt(n float64) int { return int(toInt64(n)) }
+// toInt converts by way of 64 bits to 32, as lua_tointeger and a cast to int do.
+func toInt(n float64) int { return int(int32(toInt64(n))) }

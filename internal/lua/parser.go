@@ -37,18 +37,11 @@ func parse(name, source string) (tree *protoTree, err *syntaxError) {
 		}
 	}()
 	p := &parser{lexer: lexer{name: name, source: source, line: 1}}
-	if len(source) > 0 && source[0] == '#' { // as luaL_loadbuffer of a shebang does not: it is cut before
-		p.unexpectedStart()
-	}
 	p.fn = &functionState{tree: &protoTree{vararg: true}}
 	p.advance()
 	p.fn.tree.body = p.chunk()
 	p.check(tokEOF)
 	return p.fn.tree, nil
-}
-
-func (p *parser) unexpectedStart() {
-	p.fail("unexpected symbol", '#')
 }
 
 func (p *parser) enter() {
@@ -261,7 +254,6 @@ func (p *parser) numericFor(name string, line int) stmt {
 	if p.accept(',') {
 		s.step = p.expression()
 	}
-	s.base = len(p.fn.active)
 	p.activate(hidden...)
 	p.expect(tokDo)
 	p.activate(s.variable)

@@ -174,35 +174,43 @@ func (m *matcher) match(s, p int) int {
 			}
 		}
 		end := m.classEnd(p)
-		next := byte(0)
-		if end < len(m.pattern) {
-			next = m.pattern[end]
+		r, next, done := m.item(s, p, end)
+		if done {
+			return r
 		}
-		switch next {
-		case '?':
-			if m.single(s, p, end) {
-				if r := m.match(s+1, end+1); r >= 0 {
-					return r
-				}
-			}
-			p = end + 1
-		case '*':
-			return m.most(s, p, end)
-		case '+':
-			if !m.single(s, p, end) {
-				return -1
-			}
-			return m.most(s+1, p, end)
-		case '-':
-			return m.least(s, p, end)
-		default:
-			if !m.single(s, p, end) {
-				return -1
-			}
-			s++
-			p = end
-		}
+		s, p = r, next
 	}
+}
+
+// item matches the single character class from p to end, with what follows it.
+// If that does not decide, matching goes on at the returned places.
+func (m *matcher) item(s, p, end int) (at, next int, done bool) {
+	suffix := byte(0)
+	if end < len(m.pattern) {
+		suffix = m.pattern[end]
+	}
+	switch suffix {
+	case '?':
+		if m.single(s, p, end) {
+			if r := m.match(s+1, end+1); r >= 0 {
+				return r, 0, true
+			}
+		}
+		return s, end + 1, false
+	case '*':
+		return m.most(s, p, end), 0, true
+	case '+':
+		if !m.single(s, p, end) {
+			return -1, 0, true
+		}
+		return m.most(s+1, p, end), 0, true
+	case '-':
+		return m.least(s, p, end), 0, true
+	}
+	if !m.single(s, p, end) {
+		return -1, 0, true
+	}
+	return s + 1, end, false
 }
 
 func (m *matcher) most(s, p, end int) int {

@@ -170,12 +170,12 @@ func (p *Program) Run(ctx context.Context, r *Run) (reply []byte, err error) {
 	m.globals.setString("KEYS", m.stringTable(r.Keys))
 	m.globals.setString("ARGV", m.stringTable(r.Args))
 	reply, err = m.reply(p.sha, m.newFunction(p.proto))
-	m.release(err)
+	m.release()
 	return reply, err
 }
 
-// release keeps a machine for further runs, unless its state is uncertain.
-func (m *machine) release(err error) {
+// release keeps a machine for further runs.
+func (m *machine) release() {
 	m.finish()
 	machines.Put(m)
 }

@@ -27,16 +27,31 @@ func (m *machine) redisLibrary() *table {
 		"set_repl":           redisSetRepl,
 		"breakpoint":         func(th *thread, _ []value) []value { return th.one(falseValue) },
 		"debug":              func(*thread, []value) []value { return nil },
-		"register_function":  redisRegisterFunction,
 	})
 	for name, n := range map[string]float64{
-		"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3, "REDIS_VERSION_NUM": 0x0007000f,
 		"REPL_NONE": 0, "REPL_AOF": 1, "REPL_SLAVE": 2, "REPL_REPLICA": 2, "REPL_ALL": 3,
 	} {
 		t.setString(name, number(n))
 	}
-	t.setString("REDIS_VERSION", str("7.0.15"))
+	m.addVersion(t)
 	return t
+}
+
+// loadingLibrary is the table redis that a library sees while it is loaded.
+func (m *machine) loadingLibrary() *table {
+	t := m.library(map[string]builtin{"log": redisLog, "register_function": redisRegisterFunction})
+	m.addVersion(t)
+	m.protect(t)
+	return t
+}
+
+func (m *machine) addVersion(t *table) {
+	for name, n := range map[string]float64{
+		"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3, "REDIS_VERSION_NUM": 0x0007000f,
+	} {
+		t.setString(name, number(n))
+	}
+	t.setString("REDIS_VERSION", str("7.0.15"))
 }
 
 // errorTable is an error as redis.pcall returns it and redis.call raises it.

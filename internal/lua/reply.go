@@ -254,7 +254,8 @@ func (w *replyWriter) double(n float64) {
 	w.bulk(text)
 }
 
-func (w *replyWriter) count(t *table) int {
+// count is how many entries the table has.
+func (t *table) count() int {
 	n := 0
 	for _, v := range t.array {
 		if !v.isNil() {
@@ -277,7 +278,7 @@ func (t *table) entries(f func(k, v value)) {
 }
 
 func (w *replyWriter) pairs(t *table, depth int) {
-	n := w.count(t)
+	n := t.count()
 	if w.resp3 {
 		w.integer('%', int64(n))
 	} else {
@@ -294,7 +295,7 @@ func (w *replyWriter) set(t *table, depth int) {
 	if w.resp3 {
 		kind = '~'
 	}
-	w.integer(kind, int64(w.count(t)))
+	w.integer(kind, int64(t.count()))
 	t.entries(func(k, _ value) { w.value(k, depth+1) })
 }
 

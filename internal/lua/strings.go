@@ -22,8 +22,8 @@ func position(i, length int) int {
 
 func stringByte(th *thread, args []value) []value {
 	s := th.checkString(args, 0)
-	from := position(th.optInt(args, 1, 1), len(s))
-	to := min(position(th.optInt(args, 2, from), len(s)), len(s))
+	from := position(th.optInteger(args, 1, 1), len(s))
+	to := min(position(th.optInteger(args, 2, from), len(s)), len(s))
 	from = max(from, 1)
 	if from > to {
 		return nil
@@ -112,8 +112,8 @@ func stringRep(th *thread, args []value) []value {
 
 func stringSub(th *thread, args []value) []value {
 	s := th.checkString(args, 0)
-	from := max(position(th.checkInt(args, 1), len(s)), 1)
-	to := min(position(th.optInt(args, 2, -1), len(s)), len(s))
+	from := max(position(th.checkInteger(args, 1), len(s)), 1)
+	to := min(position(th.optInteger(args, 2, -1), len(s)), len(s))
 	if from > to {
 		return th.one(str(""))
 	}
@@ -125,7 +125,7 @@ func stringMatch(th *thread, args []value) []value { return th.find(args, false)
 
 func (th *thread) find(args []value, find bool) []value {
 	s, p := th.checkString(args, 0), th.checkString(args, 1)
-	from := th.optInt(args, 2, 1)
+	from := th.optInteger(args, 2, 1)
 	if from < 0 {
 		from += len(s) + 1
 	}
@@ -178,13 +178,13 @@ func stringGmatch(th *thread, args []value) []value {
 
 func stringGsub(th *thread, args []value) []value {
 	s, p := th.checkString(args, 0), th.checkString(args, 1)
+	limit := th.optInt(args, 3, len(s)+1)
 	replacement := arg(args, 2)
 	switch replacement.o.(type) {
 	case string, numberTag, *table, *function:
 	default:
 		th.argumentError(2, "string/function/table expected")
 	}
-	limit := th.optInt(args, 3, len(s)+1)
 	anchored := strings.HasPrefix(p, "^")
 	m := &matcher{th: th, source: s, pattern: strings.TrimPrefix(p, "^")}
 	var out []byte

@@ -196,7 +196,7 @@ func readInteger(data string, big, signed bool) float64 {
 func structUnpack(th *thread, args []value) []value {
 	l := th.layout(args)
 	data := th.checkString(args, 1)
-	at := th.optInt(args, 2, 1)
+	at := th.optInteger(args, 2, 1)
 	if at == 0 {
 		th.argumentError(2, "offset must be 1 or greater")
 	}

@@ -8,8 +8,8 @@ func tableLibrary() map[string]builtin {
 }
 
 func tableConcat(th *thread, args []value) []value {
-	t := th.checkTable(args, 0)
 	separator := th.optString(args, 1, "")
+	t := th.checkTable(args, 0)
 	i := th.optInt(args, 2, 1)
 	last := 0
 	if arg(args, 3).isNil() {

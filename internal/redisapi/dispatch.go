@@ -77,6 +77,15 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 			return
 		}
 		c.start(r)
+	case cmd.edit != nil:
+		r := newRequest(c, cmd, args)
+		r.started, r.mute = now, c.muted
+		if err := cmd.edit(r, args); err != nil {
+			r.Release()
+			c.answer(cmd, resp.AppendError(nil, err.Error()))
+			return
+		}
+		c.startEdit(r)
 	case cmd.now != nil:
 		c.scratch = shrink(c.scratch, keepReplies)
 		c.scratch = cmd.now(c, args, c.scratch)

@@ -68,11 +68,23 @@ How commands run:
 - Patterns are bounded, because matching takes the product of the lengths: 4096
   bytes for KEYS and SCAN, 1024 for COMMAND LIST and for all of CONFIG GET.
   COMMAND INFO takes up to 512 names; COMMAND DOCS lists each command once.
+- A hash, list, set or sorted set is one row, packed: at most 1 MiB. A command reads or
+  writes the whole of it, so its time grows with the collection. Commands on one key
+  that wait at the same time share one read and one write.
+- A command that changes a collection, or several keys, stores what it has made only if
+  nobody has changed these keys since it read them; otherwise it begins again. It is atomic,
+  and PostgreSQL holds no lock while it computes.
+- Sets have no order. SPOP, SRANDMEMBER, HRANDFIELD and ZRANDMEMBER choose with equal chances.
+- SORT with BY or GET patterns waits for the connection's earlier commands, and later
+  commands wait for it.
+- DUMP writes the plain form of a value, which RESTORE of Redis since 7.0 reads;
+  RESTORE also reads the compact forms of Redis.
 - Expiry goes by the clock of PostgreSQL.
 
 `)
 	for _, group := range []struct{ name, title string }{
-		{"string", "Strings"}, {"generic", "Keys"}, {"transactions", "Transactions"},
+		{"string", "Strings"}, {"hash", "Hashes"}, {"list", "Lists"}, {"set", "Sets"}, {"sorted-set", "Sorted sets"},
+		{"bitmap", "Bitmaps"}, {"hyperloglog", "HyperLogLogs"}, {"generic", "Keys"}, {"transactions", "Transactions"},
 		{"connection", "Connections"}, {"server", "Server"}, {"cluster", "Cluster"},
 		{"scripting", "Functions"}, {"module", "Howdah's own commands"},
 	} {

@@ -123,6 +123,7 @@ type Engine struct {
 	requests *sync.Pool
 	recalled *sync.Pool
 	stats    counters
+	scripts  scripts
 	started  time.Time
 	runID    string
 	keyspace keyspaceCache

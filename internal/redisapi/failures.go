@@ -2,6 +2,7 @@ package redisapi
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/verb"
@@ -63,6 +64,8 @@ func (e *Engine) errorText(err error, writes bool) string {
 		return string(errKeyTooLong)
 	case errors.Is(err, fault.ErrWrongType):
 		return statusError(verb.WrongType)
+	case errors.Is(err, fault.ErrLargeCollection):
+		return fmt.Sprintf("ERR collection is larger than %d bytes, the most that Howdah stores under one key", fault.MaxCollectionBytes)
 	case errors.Is(err, fault.ErrValueTooLarge):
 		return statusError(verb.TooLarge)
 	case errors.Is(err, fault.ErrCacheFull):

@@ -240,3 +240,22 @@ func readRaw(r *bufio.Reader) (string, error) {
 }
 
 func bulk(s string) string { return string(resp.AppendBulkString(nil, s)) }
+
+// elements splits an array into its elements.
+func elements(reply string) []string {
+	r := bufio.NewReader(strings.NewReader(reply))
+	header, err := r.ReadString('\n')
+	if err != nil || header[0] != '*' {
+		return []string{reply}
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(header[1:]))
+	var all []string
+	for range n {
+		element, err := readRaw(r)
+		if err != nil {
+			return []string{reply}
+		}
+		all = append(all, element)
+	}
+	return all
+}

@@ -35,10 +35,15 @@ func timeNow(t *task, _ [][]byte) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	t.out = resp.AppendArray(t.out, 2)
-	t.out = resp.AppendBulkInt(t.out, now/1e6)
-	t.out = resp.AppendBulkInt(t.out, now%1e6)
+	t.out = appendTime(t.out, now)
 	return nil
+}
+
+// appendTime appends a time in microseconds as TIME answers it.
+func appendTime(dst []byte, now int64) []byte {
+	dst = resp.AppendArray(dst, 2)
+	dst = resp.AppendBulkInt(dst, now/1e6)
+	return resp.AppendBulkInt(dst, now%1e6)
 }
 
 func wait(_ *Conn, args [][]byte, reply []byte) []byte {

@@ -3,7 +3,6 @@
 package redisapi
 
 import (
-	"bufio"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -132,25 +131,6 @@ func (p *streamPair) same(args []string, want, got string) bool {
 		return want[0] == '$' && got[0] == '$' && want != "$-1\r\n" && got != "$-1\r\n"
 	}
 	return false
-}
-
-// elements splits an array into its elements.
-func elements(reply string) []string {
-	r := bufio.NewReader(strings.NewReader(reply))
-	header, err := r.ReadString('\n')
-	if err != nil || header[0] != '*' {
-		return []string{reply}
-	}
-	n, _ := strconv.Atoi(strings.TrimSpace(header[1:]))
-	var all []string
-	for range n {
-		element, err := readRaw(r)
-		if err != nil {
-			return []string{reply}
-		}
-		all = append(all, element)
-	}
-	return all
 }
 
 // generator makes random commands on few keys. Keys of one letter hold values

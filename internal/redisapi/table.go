@@ -30,6 +30,7 @@ type Command struct {
 	call func(r *request, args [][]byte) error
 	now  func(c *Conn, args [][]byte, reply []byte) []byte
 	run  func(t *task, args [][]byte) error
+	edit func(r *request, args [][]byte) error // makes r.edit
 
 	// value is the command as a function over loaded values. It runs the command if
 	// none of those above does, and inside transactions and scripts.
@@ -159,7 +160,7 @@ func commandList() []*Command {
 		keyCommands(), dumpCommands(), sortCommands(), expiryCommands(), keyspaceCommands(),
 		transactionCommands(),
 		connectionCommands(), clientCommands(),
-		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(), tagCommands(),
+		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(), tagCommands(), scriptCommands(),
 	} {
 		list = append(list, family...)
 	}

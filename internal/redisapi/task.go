@@ -99,6 +99,9 @@ func (t *task) runInTurn(cmd *Command, args [][]byte) error {
 		}
 		defer release()
 	}
+	if cmd.edit != nil {
+		return t.runEdit(cmd, args)
+	}
 	return cmd.run(t, args)
 }
 

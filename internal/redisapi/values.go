@@ -104,7 +104,8 @@ func (c *Conn) startValue(r *request, args [][]byte) {
 			c.pipe.Finish(r)
 		}
 	case vc.Writes():
-		c.startEdit(r, keys)
+		r.change(keys)
+		c.startEdit(r)
 	default:
 		r.read(keys)
 		r.call.Fresh = c.watched != nil
@@ -135,20 +136,38 @@ func (r *request) evaluate() {
 	r.call.Result, r.call.Entries = verb.Entry{}, nil // not needed any more
 }
 
-// startEdit begins a command that changes the values of its keys.
-func (c *Conn) startEdit(r *request, keys [][]byte) {
+// change makes the edit of a command that changes the values of its keys.
+func (r *request) change(keys [][]byte) {
 	r.reply = replyAnswer
 	r.edit.Keys = keys
 	r.edit.Room = r.cmd.has("denyoom")
 	r.edit.Run = func(v *edit.View) {
 		r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, v, r.proto, v.Now, v.MaxString)
 	}
+}
+
+// startEdit puts a request in the queue and begins its edit.
+func (c *Conn) startEdit(r *request) {
 	if c.pipe.Start(r, r.size) {
 		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
 			r.call.Err, r.call.Status = e.Err, verb.OK
 			c.answered(r)
 		})
 	}
+}
+
+// runEdit runs a command that is an edit as a step of a task, and appends its reply.
+func (t *task) runEdit(cmd *Command, args [][]byte) error {
+	r := newRequest(t.conn, cmd, args)
+	defer r.Release()
+	if err := cmd.edit(r, args); err != nil {
+		return err
+	}
+	if err := t.cache(t.conn.database).Edit(t.ctx, &r.edit); err != nil {
+		return err
+	}
+	t.out = append(t.out, r.answer...)
+	return nil
 }
 
 // runValue runs a command of the room of values as a step of a task, and appends its

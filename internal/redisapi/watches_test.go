@@ -1,6 +1,8 @@
 package redisapi
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -146,6 +148,30 @@ func TestWatchedAbsentKeyIsNoEntry(t *testing.T) {
 		var got string
 		if err := db.QueryRow(t.Context(), "SELECT ("+sql+")::text").Scan(&got); err != nil || got != want {
 			t.Errorf("%s: %s, %v", sql, got, err)
+		}
+	}
+}
+
+// Two clients of two servers watch two absent keys, and each stores one of them: one
+// EXEC fails, whatever their order is.
+func TestWatchedAbsenceOnTwoServers(t *testing.T) {
+	one, two, _ := watches(t)
+	for round := range 150 {
+		a, b := fmt.Sprint("a", round), fmt.Sprint("b", round)
+		for _, c := range []*testClient{one, two} {
+			c.want(resp.OK, "WATCH", a, b)
+			c.want(resp.OK, "MULTI")
+		}
+		one.want(resp.Queued, "SET", a, "1")
+		two.want(resp.Queued, "SET", b, "1")
+		answers := make(chan string)
+		for _, c := range []*testClient{one, two} {
+			go func() { answers <- c.do("EXEC") }()
+		}
+		got := []string{<-answers, <-answers}
+		slices.Sort(got)
+		if want := []string{"*-1\r\n", "*1\r\n+OK\r\n"}; !slices.Equal(got, want) {
+			t.Fatalf("round %d: %q", round, got)
 		}
 	}
 }

@@ -1,0 +1,155 @@
+package redisapi
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"sync"
+
+	"github.com/howdah/howdah/internal/lua"
+	"github.com/howdah/howdah/internal/resp"
+)
+
+// Bounds on the scripts that an engine keeps: the oldest is forgotten.
+const (
+	maxScripts     = 10_000
+	maxScriptBytes = 64 << 20
+)
+
+// scripts holds the compiled scripts of an engine and knows which of them run.
+type scripts struct {
+	mu      sync.Mutex
+	bySHA   map[string]*list.Element
+	used    list.List // of *keptScript, the one used last in front
+	bytes   int
+	cancels map[int64]context.CancelCauseFunc
+	runs    int64
+}
+
+type keptScript struct {
+	sha     string
+	source  []byte
+	program *lua.Program
+}
+
+// compile returns the program of a source, which is kept.
+func (s *scripts) compile(source []byte) (*lua.Program, error) {
+	sum := sha1.Sum(source)
+	sha := hex.EncodeToString(sum[:])
+	if program := s.find([]byte(sha)); program != nil {
+		return program, nil
+	}
+	program, err := lua.Compile("user_script", source)
+	if err != nil {
+		return nil, err
+	}
+	s.keep(&keptScript{sha, append([]byte(nil), source...), program})
+	return program, nil
+}
+
+// find returns a program that is kept, nil if it is not.
+func (s *scripts) find(sha []byte) *lua.Program {
+	var buffer [2 * sha1.Size]byte
+	if len(sha) != len(buffer) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.bySHA[string(lower(buffer[:0], sha))]
+	if e == nil {
+		return nil
+	}
+	s.used.MoveToFront(e)
+	return e.Value.(*keptScript).program
+}
+
+func (s *scripts) keep(script *keptScript) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bySHA == nil {
+		s.bySHA = make(map[string]*list.Element)
+	}
+	if s.bySHA[script.sha] != nil {
+		return
+	}
+	s.bySHA[script.sha] = s.used.PushFront(script)
+	s.bytes += len(script.source)
+	for s.used.Len() > maxScripts || s.bytes > maxScriptBytes && s.used.Len() > 1 {
+		oldest := s.used.Remove(s.used.Back()).(*keptScript)
+		delete(s.bySHA, oldest.sha)
+		s.bytes -= len(oldest.source)
+	}
+}
+
+// flush forgets all scripts.
+func (s *scripts) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bySHA, s.bytes = nil, 0
+	s.used.Init()
+}
+
+// begin registers a run, which SCRIPT KILL ends.
+func (s *scripts) begin(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancels == nil {
+		s.cancels = make(map[int64]context.CancelCauseFunc)
+	}
+	s.runs++
+	id := s.runs
+	s.cancels[id] = cancel
+	return ctx, func() {
+		cancel(nil)
+		s.mu.Lock()
+		delete(s.cancels, id)
+		s.mu.Unlock()
+	}
+}
+
+// kill ends all runs and reports whether there were any.
+func (s *scripts) kill(cause error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, cancel := range s.cancels {
+		cancel(cause)
+	}
+	return len(s.cancels) > 0
+}
+
+func scriptLoad(c *Conn, args [][]byte, reply []byte) []byte {
+	program, err := c.engine.scripts.compile(args[2])
+	if err != nil {
+		return resp.AppendError(reply, err.Error())
+	}
+	return resp.AppendBulkString(reply, program.SHA())
+}
+
+func scriptExists(c *Conn, args [][]byte, reply []byte) []byte {
+	reply = resp.AppendArray(reply, len(args)-2)
+	for _, sha := range args[2:] {
+		found := int64(0)
+		if c.engine.scripts.find(sha) != nil {
+			found = 1
+		}
+		reply = resp.AppendInt(reply, found)
+	}
+	return reply
+}
+
+func scriptFlush(c *Conn, args [][]byte, reply []byte) []byte {
+	if len(args) > 3 || len(args) == 3 && !is(args[2], "SYNC") && !is(args[2], "ASYNC") {
+		return resp.AppendError(reply, "ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+	}
+	c.engine.scripts.flush()
+	return append(reply, resp.OK...)
+}
+
+func scriptKill(c *Conn, _ [][]byte, reply []byte) []byte {
+	if !c.engine.scripts.kill(errScriptKilled) {
+		return resp.AppendError(reply, "NOTBUSY No scripts in execution right now.")
+	}
+	return append(reply, resp.OK...)
+}

@@ -1,0 +1,94 @@
+package redisapi
+
+import (
+	"errors"
+
+	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// scriptHost runs the commands of one run of a script over the values that are
+// loaded. It implements lua.Host.
+type scriptHost struct {
+	engine   *Engine
+	view     *edit.View
+	readOnly bool
+	proto    resp.Proto
+}
+
+// errNotLoaded ends a run that needs keys which are not loaded yet.
+var errNotLoaded = errors.New("redisapi: a key of the script is not loaded")
+
+// The errors of commands in scripts.
+const (
+	errScriptUnknown   = "ERR Unknown Redis command called from script"
+	errScriptArity     = "ERR Wrong number of args calling Redis command from script"
+	errScriptForbidden = "ERR This Redis command is not allowed from script"
+	errScriptReadOnly  = "ERR Write commands are not allowed from read-only scripts."
+)
+
+// Call implements lua.Host.
+func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, error) {
+	h.proto = resp.RESP2
+	if protocol == 3 {
+		h.proto = resp.RESP3
+	}
+	cmd, err := h.engine.commands.find(args)
+	switch {
+	case err != nil:
+		return resp.AppendError(dst, errScriptUnknown), nil
+	case !cmd.takes(len(args)):
+		return resp.AppendError(dst, errScriptArity), nil
+	case cmd.has("noscript"):
+		return resp.AppendError(dst, errScriptForbidden), nil
+	case cmd.writes && h.readOnly:
+		return resp.AppendError(dst, errScriptReadOnly), nil
+	case cmd.long(args):
+		return resp.AppendError(dst, string(errKeyTooLong)), nil
+	case cmd.has("denyoom") && h.view.Full:
+		return resp.AppendError(dst, statusError(verb.CacheFull)), nil
+	case cmd.value == nil:
+		return h.other(cmd, args, dst), nil
+	}
+	keys := cmd.value.Keys(nil, args)
+	if !h.view.Has(keys...) {
+		return dst, errNotLoaded
+	}
+	if cmd.has("denyoom") {
+		h.view.Grows = true
+	}
+	dst = evaluate(dst, cmd.value, args, h.view, h.proto, h.view.Now, h.view.MaxString)
+	if h.view.Missed() {
+		return dst, errNotLoaded
+	}
+	return dst, nil
+}
+
+// other runs a command that needs no values.
+func (h *scriptHost) other(cmd *Command, args [][]byte, dst []byte) []byte {
+	switch cmd.fullName {
+	case "ping":
+		if len(args) > 1 {
+			return resp.AppendBulk(dst, args[1])
+		}
+		return resp.AppendSimple(dst, "PONG")
+	case "echo":
+		return resp.AppendBulk(dst, args[1])
+	case "time":
+		return appendTime(dst, h.view.Now*1000)
+	}
+	return resp.AppendError(dst, "ERR "+cmd.fullName+" is not available in scripts")
+}
+
+// Allowed implements lua.Host.
+func (h *scriptHost) Allowed(args [][]byte) (allowed, known bool) {
+	cmd, err := h.engine.commands.find(args)
+	return err == nil && !cmd.has("noscript"), err == nil
+}
+
+// Log implements lua.Host: a script writes to the log of the server.
+func (h *scriptHost) Log(level int, message string) {
+	levels := []func(string, ...any){h.engine.options.Logger.Debug, h.engine.options.Logger.Debug, h.engine.options.Logger.Info, h.engine.options.Logger.Warn}
+	levels[min(max(level, 0), len(levels)-1)]("a script wrote to the log", "message", message)
+}

@@ -1,0 +1,168 @@
+package redisapi
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/lua"
+	"github.com/howdah/howdah/internal/resp"
+)
+
+// scriptSpec is where the keys of EVAL and its relatives are.
+func scriptSpec(flags string) []KeySpec { return counted(2, 1, flags) }
+
+const noteScript = "A script stores all or nothing: what it did before its own error counts, as in Redis, but one that is killed or exceeds its time has done nothing. " +
+	"It runs over loaded values, and again from its beginning if another client changed one meanwhile. It may use keys that it does not declare."
+
+func scriptCommands() []*Command {
+	const flags, readOnly = "noscript stale skip_monitor no_mandatory_keys movablekeys", "readonly noscript stale skip_monitor no_mandatory_keys movablekeys"
+	return []*Command{
+		{Name: "eval", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update"), Group: "scripting", Since: "2.6.0",
+			Summary: "Runs a Lua script", Complexity: "Depends on the script",
+			Syntax: "script numkeys [key [key ...]] [arg [arg ...]]", Note: noteScript, edit: eval},
+		{Name: "eval_ro", Arity: -3, Flags: readOnly, Keys: scriptSpec("RO access"), Group: "scripting", Since: "7.0.0",
+			Summary: "Runs a Lua script that only reads", Complexity: "Depends on the script",
+			Syntax: "script numkeys [key [key ...]] [arg [arg ...]]", edit: evalReadOnly},
+		{Name: "evalsha", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update"), Group: "scripting", Since: "2.6.0",
+			Summary: "Runs a Lua script by its SHA-1", Complexity: "Depends on the script",
+			Syntax: "sha1 numkeys [key [key ...]] [arg [arg ...]]", edit: evalSHA},
+		{Name: "evalsha_ro", Arity: -3, Flags: readOnly, Keys: scriptSpec("RO access"), Group: "scripting", Since: "7.0.0",
+			Summary: "Runs a Lua script that only reads by its SHA-1", Complexity: "Depends on the script",
+			Syntax: "sha1 numkeys [key [key ...]] [arg [arg ...]]", edit: evalSHAReadOnly},
+		{Name: "script", Arity: -2, Group: "scripting", Since: "2.6.0", Summary: "Keeps Lua scripts", Complexity: "Depends on the subcommand",
+			Sub: []*Command{
+				{Name: "load", Arity: 3, Flags: "noscript stale", ACL: "scripting", Since: "2.6.0", Syntax: "script",
+					Tips:    "request_policy:all_nodes response_policy:all_succeeded",
+					Summary: "Keeps a script for EVALSHA", Complexity: "O(N) where N is the length of the script", now: scriptLoad},
+				{Name: "exists", Arity: -3, Flags: "noscript", ACL: "scripting", Since: "2.6.0", Syntax: "sha1 [sha1 ...]",
+					Tips:    "request_policy:all_shards response_policy:agg_logical_and",
+					Summary: "Tells which scripts are kept", Complexity: "O(N) where N is the number of scripts", now: scriptExists},
+				{Name: "flush", Arity: -2, Flags: "noscript", ACL: "scripting", Since: "2.6.0", Syntax: "[ASYNC | SYNC]",
+					Tips:    "request_policy:all_nodes response_policy:all_succeeded",
+					Summary: "Forgets all scripts", Complexity: "O(N) where N is the number of scripts", now: scriptFlush},
+				{Name: "kill", Arity: 2, Flags: "noscript allow_busy", ACL: "scripting", Since: "2.6.0",
+					Tips:    "request_policy:all_shards response_policy:one_succeeded",
+					Summary: "Ends the scripts that run on this server", Complexity: "O(N) where N is the number of scripts that run",
+					Note: "A script that has written can be killed too: nothing of it is stored.", now: scriptKill},
+				help("5.0.0", "scripting", "SCRIPT",
+					"EXISTS <sha1> [<sha1> ...]", "    Tell which of the scripts are kept.",
+					"FLUSH [ASYNC|SYNC]", "    Forget all scripts.",
+					"KILL", "    End the scripts that run on this server.",
+					"LOAD <script>", "    Keep a script without running it."),
+			}},
+	}
+}
+
+func eval(r *request, args [][]byte) error            { return r.evalSource(args, false) }
+func evalReadOnly(r *request, args [][]byte) error    { return r.evalSource(args, true) }
+func evalSHA(r *request, args [][]byte) error         { return r.evalKept(args, false) }
+func evalSHAReadOnly(r *request, args [][]byte) error { return r.evalKept(args, true) }
+
+func (r *request) evalSource(args [][]byte, readOnly bool) error {
+	if err := checkScriptKeys(args); err != nil {
+		return err
+	}
+	program, err := r.conn.engine.scripts.compile(args[1])
+	if err != nil {
+		return refusal(err.Error())
+	}
+	return r.script(program, args, readOnly)
+}
+
+func (r *request) evalKept(args [][]byte, readOnly bool) error {
+	if err := checkScriptKeys(args); err != nil {
+		return err
+	}
+	program := r.conn.engine.scripts.find(args[1])
+	if program == nil {
+		return errNoScript
+	}
+	return r.script(program, args, readOnly)
+}
+
+const errNoScript = refusal("NOSCRIPT No matching script. Please use EVAL.")
+
+// checkScriptKeys refuses a number of keys that cannot be.
+func checkScriptKeys(args [][]byte) error {
+	n, err := parseInt(args[2])
+	switch {
+	case err != nil:
+		return errNotInteger
+	case n > int64(len(args)-3):
+		return refusal("ERR Number of keys can't be greater than number of args")
+	case n < 0:
+		return refusal("ERR Number of keys can't be negative")
+	}
+	return nil
+}
+
+// script makes the edit of a command that runs a program. args[2] is the number of
+// keys behind it.
+func (r *request) script(program *lua.Program, args [][]byte, readOnly bool) error {
+	n, _ := parseInt(args[2])
+	words := make([][]byte, len(args)-3)
+	for i, arg := range args[3:] {
+		words[i] = r.own(arg)
+	}
+	keys, rest := words[:n:n], words[n:]
+	readOnly = readOnly || program.Flags()&lua.NoWrites != 0
+	r.runScript(keys, readOnly, func(ctx context.Context, run *lua.Run) ([]byte, error) {
+		run.Keys, run.Args = keys, rest
+		return program.Run(ctx, run)
+	})
+	return nil
+}
+
+// How long a script may run: while PostgreSQL holds its keys, and otherwise.
+const (
+	scriptTime       = 5 * time.Second
+	lockedScriptTime = 50 * time.Millisecond
+)
+
+var (
+	errScriptTime   = errors.New("ERR the script ran for more than 5 s; nothing of it was stored")
+	errScriptLocked = errors.New("TRYAGAIN The keys keep changing, try again")
+	errScriptKilled = errors.New("ERR Error running script: Script killed by user with SCRIPT KILL...")
+)
+
+// runScript makes the edit of a script.
+func (r *request) runScript(keys [][]byte, readOnly bool, run func(context.Context, *lua.Run) ([]byte, error)) {
+	r.reply = replyAnswer
+	scripts, proto := &r.conn.engine.scripts, r.proto
+	r.edit = edit.Edit{Keys: keys, Slow: true}
+	r.edit.Run = func(v *edit.View) {
+		limit, late := scriptTime, errScriptTime
+		if v.Locked {
+			limit, late = lockedScriptTime, errScriptLocked
+		}
+		ctx, cancel := context.WithTimeoutCause(context.Background(), limit, late)
+		defer cancel()
+		ctx, done := scripts.begin(ctx)
+		defer done()
+		host := &scriptHost{engine: r.conn.engine, view: v, readOnly: readOnly, proto: resp.RESP2}
+		protocol := 2
+		if proto == resp.RESP3 {
+			protocol = 3
+		}
+		reply, err := run(ctx, &lua.Run{Host: host, Protocol: protocol})
+		r.answer = append(r.answer[:0], reply...)
+		if err != nil {
+			v.Undo(scriptError(err))
+		}
+	}
+}
+
+// scriptError is the error reply for a run that ended early; nil: the run is void and
+// begins again.
+func scriptError(err error) error {
+	var memory *lua.MemoryError
+	switch {
+	case errors.Is(err, errNotLoaded):
+		return nil
+	case errors.As(err, &memory):
+		return refusal("ERR Script used more than 64 MiB")
+	}
+	return refusal(err.Error())
+}
