@@ -256,8 +256,6 @@ var leaseEffects = map[string][]leaseEffect{
 		{true, false, of(statement.Set, func(c *verb.Call) { c.WantOld = true })},
 		{false, true, of(statement.Set, func(c *verb.Call) { c.Condition = verb.IfPresent })},
 		{true, true, of(statement.Set, func(c *verb.Call) { c.Condition = verb.IfAbsent })}},
-	"rewrite": {{true, false, of(statement.Rewrite, func(c *verb.Call) { c.Condition = verb.IfPresent })},
-		{false, true, of(statement.Rewrite, func(c *verb.Call) { c.Condition = verb.IfPresent })}},
 	"set_many":           {{false, false, of(statement.SetMany)}, {true, false, of(statement.SetMany)}},
 	"set_many_if_absent": {{false, false, of(statement.SetManyIfAbsent)}, {true, true, of(statement.SetManyIfAbsent)}},
 	"increment":          {{false, false, of(statement.Increment)}, {true, false, of(statement.Increment)}},
