@@ -107,6 +107,9 @@ func checkScriptKeys(args [][]byte) error {
 // keys behind it.
 func (r *request) script(program *lua.Program, args [][]byte, readOnly bool) error {
 	n, _ := parseInt(args[2])
+	if readOnly && program.Flags()&(lua.NoWrites|lua.CompatibilityMode) == 0 {
+		return refusal("ERR Can not execute a script with write flag using *_ro command.")
+	}
 	words := make([][]byte, len(args)-3)
 	for i, arg := range args[3:] {
 		words[i] = r.own(arg)
