@@ -17,6 +17,9 @@ type Edit struct {
 	Room bool
 	// Slow says that Run may take long: it then has a goroutine of its own.
 	Slow bool
+	// Earlier reports whether what its caller began before this edit is over; nil: it
+	// is. Keys that Run asks for besides Keys are not loaded before.
+	Earlier func() bool
 	// Run is the function. It runs again, over fresh entries, if somebody else
 	// changed one meanwhile, or if it asked for a key that was not loaded. Nothing
 	// that it learnt counts until the edit is done without an error.

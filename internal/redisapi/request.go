@@ -26,6 +26,7 @@ type request struct {
 	readKeys [][]byte
 	edit     edit.Edit
 	answer   []byte
+	alone    bool // what comes behind it on the connection waits for its end
 
 	// What the reply needs besides the call.
 	from, to    int64 // GETRANGE: the range; TTL: the unit and whether absolute
@@ -106,7 +107,7 @@ func (r *request) Release() {
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
 	r.from, r.to, r.otherIsNull = 0, 0, false
-	r.readKeys, r.edit = nil, edit.Edit{}
+	r.readKeys, r.edit, r.alone = nil, edit.Edit{}, false
 	clear(r.words)
 	r.words = shrink(r.words, keepKeys)
 	r.answer = shrink(r.answer, keepReplies)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"sync"
+	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/lua"
 	"github.com/howdah/howdah/internal/resp"
@@ -31,25 +32,33 @@ type keptScript struct {
 	sha     string
 	source  []byte
 	program *lua.Program
+
+	// asks says that a run has asked for a key that was not declared, declares that one
+	// has ended without that.
+	asks, declares atomic.Bool
 }
 
+// alone reports whether the script may ask for keys that it does not declare, as far
+// as its runs show. Commands that a client sends behind it then wait for its end:
+// they may be about such a key.
+func (k *keptScript) alone() bool { return k.asks.Load() || !k.declares.Load() }
+
 // compile returns the program of a source, which is kept.
-func (s *scripts) compile(source []byte) (*lua.Program, error) {
+func (s *scripts) compile(source []byte) (*keptScript, error) {
 	sum := sha1.Sum(source)
 	sha := hex.EncodeToString(sum[:])
-	if program := s.find([]byte(sha)); program != nil {
-		return program, nil
+	if kept := s.find([]byte(sha)); kept != nil {
+		return kept, nil
 	}
 	program, err := lua.Compile("user_script", source)
 	if err != nil {
 		return nil, err
 	}
-	s.keep(&keptScript{sha, append([]byte(nil), source...), program})
-	return program, nil
+	return s.keep(&keptScript{sha: sha, source: append([]byte(nil), source...), program: program}), nil
 }
 
 // find returns a program that is kept, nil if it is not.
-func (s *scripts) find(sha []byte) *lua.Program {
+func (s *scripts) find(sha []byte) *keptScript {
 	var buffer [2 * sha1.Size]byte
 	if len(sha) != len(buffer) {
 		return nil
@@ -61,17 +70,17 @@ func (s *scripts) find(sha []byte) *lua.Program {
 		return nil
 	}
 	s.used.MoveToFront(e)
-	return e.Value.(*keptScript).program
+	return e.Value.(*keptScript)
 }
 
-func (s *scripts) keep(script *keptScript) {
+func (s *scripts) keep(script *keptScript) *keptScript {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bySHA == nil {
 		s.bySHA = make(map[string]*list.Element)
 	}
-	if s.bySHA[script.sha] != nil {
-		return
+	if e := s.bySHA[script.sha]; e != nil {
+		return e.Value.(*keptScript)
 	}
 	s.bySHA[script.sha] = s.used.PushFront(script)
 	s.bytes += len(script.source)
@@ -80,6 +89,7 @@ func (s *scripts) keep(script *keptScript) {
 		delete(s.bySHA, oldest.sha)
 		s.bytes -= len(oldest.source)
 	}
+	return script
 }
 
 // flush forgets all scripts.
@@ -124,7 +134,7 @@ func scriptLoad(c *Conn, args [][]byte, reply []byte) []byte {
 	if err != nil {
 		return resp.AppendError(reply, err.Error())
 	}
-	return resp.AppendBulkString(reply, program.SHA())
+	return resp.AppendBulkString(reply, program.sha)
 }
 
 func scriptExists(c *Conn, args [][]byte, reply []byte) []byte {

@@ -69,22 +69,22 @@ func (r *request) evalSource(args [][]byte, readOnly bool) error {
 	if err := checkScriptKeys(args); err != nil {
 		return err
 	}
-	program, err := r.conn.engine.scripts.compile(args[1])
+	script, err := r.conn.engine.scripts.compile(args[1])
 	if err != nil {
 		return refusal(err.Error())
 	}
-	return r.script(program, args, readOnly)
+	return r.script(script, args, readOnly)
 }
 
 func (r *request) evalKept(args [][]byte, readOnly bool) error {
 	if err := checkScriptKeys(args); err != nil {
 		return err
 	}
-	program := r.conn.engine.scripts.find(args[1])
-	if program == nil {
+	script := r.conn.engine.scripts.find(args[1])
+	if script == nil {
 		return errNoScript
 	}
-	return r.script(program, args, readOnly)
+	return r.script(script, args, readOnly)
 }
 
 const errNoScript = refusal("NOSCRIPT No matching script. Please use EVAL.")
@@ -105,9 +105,9 @@ func checkScriptKeys(args [][]byte) error {
 
 // script makes the edit of a command that runs a program. args[2] is the number of
 // keys behind it.
-func (r *request) script(program *lua.Program, args [][]byte, readOnly bool) error {
+func (r *request) script(script *keptScript, args [][]byte, readOnly bool) error {
 	n, _ := parseInt(args[2])
-	if readOnly && program.Flags()&(lua.NoWrites|lua.CompatibilityMode) == 0 {
+	if readOnly && script.program.Flags()&(lua.NoWrites|lua.CompatibilityMode) == 0 {
 		return refusal("ERR Can not execute a script with write flag using *_ro command.")
 	}
 	words := make([][]byte, len(args)-3)
@@ -115,10 +115,11 @@ func (r *request) script(program *lua.Program, args [][]byte, readOnly bool) err
 		words[i] = r.own(arg)
 	}
 	keys, rest := words[:n:n], words[n:]
-	readOnly = readOnly || program.Flags()&lua.NoWrites != 0
-	r.runScript(keys, readOnly, func(ctx context.Context, run *lua.Run) ([]byte, error) {
+	readOnly = readOnly || script.program.Flags()&lua.NoWrites != 0
+	r.alone = script.alone()
+	r.runScript(script, keys, readOnly, func(ctx context.Context, run *lua.Run) ([]byte, error) {
 		run.Keys, run.Args = keys, rest
-		return program.Run(ctx, run)
+		return script.program.Run(ctx, run)
 	})
 	return nil
 }
@@ -136,10 +137,10 @@ var (
 )
 
 // runScript makes the edit of a script.
-func (r *request) runScript(keys [][]byte, readOnly bool, run func(context.Context, *lua.Run) ([]byte, error)) {
+func (r *request) runScript(script *keptScript, keys [][]byte, readOnly bool, run func(context.Context, *lua.Run) ([]byte, error)) {
 	r.reply = replyAnswer
 	scripts, proto := &r.conn.engine.scripts, r.proto
-	r.edit = edit.Edit{Keys: keys, Slow: true}
+	r.edit = edit.Edit{Keys: keys, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
 	r.edit.Run = func(v *edit.View) {
 		limit, late := scriptTime, errScriptTime
 		if v.Locked {
@@ -156,20 +157,22 @@ func (r *request) runScript(keys [][]byte, readOnly bool, run func(context.Conte
 		}
 		reply, err := run(ctx, &lua.Run{Host: host, Protocol: protocol})
 		r.answer = append(r.answer[:0], reply...)
-		if err != nil {
+		switch {
+		case v.Missed():
+			script.asks.Store(true)
+			v.Undo(nil)
+		case err != nil:
 			v.Undo(scriptError(err))
+		default:
+			script.declares.Store(true)
 		}
 	}
 }
 
-// scriptError is the error reply for a run that ended early; nil: the run is void and
-// begins again.
+// scriptError is the error reply for a run that ended early.
 func scriptError(err error) error {
 	var memory *lua.MemoryError
-	switch {
-	case errors.Is(err, errNotLoaded):
-		return nil
-	case errors.As(err, &memory):
+	if errors.As(err, &memory) {
 		return refusal("ERR Script used more than 64 MiB")
 	}
 	return refusal(err.Error())

@@ -159,8 +159,17 @@ func (r *request) change(keys [][]byte) {
 	}
 }
 
-// startEdit puts a request in the queue and begins its edit.
+// startEdit puts a request in the queue and begins its edit, or gives it the
+// connection to itself.
 func (c *Conn) startEdit(r *request) {
+	if r.alone {
+		c.block(c.engine.ctx, func(t *task) {
+			start := c.engine.clock()
+			t.answer(r.cmd, t.doEdit(r))
+			c.engine.stats.count(r.cmd, c.engine.clock()-start, t.out)
+		})
+		return
+	}
 	if c.pipe.Start(r, r.size) {
 		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
 			r.call.Err, r.call.Status = e.Err, verb.OK
@@ -172,14 +181,21 @@ func (c *Conn) startEdit(r *request) {
 // runEdit runs a command that is an edit as a step of a task, and appends its reply.
 func (t *task) runEdit(cmd *Command, args [][]byte) error {
 	r := newRequest(t.conn, cmd, args)
-	defer r.Release()
 	if err := cmd.edit(r, args); err != nil {
+		r.Release()
 		return err
 	}
+	return t.doEdit(r)
+}
+
+// doEdit runs the edit of a request as a step of a task. An edit that failed may still
+// be in the hands of the library; its request is left to the garbage collector.
+func (t *task) doEdit(r *request) error {
 	if err := t.cache(t.conn.database).Edit(t.ctx, &r.edit); err != nil {
 		return err
 	}
 	t.out = append(t.out, r.answer...)
+	r.Release()
 	return nil
 }
 
