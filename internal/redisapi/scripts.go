@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/lua"
 	"github.com/howdah/howdah/internal/resp"
 )
@@ -58,6 +59,9 @@ func scriptCommands() []*Command {
 			}},
 	}
 }
+
+// takesScript reports whether a command runs a script or keeps one.
+func (cmd *Command) takesScript() bool { return cmd.edit != nil || cmd.fullName == "script|load" }
 
 func eval(r *request, args [][]byte) error            { return r.evalSource(args, false) }
 func evalReadOnly(r *request, args [][]byte) error    { return r.evalSource(args, true) }
@@ -138,17 +142,22 @@ var (
 func (r *request) runScript(keys [][]byte, readOnly bool, run func(context.Context, *lua.Run) ([]byte, error)) {
 	r.reply = replyAnswer
 	scripts, proto := &r.conn.engine.scripts, r.proto
+	outer := context.Background()
+	if r.task != nil {
+		outer = r.task.ctx // EXEC holds rows, and has its own time
+	}
 	r.edit = edit.Edit{Keys: keys, Slow: true}
+	survey := &survey{cache: r.cache()}
 	r.edit.Run = func(v *edit.View) {
 		limit, late := scriptTime, errScriptTime
 		if v.Locked {
 			limit, late = lockedScriptTime, errScriptLocked
 		}
-		ctx, cancel := context.WithTimeoutCause(context.Background(), limit, late)
+		ctx, cancel := context.WithTimeoutCause(outer, limit, late)
 		defer cancel()
 		ctx, done := scripts.begin(ctx)
 		defer done()
-		host := &scriptHost{engine: r.conn.engine, view: v, readOnly: readOnly, proto: resp.RESP2}
+		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v, readOnly: readOnly, proto: resp.RESP2}
 		protocol := 2
 		if proto == resp.RESP3 {
 			protocol = 3
@@ -165,7 +174,12 @@ func (r *request) runScript(keys [][]byte, readOnly bool, run func(context.Conte
 // begins again.
 func scriptError(err error) error {
 	var memory *lua.MemoryError
+	var survey *surveyError
 	switch {
+	case errors.As(err, &survey):
+		return survey.error
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Timeout("a script took the time of its transaction; nothing was changed", err)
 	case errors.Is(err, errNotLoaded):
 		return nil
 	case errors.As(err, &memory):

@@ -160,6 +160,7 @@ func (c *Conn) startEdit(r *request) {
 func (t *task) runEdit(cmd *Command, args [][]byte) error {
 	r := newRequest(t.conn, cmd, args)
 	defer r.Release()
+	r.task = t
 	if err := cmd.edit(r, args); err != nil {
 		return err
 	}
