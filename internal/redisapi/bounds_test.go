@@ -85,12 +85,11 @@ func TestLongPatterns(t *testing.T) {
 // Matching keys ends when the client leaves or the server stops.
 func TestMatchingEndsWithItsTask(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	matching := &task{ctx: ctx}
-	if ok, err := matching.matches([]byte("k*"), []byte("key")); !ok || err != nil {
+	if ok, err := matches(ctx, []byte("k*"), []byte("key")); !ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	cancel()
-	if _, err := matching.matches([]byte("k*"), []byte("key")); !errors.Is(err, howdah.ErrTimeout) {
+	if _, err := matches(ctx, []byte("k*"), []byte("key")); !errors.Is(err, howdah.ErrTimeout) {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -24,6 +24,7 @@ const (
 	errKeyTooLong  = refusal("ERR key is longer than 65536 bytes; use a shorter key")
 	errWatchTooBig = refusal("ERR too many keys are watched; EXEC or UNWATCH first")
 	errQueueTooBig = refusal("ERR transaction holds too much data; EXEC it in parts")
+	errNoScripts   = refusal("NOPERM this server is set to run no scripts")
 	errMemory      = refusal("OOM the clients of this server hold all the memory that it has for requests and replies; try again, or raise max-clients-memory")
 )
 
@@ -47,6 +48,10 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 	}
 	if cmd.long(args) {
 		c.reject(cmd, errKeyTooLong)
+		return
+	}
+	if c.engine.options.NoScripts && cmd.takesScript() {
+		c.reject(cmd, errNoScripts)
 		return
 	}
 	if c.multi && cmd.has("no_multi") {

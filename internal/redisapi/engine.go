@@ -65,6 +65,9 @@ type Options struct {
 	// bounds all other commands. Default 30 s.
 	TaskTimeout time.Duration
 
+	// NoScripts refuses EVAL and its relatives, and SCRIPT LOAD. Default: they run.
+	NoScripts bool
+
 	// Database returns the name of the cache for a database number. Default:
 	// "db0" to "db15"; SELECT creates these when they are first used, if the
 	// database role may.

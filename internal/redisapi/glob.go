@@ -1,6 +1,8 @@
 package redisapi
 
 import (
+	"context"
+
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/values"
 )
@@ -19,9 +21,9 @@ const (
 )
 
 // matches reports whether a key matches a pattern; nil matches every key. It fails
-// when the context of the task has ended.
-func (t *task) matches(pattern, key []byte) (bool, error) {
-	if t.ctx.Err() != nil {
+// when the context has ended.
+func matches(ctx context.Context, pattern, key []byte) (bool, error) {
+	if ctx.Err() != nil {
 		return false, fault.ErrTimeout
 	}
 	return pattern == nil || values.Match(pattern, key), nil

@@ -2,6 +2,7 @@ package redisapi
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strconv"
 
@@ -113,61 +114,80 @@ func parseCursor(arg []byte) (uint64, error) {
 }
 
 func scan(t *task, args [][]byte) error {
+	page, next, err := findPage(t.ctx, t.cache(t.conn.database), args)
+	if err == nil {
+		t.out = appendBulks(appendCursor(t.out, next), page)
+	}
+	return err
+}
+
+// appendCursor begins the reply of SCAN.
+func appendCursor(dst []byte, next uint64) []byte {
+	return resp.AppendBulkString(resp.AppendArray(dst, 2), strconv.FormatUint(next, 10))
+}
+
+func appendBulks(dst []byte, list [][]byte) []byte {
+	dst = resp.AppendArray(dst, len(list))
+	for _, b := range list {
+		dst = resp.AppendBulk(dst, b)
+	}
+	return dst
+}
+
+// findPage returns the keys of one SCAN and the cursor of the next.
+func findPage(ctx context.Context, cache *core.Cache, args [][]byte) (found [][]byte, next uint64, err error) {
 	s, err := parseScan(args)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	page, next, err := t.cache(t.conn.database).Scan(t.ctx, s.cursor, core.ScanOptions{
+	page, next, err := cache.Scan(ctx, s.cursor, core.ScanOptions{
 		Count: int(min(s.count, maxPage)), Prefix: globPrefix(s.pattern),
 	})
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	matched := page[:0]
 	for _, entry := range page {
 		if s.kind != nil && !is(s.kind, values.Kind(entry.Kind).String()) {
 			continue
 		}
-		if ok, err := t.matches(s.pattern, entry.Key); err != nil {
-			return err
+		if ok, err := matches(ctx, s.pattern, entry.Key); err != nil {
+			return nil, 0, err
 		} else if ok {
-			matched = append(matched, entry)
+			found = append(found, entry.Key)
 		}
 	}
-	t.out = resp.AppendArray(t.out, 2)
-	t.out = resp.AppendBulkString(t.out, strconv.FormatUint(next, 10))
-	t.out = resp.AppendArray(t.out, len(matched))
-	for _, entry := range matched {
-		t.out = resp.AppendBulk(t.out, entry.Key)
-	}
-	return nil
+	return found, next, nil
 }
 
 func keys(t *task, args [][]byte) error {
-	pattern := args[1]
+	found, err := findKeys(t.ctx, t.cache(t.conn.database), args[1])
+	if err == nil {
+		t.out = appendBulks(t.out, found)
+	}
+	return err
+}
+
+// findKeys returns the keys that match a pattern.
+func findKeys(ctx context.Context, cache *core.Cache, pattern []byte) ([][]byte, error) {
 	if len(pattern) > maxPattern {
-		return errLongPattern
+		return nil, errLongPattern
 	}
 	if string(pattern) == "*" {
 		pattern = nil
 	}
-	found, err := t.cache(t.conn.database).Keys(t.ctx, globPrefix(pattern))
+	found, err := cache.Keys(ctx, globPrefix(pattern))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	matched := found[:0]
 	for _, key := range found {
-		if ok, err := t.matches(pattern, key); err != nil {
-			return err
+		if ok, err := matches(ctx, pattern, key); err != nil {
+			return nil, err
 		} else if ok {
 			matched = append(matched, key)
 		}
 	}
-	t.out = resp.AppendArray(t.out, len(matched))
-	for _, key := range matched {
-		t.out = resp.AppendBulk(t.out, key)
-	}
-	return nil
+	return matched, nil
 }
 
 func dbSize(t *task, _ [][]byte) error {

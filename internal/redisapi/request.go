@@ -3,6 +3,7 @@ package redisapi
 import (
 	"sync"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
@@ -26,7 +27,8 @@ type request struct {
 	readKeys [][]byte
 	edit     edit.Edit
 	answer   []byte
-	alone    bool // what comes behind it on the connection waits for its end
+	alone    bool  // what comes behind it on the connection waits for its end
+	task     *task // that the edit is a step of, if it is
 
 	// What the reply needs besides the call.
 	from, to    int64 // GETRANGE: the range; TTL: the unit and whether absolute
@@ -72,6 +74,14 @@ func newRequest(c *Conn, cmd *Command, args [][]byte) *request {
 	return r
 }
 
+// cache is the one that the command works on.
+func (r *request) cache() *core.Cache {
+	if r.task != nil {
+		return r.task.cache(r.conn.database)
+	}
+	return r.conn.engine.caches[r.conn.database]
+}
+
 // own copies an argument out of the input.
 func (r *request) own(arg []byte) []byte {
 	start := len(r.arguments)
@@ -107,7 +117,7 @@ func (r *request) Release() {
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
 	r.from, r.to, r.otherIsNull = 0, 0, false
-	r.readKeys, r.edit, r.alone = nil, edit.Edit{}, false
+	r.readKeys, r.edit, r.alone, r.task = nil, edit.Edit{}, false, nil
 	clear(r.words)
 	r.words = shrink(r.words, keepKeys)
 	r.answer = shrink(r.answer, keepReplies)

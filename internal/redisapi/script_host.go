@@ -1,6 +1,7 @@
 package redisapi
 
 import (
+	"context"
 	"errors"
 
 	"github.com/howdah/howdah/internal/edit"
@@ -12,6 +13,8 @@ import (
 // loaded. It implements lua.Host.
 type scriptHost struct {
 	engine   *Engine
+	ctx      context.Context // of the run
+	survey   *survey
 	view     *edit.View
 	readOnly bool
 	proto    resp.Proto
@@ -48,11 +51,14 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 		return resp.AppendError(dst, string(errKeyTooLong)), nil
 	case cmd.has("denyoom") && h.view.Full:
 		return resp.AppendError(dst, statusError(verb.CacheFull)), nil
+	case h.survey.knows(cmd):
+		return h.survey.run(h.ctx, cmd, args, h.proto, dst)
 	case cmd.value == nil:
 		return h.other(cmd, args, dst), nil
 	}
 	keys := cmd.value.Keys(nil, args)
 	if !h.view.Has(keys...) {
+		h.expect(keys[0])
 		return dst, errNotLoaded
 	}
 	if cmd.has("denyoom") {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/lua"
 	"github.com/howdah/howdah/internal/resp"
 )
@@ -59,6 +60,9 @@ func scriptCommands() []*Command {
 			}},
 	}
 }
+
+// takesScript reports whether a command runs a script or keeps one.
+func (cmd *Command) takesScript() bool { return cmd.edit != nil || cmd.fullName == "script|load" }
 
 func eval(r *request, args [][]byte) error            { return r.evalSource(args, false) }
 func evalReadOnly(r *request, args [][]byte) error    { return r.evalSource(args, true) }
@@ -140,17 +144,22 @@ var (
 func (r *request) runScript(script *keptScript, keys [][]byte, readOnly bool, run func(context.Context, *lua.Run) ([]byte, error)) {
 	r.reply = replyAnswer
 	scripts, proto := &r.conn.engine.scripts, r.proto
+	outer := context.Background()
+	if r.task != nil {
+		outer = r.task.ctx // EXEC holds rows, and has its own time
+	}
 	r.edit = edit.Edit{Keys: keys, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
+	survey := &survey{cache: r.cache()}
 	r.edit.Run = func(v *edit.View) {
 		limit, late := scriptTime, errScriptTime
 		if v.Locked {
 			limit, late = lockedScriptTime, errScriptLocked
 		}
-		ctx, cancel := context.WithTimeoutCause(context.Background(), limit, late)
+		ctx, cancel := context.WithTimeoutCause(outer, limit, late)
 		defer cancel()
 		ctx, done := scripts.begin(ctx)
 		defer done()
-		host := &scriptHost{engine: r.conn.engine, view: v, readOnly: readOnly, proto: resp.RESP2}
+		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v, readOnly: readOnly, proto: resp.RESP2}
 		protocol := 2
 		if proto == resp.RESP3 {
 			protocol = 3
@@ -172,7 +181,13 @@ func (r *request) runScript(script *keptScript, keys [][]byte, readOnly bool, ru
 // scriptError is the error reply for a run that ended early.
 func scriptError(err error) error {
 	var memory *lua.MemoryError
-	if errors.As(err, &memory) {
+	var survey *surveyError
+	switch {
+	case errors.As(err, &survey):
+		return survey.error
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Timeout("a script took the time of its transaction; nothing was changed", err)
+	case errors.As(err, &memory):
 		return refusal("ERR Script used more than 64 MiB")
 	}
 	return refusal(err.Error())

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
 )
 
@@ -116,4 +118,105 @@ func TestScriptsOfManyClients(t *testing.T) {
 	}
 	work.Wait()
 	dial(t, s.addr()).want(bulk(fmt.Sprint(clients*rounds)), "GET", "a")
+}
+
+// TestScriptTimeInExec: a script inside EXEC, which holds rows, has the time of the
+// transaction. SCRIPT KILL ends the script alone.
+func TestScriptTimeInExec(t *testing.T) {
+	s := serve(t, Options{TaskTimeout: 300 * time.Millisecond})
+	c, other := dial(t, s.addr()), dial(t, s.addr())
+	const endless = "redis.call('SET', 'other', '1') while true do end"
+	queue := func() {
+		c.want(resp.OK, "MULTI")
+		c.want(resp.Queued, "HSET", "h", "f", "v")
+		c.want(resp.Queued, "EVAL", endless, "0")
+	}
+	queue()
+	if got := c.do("EXEC"); !strings.HasPrefix(got, "-ERR timeout") {
+		t.Errorf("got %q", got)
+	}
+	other.want(":0\r\n", "EXISTS", "h", "other")
+
+	s = serve(t, Options{})
+	c, other = dial(t, s.addr()), dial(t, s.addr())
+	queue()
+	c.send(resp.AppendCommand(nil, "EXEC"))
+	waitFor(t, "the script to run", func() bool { return other.do("SCRIPT", "KILL") == resp.OK })
+	if got, want := c.reply(), "*2\r\n:1\r\n"+killedScript; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	other.want(":1\r\n", "EXISTS", "h", "other")
+}
+
+// TestScriptsMayWrite: a client must not repeat a script whose outcome is unknown.
+func TestScriptsMayWrite(t *testing.T) {
+	e := serve(t, Options{}).engine
+	for name, prefix := range map[string]string{"eval": "ERR outcome unknown", "evalsha": "ERR outcome unknown", "eval_ro": "LOADING", "evalsha_ro": "LOADING"} {
+		if got := e.errorText(fault.ErrUnknownOutcome, e.commands.named([]byte(name)).writes); !strings.HasPrefix(got, prefix) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestNoScripts: a server may refuse scripts.
+func TestNoScripts(t *testing.T) {
+	c := dial(t, serve(t, Options{NoScripts: true}).addr())
+	const refused = "-NOPERM this server is set to run no scripts\r\n"
+	for _, line := range []string{"EVAL x 0", "EVAL_RO x 0", "EVALSHA x 0", "EVALSHA_RO x 0", "SCRIPT LOAD x"} {
+		c.want(refused, strings.Fields(line)...)
+	}
+	c.want("*1\r\n:0\r\n", "SCRIPT", "EXISTS", "x")
+	c.want(resp.OK, "SCRIPT", "FLUSH")
+	c.want(resp.OK, "MULTI")
+	c.want(refused, "EVAL", "x", "0")
+	c.want("-EXECABORT Transaction discarded because of previous errors.\r\n", "EXEC")
+}
+
+// TestSurveysInScripts: KEYS, SCAN, DBSIZE and RANDOMKEY see what is stored, and what
+// a script then does with the keys that it found is guarded as ever.
+func TestSurveysInScripts(t *testing.T) {
+	c := dial(t, serve(t, Options{}).addr())
+	c.want("*0\r\n", "EVAL", "return redis.call('KEYS', '*')", "0")
+	c.want("$-1\r\n", "EVAL", "return redis.call('RANDOMKEY')", "0")
+	const n = 2500
+	fill := []string{"MSET"}
+	for i := range n {
+		fill = append(fill, fmt.Sprint("cache:", i), "v")
+	}
+	c.want(resp.OK, fill...)
+	c.want(resp.OK, "SET", "kept", "v")
+	c.want(":2501\r\n", "EVAL", "return redis.call('DBSIZE')", "0")
+	c.want(":1\r\n", "EVAL", "return redis.call('EXISTS', redis.call('RANDOMKEY'))", "0")
+	c.want(":1250\r\n", "EVAL", `local n, cursor = 0, '0'
+		repeat
+			local page = redis.call('SCAN', cursor, 'MATCH', 'cache:*', 'COUNT', 300)
+			cursor = page[1]
+			for i, key in ipairs(page[2]) do
+				if tonumber(string.sub(key, 7)) % 2 == 0 then n = n + redis.call('DEL', key) end
+			end
+		until cursor == '0'
+		return n`, "0")
+	c.want(":1250\r\n", "EVAL", "local n = 0 for _, key in ipairs(redis.call('keys', ARGV[1])) do n = n + redis.call('del', key) end return n", "0", "cache:*")
+	c.want("*1\r\n$4\r\nkept\r\n", "KEYS", "*")
+	c.want(resp.OK, "MULTI")
+	c.want(resp.Queued, "SET", "cache:1", "v")
+	c.want(resp.Queued, "EVAL", "return redis.call('DEL', unpack(redis.call('KEYS', 'cache:*')))", "0")
+	c.want(resp.Queued, "SELECT", "1")
+	c.want(resp.Queued, "EVAL", "return redis.call('DBSIZE')", "0")
+	c.want("*4\r\n+OK\r\n:1\r\n+OK\r\n:0\r\n", "EXEC")
+}
+
+// TestRunsWithFoundKeys: a script that uses the keys which it found one by one does
+// not begin again for each.
+func TestRunsWithFoundKeys(t *testing.T) {
+	s := serve(t, Options{})
+	c := dial(t, s.addr())
+	for i := range 200 {
+		c.want(resp.OK, "SET", fmt.Sprint("cache:", i), "v")
+	}
+	before := s.engine.scripts.runs
+	c.want(":200\r\n", "EVAL", "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do n = n + redis.call('DEL', key) end return n", "0")
+	if runs := s.engine.scripts.runs - before; runs != 2 {
+		t.Errorf("%d runs, want 2", runs)
+	}
 }

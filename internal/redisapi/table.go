@@ -187,7 +187,11 @@ func (t *table) add(cmd, parent *Command) {
 		cmd.Group = parent.Group
 	}
 	cmd.flags = strings.Fields(cmd.Flags)
-	cmd.writes = cmd.has("write") || cmd.Name == "exec"
+	cmd.writes = cmd.has("write")
+	switch cmd.Name {
+	case "exec", "eval", "evalsha": // they have not the flag, as in Redis, and yet may write
+		cmd.writes = true
+	}
 	cmd.noAuth = cmd.has("no_auth")
 	switch cmd.Name {
 	case "multi", "exec", "discard", "watch", "quit", "reset":

@@ -163,10 +163,11 @@ func (r *request) change(keys [][]byte) {
 // connection to itself.
 func (c *Conn) startEdit(r *request) {
 	if r.alone {
+		cmd := r.cmd
 		c.block(c.engine.ctx, func(t *task) {
 			start := c.engine.clock()
-			t.answer(r.cmd, t.doEdit(r))
-			c.engine.stats.count(r.cmd, c.engine.clock()-start, t.out)
+			t.answer(cmd, t.doEdit(r))
+			c.engine.stats.count(cmd, c.engine.clock()-start, t.out)
 		})
 		return
 	}
@@ -181,6 +182,7 @@ func (c *Conn) startEdit(r *request) {
 // runEdit runs a command that is an edit as a step of a task, and appends its reply.
 func (t *task) runEdit(cmd *Command, args [][]byte) error {
 	r := newRequest(t.conn, cmd, args)
+	r.task = t
 	if err := cmd.edit(r, args); err != nil {
 		r.Release()
 		return err

@@ -54,6 +54,9 @@ type Config struct {
 	// that it signed.
 	TLSCert, TLSKey, TLSClientCA string
 
+	// NoScripts refuses Lua scripts of Redis clients.
+	NoScripts bool
+
 	// MaxClients bounds Redis connections. Default 10000.
 	MaxClients int
 

@@ -33,6 +33,7 @@ func (s *server) serveRedis() error {
 		MaxBulk:    c.MaxRequestBytes,
 		MaxClients: c.MaxClients,
 		Memory:     s.memory,
+		NoScripts:  c.NoScripts,
 		Version:    c.Version,
 		Logger:     c.Logger,
 	})
