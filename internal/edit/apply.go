@@ -76,7 +76,7 @@ func (g *group) applyTo(v *View, careful bool) (changes []change, failed *Edit) 
 // view decodes the loaded entries. Error: ErrUnavailable for bytes that are no
 // packed value.
 func (g *group) view() (*View, error) {
-	v := &View{Now: time.Now().UnixMilli(), MaxString: int64(g.table.engine.MaxValueBytes()), Locked: g.locked, Full: g.full || g.table.engine.Table().Full}
+	v := &View{Now: g.table.now(), MaxString: int64(g.table.engine.MaxValueBytes()), Locked: g.locked, Full: g.full || g.table.engine.Table().Full}
 	if len(g.keys) == 1 {
 		v.single, v.key = true, string(g.keys[0])
 		return v, g.loaded[0].decode(&v.one)

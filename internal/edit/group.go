@@ -1,6 +1,8 @@
 package edit
 
 import (
+	"time"
+
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/statement"
@@ -102,6 +104,9 @@ func (g *group) take(c *verb.Call) (size int) {
 		l := loaded{found: entry.Found, version: entry.Version, kind: entry.Kind, value: entry.Value}
 		if !entry.ExpiresAt.IsZero() {
 			l.expires = entry.ExpiresAt.UnixMilli()
+		}
+		if entry.Now != 0 {
+			g.table.ahead.Store(entry.Now - time.Now().UnixMicro())
 		}
 		size += len(l.value)
 		g.loaded = append(g.loaded, l)

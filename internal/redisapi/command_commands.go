@@ -126,12 +126,13 @@ func (cmd *Command) keyRange() (first, last, step int) {
 // categories returns the ACL categories, in the order of Redis.
 func (cmd *Command) categories() []string {
 	given := strings.Fields(cmd.ACL)
+	scripting := slices.Contains(given, "scripting")
 	has := func(category string) bool {
 		switch category {
 		case "read":
-			return cmd.has("readonly")
+			return cmd.has("readonly") && !scripting
 		case "write":
-			return cmd.has("write")
+			return cmd.has("write") && !scripting
 		case "hash", "list", "set", "sortedset", "string", "bitmap", "hyperloglog":
 			return strings.ReplaceAll(cmd.Group, "-", "") == category || slices.Contains(given, category)
 		case "admin":
@@ -323,7 +324,7 @@ func (c *Conn) keysOfLine(args [][]byte) ([]keyUse, error) {
 		return nil, refusal("ERR Invalid number of arguments specified for command")
 	}
 	for _, spec := range cmd.Keys {
-		if !spec.fits(args) {
+		if !spec.fits(args) && !cmd.has("no_mandatory_keys") {
 			return nil, refusal("ERR Invalid arguments specified for command")
 		}
 	}

@@ -86,7 +86,7 @@ How commands run:
 		{"string", "Strings"}, {"hash", "Hashes"}, {"list", "Lists"}, {"set", "Sets"}, {"sorted-set", "Sorted sets"},
 		{"bitmap", "Bitmaps"}, {"hyperloglog", "HyperLogLogs"}, {"generic", "Keys"}, {"transactions", "Transactions"},
 		{"connection", "Connections"}, {"server", "Server"}, {"cluster", "Cluster"},
-		{"scripting", "Functions"}, {"module", "Howdah's own commands"},
+		{"scripting", "Scripts and functions"}, {"module", "Howdah's own commands"},
 	} {
 		writeGroup(&page, group.name, group.title)
 	}

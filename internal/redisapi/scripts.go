@@ -11,24 +11,29 @@ import (
 )
 
 // scriptSpec is where the keys of EVAL and its relatives are.
-func scriptSpec(flags string) []KeySpec { return counted(2, 1, flags) }
+func scriptSpec(flags, notes string) []KeySpec {
+	spec := counted(2, 1, flags)
+	spec[0].Notes = notes
+	return spec
+}
 
 const noteScript = "A script stores all or nothing: what it did before its own error counts, as in Redis, but one that is killed or exceeds its time has done nothing. " +
 	"It runs over loaded values, and again from its beginning if another client changed one meanwhile. It may use keys that it does not declare."
 
 func scriptCommands() []*Command {
+	const unknown = "We cannot tell how the keys will be used so we assume the worst, "
 	const flags, readOnly = "noscript stale skip_monitor no_mandatory_keys movablekeys", "readonly noscript stale skip_monitor no_mandatory_keys movablekeys"
 	return []*Command{
-		{Name: "eval", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update"), Group: "scripting", Since: "2.6.0",
+		{Name: "eval", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update", unknown+"RW and UPDATE"), Group: "scripting", ACL: "scripting", Since: "2.6.0",
 			Summary: "Runs a Lua script", Complexity: "Depends on the script",
 			Syntax: "script numkeys [key [key ...]] [arg [arg ...]]", Note: noteScript, edit: eval},
-		{Name: "eval_ro", Arity: -3, Flags: readOnly, Keys: scriptSpec("RO access"), Group: "scripting", Since: "7.0.0",
+		{Name: "eval_ro", Arity: -3, Flags: readOnly, Keys: scriptSpec("RO access", unknown+"RO and ACCESS"), Group: "scripting", ACL: "scripting", Since: "7.0.0",
 			Summary: "Runs a Lua script that only reads", Complexity: "Depends on the script",
 			Syntax: "script numkeys [key [key ...]] [arg [arg ...]]", edit: evalReadOnly},
-		{Name: "evalsha", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update"), Group: "scripting", Since: "2.6.0",
+		{Name: "evalsha", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update", ""), Group: "scripting", ACL: "scripting", Since: "2.6.0",
 			Summary: "Runs a Lua script by its SHA-1", Complexity: "Depends on the script",
 			Syntax: "sha1 numkeys [key [key ...]] [arg [arg ...]]", edit: evalSHA},
-		{Name: "evalsha_ro", Arity: -3, Flags: readOnly, Keys: scriptSpec("RO access"), Group: "scripting", Since: "7.0.0",
+		{Name: "evalsha_ro", Arity: -3, Flags: readOnly, Keys: scriptSpec("RO access", ""), Group: "scripting", ACL: "scripting", Since: "7.0.0",
 			Summary: "Runs a Lua script that only reads by its SHA-1", Complexity: "Depends on the script",
 			Syntax: "sha1 numkeys [key [key ...]] [arg [arg ...]]", edit: evalSHAReadOnly},
 		{Name: "script", Arity: -2, Group: "scripting", Since: "2.6.0", Summary: "Keeps Lua scripts", Complexity: "Depends on the subcommand",
@@ -102,6 +107,9 @@ func checkScriptKeys(args [][]byte) error {
 // keys behind it.
 func (r *request) script(program *lua.Program, args [][]byte, readOnly bool) error {
 	n, _ := parseInt(args[2])
+	if readOnly && program.Flags()&(lua.NoWrites|lua.CompatibilityMode) == 0 {
+		return refusal("ERR Can not execute a script with write flag using *_ro command.")
+	}
 	words := make([][]byte, len(args)-3)
 	for i, arg := range args[3:] {
 		words[i] = r.own(arg)
@@ -122,9 +130,9 @@ const (
 )
 
 var (
-	errScriptTime   = errors.New("ERR the script ran for more than 5 s; nothing of it was stored")
-	errScriptLocked = errors.New("TRYAGAIN The keys keep changing, try again")
-	errScriptKilled = errors.New("ERR Error running script: Script killed by user with SCRIPT KILL...")
+	errScriptTime         = errors.New("ERR the script ran for more than 5 s; nothing of it was stored")
+	errScriptLocked       = errors.New("TRYAGAIN The keys keep changing, try again")
+	errScriptKilled error = refusal("ERR Error running script: Script killed by user with SCRIPT KILL...")
 )
 
 // runScript makes the edit of a script.

@@ -131,9 +131,22 @@ func (r *request) evaluate() {
 		r.call.Err = err
 		return
 	}
-	r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, ks, r.proto, time.Now().UnixMilli(), 0)
+	r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, ks, r.proto, r.now()/1000, 0)
 	r.call.Status = verb.OK
 	r.call.Result, r.call.Entries = verb.Entry{}, nil // not needed any more
+}
+
+// now is the time of a finished read in microseconds, by the clock that its expiries
+// go by.
+func (r *request) now() int64 {
+	now := r.call.Result.Now
+	for i := range r.call.Entries {
+		now = max(now, r.call.Entries[i].Now)
+	}
+	if now == 0 { // memory answered, or there is nothing
+		return time.Now().UnixMicro()
+	}
+	return now
 }
 
 // change makes the edit of a command that changes the values of its keys.
