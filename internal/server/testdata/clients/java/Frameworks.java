@@ -96,7 +96,7 @@ public class Frameworks {
       var scores = client.<String>getScoredSortedSet("scores");
       check(scores.add(1.5, "x") && scores.getScore("x") == 1.5 && scores.rank("x") == 0, "sorted set");
       check(client.getAtomicLong("n").addAndGet(5) == 5 && client.getAtomicLong("n").compareAndSet(5, 6), "atomic");
-      if (System.getenv("REDISSON_LOCK") != null) {
+      if (System.getenv("REDISSON_LOCK") != null) { // needs PUBLISH
         var lock = client.getLock("lock");
         check(lock.tryLock(0, 60, TimeUnit.SECONDS) && lock.isHeldByCurrentThread() && lock.tryLock(), "lock");
         lock.unlock();
