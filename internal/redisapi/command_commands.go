@@ -132,7 +132,7 @@ func (cmd *Command) categories() []string {
 		case "read":
 			return cmd.has("readonly") && !scripting
 		case "write":
-			return cmd.has("write") && !scripting
+			return cmd.has("write")
 		case "hash", "list", "set", "sortedset", "string", "bitmap", "hyperloglog":
 			return strings.ReplaceAll(cmd.Group, "-", "") == category || slices.Contains(given, category)
 		case "admin":
