@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/howdah/howdah/internal/fault"
@@ -51,7 +52,7 @@ func (g *group) applyTo(v *View, careful bool) (changes []change, failed *Edit) 
 		if e.Err != nil {
 			continue
 		}
-		e.Run(v)
+		e.run(v)
 		if len(v.missing) > 0 {
 			return nil, nil
 		}
@@ -71,6 +72,18 @@ func (g *group) applyTo(v *View, careful bool) (changes []change, failed *Edit) 
 		return nil, last
 	}
 	return changes, nil
+}
+
+// run calls the function. One that panics is undone: the server goes on, and so do the
+// other edits of the group.
+func (e *Edit) run(v *View) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.missing = nil
+			v.Undo(fmt.Errorf("howdah: internal error: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	e.Run(v)
 }
 
 // view decodes the loaded entries. Error: ErrUnavailable for bytes that are no
