@@ -17,61 +17,93 @@ type change struct {
 	kind   int16
 	value  []byte
 	expiry verb.Expiry
+
+	entry values.Entry // without its value
+	given *expiry      // what View.SetExpiry was given for it
 }
 
 // apply runs the functions of all edits that have not failed, over the loaded
 // entries. It returns what must be written, or the keys that were missing. An edit
 // whose change is too large, or that undid itself, fails, and the others run without it.
 func (g *group) apply() (changes []change, missing [][]byte, err error) {
-	for careful := false; ; {
-		v, err := g.view()
-		if err != nil {
-			return nil, nil, err
-		}
-		changes, failed := g.applyTo(v, careful)
-		switch {
-		case len(v.missing) > 0:
-			return nil, v.missing, nil
-		case failed == nil:
-			return changes, nil, nil
-		case v.undone:
-			failed.Err = v.err
-		case careful:
-			failed.Err = fault.ErrLargeCollection
-		}
-		careful = careful || !v.undone
+	v, err := g.view()
+	if err != nil {
+		return nil, nil, err
 	}
-}
-
-// applyTo runs the functions on a view. It returns the edit that must not be: one that
-// undid itself, or by which an entry became too large: the right one only if it is
-// careful and looks after each.
-func (g *group) applyTo(v *View, careful bool) (changes []change, failed *Edit) {
-	var last *Edit
 	for _, e := range g.edits {
 		if e.Err != nil {
 			continue
 		}
 		e.run(v)
-		if len(v.missing) > 0 {
-			return nil, nil
-		}
-		if v.undone {
-			return nil, e
-		}
-		last = e
-		if careful {
-			if _, large := g.changes(v); large {
-				return nil, e
-			}
+		switch {
+		case v.Missed():
+			return nil, v.missing, nil
+		case v.undone:
+			return g.applyCarefully()
 		}
 	}
 	g.grows = v.Grows
 	changes, large := g.changes(v)
 	if large {
-		return nil, last
+		return g.applyCarefully()
 	}
-	return changes, nil
+	return changes, nil, nil
+}
+
+// applyCarefully is apply where an edit fails: it looks after each function, and goes
+// on from what the one before left.
+func (g *group) applyCarefully() (kept []change, missing [][]byte, err error) {
+	v, err := g.view()
+	for _, e := range g.edits {
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case e.Err != nil:
+			continue
+		case e.late():
+			e.Err = errLate
+			continue
+		}
+		e.run(v)
+		if v.Missed() {
+			return nil, v.missing, nil
+		}
+		changes, large := g.changes(v)
+		switch {
+		case v.undone:
+			e.Err = v.err
+		case large:
+			e.Err = fault.ErrLargeCollection
+		default:
+			kept, g.grows = changes, v.Grows
+			continue
+		}
+		if v, err = g.view(); err == nil {
+			err = g.restore(v, kept)
+		}
+	}
+	return kept, nil, err
+}
+
+// restore makes a fresh view one after changes.
+func (g *group) restore(v *View, changes []change) (err error) {
+	v.Grows = g.grows
+	for i := range changes {
+		c := &changes[i]
+		e := v.Entry(g.keys[c.index])
+		*e = c.entry
+		if c.given != nil {
+			v.give(e, *c.given)
+		}
+		if c.delete {
+			continue
+		}
+		if e.Value, err = Decode(c.kind, c.value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run calls the function. One that panics is undone: the server goes on, and so do the
@@ -131,7 +163,11 @@ func (g *group) changes(v *View) (list []change, tooLarge bool) {
 			continue
 		}
 		l := &g.loaded[i]
-		c := change{index: i, delete: e.Value == nil, expiry: v.expiry(l, e)}
+		c := change{index: i, delete: e.Value == nil, expiry: v.expiry(l, e), entry: *e}
+		c.entry.Value = nil
+		if given, ok := v.expiries[e]; ok {
+			c.given = &given
+		}
 		if c.delete && !l.found {
 			continue // it came and went
 		}

@@ -14,13 +14,11 @@ func (g *group) commit(changes []change) {
 
 // commitCall is the call that stores changes, all or nothing.
 func (g *group) commitCall(changes []change) verb.Call {
-	if len(g.keys) > 1 {
-		return g.commitMany(changes)
-	}
 	call := commitOne(g.keys[0], &g.loaded[0], &changes[0])
-	if call.Verb == statement.Set && !g.needsRoom() {
-		call.Verb = statement.Rewrite
+	if len(g.keys) > 1 {
+		call = g.commitMany(changes)
 	}
+	call.NoRoom = !g.needsRoom()
 	return call
 }
 

@@ -95,10 +95,14 @@ func (v *View) SetExpiry(e *values.Entry, x verb.Expiry) {
 	case verb.At:
 		e.ExpiresAt = x.Value / 1000
 	}
+	v.give(e, expiry{e.ExpiresAt, x})
+}
+
+func (v *View) give(e *values.Entry, x expiry) {
 	if v.expiries == nil {
 		v.expiries = make(map[*values.Entry]expiry)
 	}
-	v.expiries[e] = expiry{e.ExpiresAt, x}
+	v.expiries[e] = x
 }
 
 // Missed reports whether the function has asked for a key that is not loaded, and so

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"slices"
 	"time"
 
 	"github.com/howdah/howdah/internal/coalesce"
@@ -24,6 +25,8 @@ type group struct {
 
 	edits  []*Edit // guarded by Table.mu until the group is sealed
 	sealed bool    // guarded by Table.mu: nobody joins any more
+	asked  int     // how many edits there were when the load began
+	late   bool    // more have joined since
 
 	call   verb.Call
 	loaded []loaded // one for each of keys
@@ -57,30 +60,33 @@ func (g *group) granted(err error) {
 	g.load()
 }
 
-// earlierStep is how often a group looks whether what its callers began before is over.
-const earlierStep = 200 * time.Microsecond
+// How often a group looks whether what its callers began before is over, and for how
+// long.
+const (
+	earlierStep = 200 * time.Microsecond
+	maxEarlier  = 50 * time.Millisecond
+)
 
 // loadLater loads when what the callers began before their edits is over: a write of
-// a key that has not been named may be among it. That ends without this group: it
-// stands before its edits in every line, and its callers' calls behind them wait for
-// nothing that came later.
-func (g *group) loadLater() {
-	g.dropLeft()
-	for _, e := range g.edits {
-		if e.Earlier != nil && !e.Earlier() {
-			time.AfterFunc(earlierStep, g.loadLater)
-			return
-		}
+// a key that has not been named may be among it. Where that lasts, it may wait for
+// this group.
+func (g *group) loadLater(began time.Time) {
+	waits := slices.ContainsFunc(g.edits, func(e *Edit) bool { return e.Earlier != nil && !e.Earlier() })
+	switch {
+	case !waits:
+		g.load()
+	case time.Since(began) > maxEarlier:
+		g.release(fault.ErrOverloaded)
+	default:
+		time.AfterFunc(earlierStep, func() { g.loadLater(began) })
 	}
-	if len(g.edits) == 0 {
-		g.release(nil)
-		return
-	}
-	g.load()
 }
 
 // load asks for the entries of all keys, past what is in memory.
 func (g *group) load() {
+	g.table.mu.Lock()
+	g.asked = len(g.edits)
+	g.table.mu.Unlock()
 	g.call = g.loadCall()
 	g.call.Held = true
 	g.table.engine.Start(&g.call, g.onLoad)
@@ -104,6 +110,7 @@ func (g *group) onLoad(c *verb.Call) {
 		g.release(c.Err)
 		return
 	}
+	g.late = len(g.edits) > g.asked
 	slow := g.take(c) > largeLoad
 	for _, e := range g.edits {
 		slow = slow || e.Slow
@@ -160,13 +167,17 @@ func (g *group) runAll() {
 		g.release(err)
 	case len(missing) > 0:
 		g.keys = distinct(append(append([][]byte(nil), g.keys...), missing...))
-		g.loadLater()
+		g.loadLater(time.Now())
+	case len(changes) == 0 && g.late:
+		g.load() // an edit has joined since, and must see what was there when it came
 	case len(changes) == 0:
 		g.release(nil) // all entries were read at one moment
 	default:
 		g.commit(changes)
 	}
 }
+
+var errLate = fault.Timeout("the entries keep changing, or functions before it took long; nothing was changed", nil)
 
 // dropLeft ends the edits whose callers have left, or whose time is up.
 func (g *group) dropLeft() {
@@ -176,7 +187,7 @@ func (g *group) dropLeft() {
 		case !e.begin():
 			e.done(e)
 		case e.late():
-			e.Err = fault.Timeout("the entries keep changing; nothing was changed", nil)
+			e.Err = errLate
 			e.done(e)
 		default:
 			kept = append(kept, e)
@@ -217,6 +228,10 @@ func (g *group) again() {
 // refuseRoom ends the edits that need room in a cache that has none, and runs the
 // others.
 func (g *group) refuseRoom() {
+	if g.full { // its functions know, and change nothing that needs room
+		g.release(fault.ErrCacheFull)
+		return
+	}
 	g.full = true
 	for _, e := range g.edits {
 		if e.Room {

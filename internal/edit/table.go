@@ -11,8 +11,12 @@ import (
 	"github.com/howdah/howdah/internal/fault"
 )
 
-// maxGroup bounds the edits that share a load and a commit.
-const maxGroup = 256
+// What bounds the edits that share a load and a commit, and those of them that a slow
+// one joins.
+const (
+	maxGroup = 256
+	maxSlow  = 32
+)
 
 // Tables are the tables of all caches of a database.
 type Tables struct {
@@ -101,7 +105,7 @@ func (t *Table) join(e *Edit) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g := t.open[string(e.Keys[0])]
-	if g == nil || len(g.edits) >= maxGroup || !t.engine.IsNewest(&g.hold) {
+	if g == nil || len(g.edits) >= maxGroup || e.Slow && len(g.edits) >= maxSlow || !t.engine.IsNewest(&g.hold) {
 		return false
 	}
 	g.edits = append(g.edits, e)

@@ -10,7 +10,7 @@ import (
 	"github.com/howdah/howdah/internal/fault"
 )
 
-// maxTries is how often an edit in a transaction runs before it gives up.
+// maxTries is how often an edit in a transaction may lose against others.
 const maxTries = 10
 
 // DoIn runs an edit in the caller's transaction. Errors: those of Edit.Err; after
@@ -18,10 +18,14 @@ const maxTries = 10
 func DoIn(ctx context.Context, e *engine.Engine, tx pgx.Tx, edit *Edit) error {
 	edit.Err = nil
 	g := &group{table: &Table{engine: e}, keys: distinct(edit.Keys), edits: []*Edit{edit}}
-	for range maxTries {
+	for tries := 0; tries < maxTries; {
+		known := len(g.keys)
 		again, err := g.tryIn(ctx, tx)
 		if err != nil || !again {
 			return cmp.Or(err, edit.Err)
+		}
+		if len(g.keys) == known { // else it only asked for more keys
+			tries++
 		}
 	}
 	return fault.Timeout("other transactions keep changing the entries", nil)

@@ -43,7 +43,8 @@ func (e *Engine) Forget() { e.use(e.Table().AsOf(time.Time{})) }
 // prepare checks a call and gives it its place among the others. Whatever is
 // wrong with its arguments is found here, before anything is sent.
 func (e *Engine) prepare(c *verb.Call, began, timeout int64) error {
-	c.Near, c.InTx, c.Memory, c.Tokens = e.keeps(c), false, nil, nil
+	// A held call sees what its own edit is about to change.
+	c.Near, c.InTx, c.Memory, c.Tokens = !c.Held && e.keeps(c), false, nil, nil
 	if err := statement.Prepare(c, e.set.MaxValueBytes); err != nil {
 		return err
 	}

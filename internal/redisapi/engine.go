@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -163,6 +164,7 @@ func New(options Options) (*Engine, error) {
 		clients:  make(map[int64]*Conn),
 	}
 	e.get = e.commands.byName["get"]
+	e.scripts.slots = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
 	e.keyspace.lock = make(chan struct{}, 1)
 	e.stats.errors.limit, e.stats.unknown.limit = maxErrorPrefixes, maxUnknownNames
 	e.stats.since.Store(e.started.UnixNano())

@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/lua"
 	"github.com/howdah/howdah/internal/resp"
 )
@@ -20,6 +22,8 @@ const (
 
 // scripts holds the compiled scripts of an engine and knows which of them run.
 type scripts struct {
+	slots chan struct{} // one for each script that runs
+
 	mu      sync.Mutex
 	bySHA   map[string]*list.Element
 	used    list.List // of *keptScript, the one used last in front
@@ -98,6 +102,18 @@ func (s *scripts) flush() {
 	defer s.mu.Unlock()
 	s.bySHA, s.bytes = nil, 0
 	s.used.Init()
+}
+
+// enter waits until few enough other scripts run. Error: ErrOverloaded.
+func (s *scripts) enter() (leave func(), err error) {
+	timer := time.NewTimer(scriptTime)
+	defer timer.Stop()
+	select {
+	case s.slots <- struct{}{}:
+		return func() { <-s.slots }, nil
+	case <-timer.C:
+		return nil, fault.ErrOverloaded
+	}
 }
 
 // begin registers a run, which SCRIPT KILL ends.

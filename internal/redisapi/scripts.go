@@ -151,6 +151,14 @@ func (r *request) runScript(script *keptScript, keys [][]byte, readOnly bool, ru
 	r.edit = edit.Edit{Keys: keys, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
 	survey := &survey{cache: r.cache()}
 	r.edit.Run = func(v *edit.View) {
+		if !v.Locked && r.task == nil { // others wait for those
+			leave, err := scripts.enter()
+			if err != nil {
+				v.Undo(err)
+				return
+			}
+			defer leave()
+		}
 		limit, late := scriptTime, errScriptTime
 		if v.Locked {
 			limit, late = lockedScriptTime, errScriptLocked

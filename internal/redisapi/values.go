@@ -204,20 +204,18 @@ func (t *task) doEdit(r *request) error {
 // runValue runs a command of the room of values as a step of a task, and appends its
 // reply.
 func (t *task) runValue(cmd *Command, args [][]byte) error {
-	start := len(t.out)
 	change := edit.Edit{Keys: cmd.value.Keys(nil, args), Room: cmd.has("denyoom")}
+	var answer []byte // of its own: the edit may go on when the task has ended
 	change.Run = func(v *edit.View) {
-		t.out = evaluate(t.out[:start], cmd.value, args, v, t.conn.proto, v.Now, v.MaxString)
+		answer = evaluate(answer[:0], cmd.value, args, v, t.conn.proto, v.Now, v.MaxString)
 	}
 	if len(change.Keys) == 0 { // the command says what is wrong
 		change.Run(&edit.View{})
-		return nil
+	} else if err := t.cache(t.conn.database).Edit(t.ctx, &change); err != nil {
+		return err
 	}
-	err := t.cache(t.conn.database).Edit(t.ctx, &change)
-	if err != nil {
-		t.out = t.out[:start]
-	}
-	return err
+	t.out = append(t.out, answer...)
+	return nil
 }
 
 // runValue runs a command of the room of values inside EXEC. The error is one that

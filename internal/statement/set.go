@@ -17,9 +17,6 @@ var (
 		Verb: verb.Verb{Name: "set", Writes: true, Room: true}, Pick: pickSet,
 		Merges: isPlainSet, Echoes: isKnown, Check: checkSet,
 	})
-	// Rewrite is a Set with a condition that needs no room: one that a full cache
-	// does not refuse.
-	Rewrite = define(Spec{Verb: verb.Verb{Name: "rewrite", Writes: true}, Pick: pickSet, Check: checkSet})
 	// SetMany stores Keys and Values with one Expiry, all or none. A key named
 	// twice takes its last value.
 	SetMany = define(Spec{Verb: verb.Verb{Name: "set_many", Writes: true, Room: true, Many: true, Values: true}, Pick: pickSetMany})

@@ -34,8 +34,8 @@ type Entry struct {
 	// Changed is set by commands that changed Value or ExpiresAt. The entry must
 	// then be written, or deleted if it has no value.
 	Changed bool
-	// Replaced is set by commands that stored a new value whatever was there before,
-	// without an expiry of its own.
+	// Replaced is set where the value that was loaded has gone: what is stored has a
+	// life of its own, and no expiry before it is given one.
 	Replaced bool
 }
 
@@ -100,11 +100,11 @@ func (c *Call) entry(key []byte) *Entry {
 // milliseconds since 1970.
 func (e *Entry) Expire(now int64) {
 	if e.ExpiresAt != 0 && e.ExpiresAt <= now {
-		e.Value, e.ExpiresAt = nil, 0
+		e.Value, e.ExpiresAt, e.Replaced = nil, 0, true
 	}
 	if h, ok := e.Value.(*Hash); ok {
 		if h.expire(now); h.Len() == 0 {
-			e.Value, e.ExpiresAt = nil, 0
+			e.Value, e.ExpiresAt, e.Replaced = nil, 0, true
 		}
 	}
 }
@@ -150,5 +150,5 @@ func (e *Entry) replace(v Value) {
 }
 
 func (e *Entry) remove() {
-	e.Value, e.ExpiresAt, e.Changed = nil, 0, true
+	e.Value, e.ExpiresAt, e.Changed, e.Replaced = nil, 0, true, true
 }

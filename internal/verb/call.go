@@ -98,6 +98,8 @@ type Call struct {
 	Stale      time.Duration // fulfil: how long the value may be served after it expired
 	Absent     bool          // fulfil: there was nothing to load, which is remembered until Expiry
 	Tags       []string      // fulfil, set: what the entry is invalidated by
+	// NoRoom says that the call makes nothing larger: a full cache does not refuse it.
+	NoRoom bool
 	// Held says that the caller holds the keys (engine.Engine.Hold): the call does
 	// not wait for others that use them.
 	Held bool

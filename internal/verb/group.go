@@ -37,7 +37,7 @@ func (e *Edit) isAbsent() bool { return e.Version == 0 }
 // Rows returns how many rows the call may add, which a full cache refuses.
 func (c *Call) Rows() int {
 	switch {
-	case !c.Verb.Room:
+	case !c.Verb.Room, c.NoRoom:
 		return 0
 	case c.Group == nil:
 		return len(c.Op.Keys)
