@@ -27,4 +27,5 @@ for strategy in (strategies.FixedWindowRateLimiter, strategies.MovingWindowRateL
     assert limiter.hit(short, name)
     while not limiter.hit(short, name):  # until the window is over
         pass
+assert store.reset() > 0 and store.reset() == 0  # by a script that uses KEYS
 print("limits", limits.__version__)
