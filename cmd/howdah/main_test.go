@@ -305,6 +305,24 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, execute(t, "", nil, "serve", "--help").out, "HOWDAH_SHUTDOWN_TIMEOUT")
 }
 
+// A server may be set to run no scripts.
+func TestServeNoScripts(t *testing.T) {
+	url := pgtest.New(t)
+	for flag, want := range map[string]string{"--no-scripts": "-NOPERM this server is set to run no scripts\r\n", "--no-scripts=false": ":1\r\n"} {
+		p := serve(t, nil, flag, "--database-url", url)
+		conn, err := net.Dial("tcp", p.redis)
+		require.NoError(t, err)
+		_, err = conn.Write([]byte("EVAL \"return 1\" 0\r\n"))
+		require.NoError(t, err)
+		reply, err := bufio.NewReader(conn).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, want, reply)
+		require.NoError(t, conn.Close())
+		require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+		require.Equal(t, 0, p.wait(), p.log.String())
+	}
+}
+
 // The bound is printed with how to do without, and caches without a change log are
 // named with what to run.
 func TestServeSaysTheBound(t *testing.T) {

@@ -126,11 +126,10 @@ func (cmd *Command) keyRange() (first, last, step int) {
 // categories returns the ACL categories, in the order of Redis.
 func (cmd *Command) categories() []string {
 	given := strings.Fields(cmd.ACL)
-	scripting := slices.Contains(given, "scripting")
 	has := func(category string) bool {
 		switch category {
 		case "read":
-			return cmd.has("readonly") && !scripting
+			return cmd.has("readonly") && !slices.Contains(given, "scripting")
 		case "write":
 			return cmd.has("write")
 		case "hash", "list", "set", "sortedset", "string", "bitmap", "hyperloglog":

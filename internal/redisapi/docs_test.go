@@ -79,6 +79,7 @@ How commands run:
   commands wait for it.
 - DUMP writes the plain form of a value, which RESTORE of Redis since 7.0 reads;
   RESTORE also reads the compact forms of Redis.
+- Scripts are atomic on any number of servers; [scripts.md](scripts.md) says how they run.
 - Expiry goes by the clock of PostgreSQL.
 
 `)

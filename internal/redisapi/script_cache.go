@@ -14,11 +14,15 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// Bounds on the scripts that an engine keeps: the oldest is forgotten.
+// Bounds on the scripts that an engine keeps: the oldest is forgotten. A compiled
+// script takes many times the memory of its text.
 const (
 	maxScripts     = 10_000
-	maxScriptBytes = 64 << 20
+	maxScriptBytes = 16 << 20
+	maxScriptText  = 1 << 20 // of one; more is refused
 )
+
+const errLongScript = refusal("ERR script is longer than 1048576 bytes; use a shorter one")
 
 // scripts holds the compiled scripts of an engine and knows which of them run.
 type scripts struct {
@@ -47,8 +51,29 @@ type keptScript struct {
 // they may be about such a key.
 func (k *keptScript) alone() bool { return k.asks.Load() || !k.declares.Load() }
 
+// note learns from a run.
+func (k *keptScript) note(asked bool, err error) {
+	switch {
+	case asked:
+		k.asks.Store(true)
+	case err == nil:
+		k.declares.Store(true)
+	}
+}
+
+// kept returns the script of a source, nil if it is not kept.
+func (s *scripts) kept(source []byte) *keptScript {
+	sum := sha1.Sum(source)
+	var sha [2 * sha1.Size]byte
+	hex.Encode(sha[:], sum[:])
+	return s.find(sha[:])
+}
+
 // compile returns the program of a source, which is kept.
 func (s *scripts) compile(source []byte) (*keptScript, error) {
+	if len(source) > maxScriptText {
+		return nil, errLongScript
+	}
 	sum := sha1.Sum(source)
 	sha := hex.EncodeToString(sum[:])
 	if kept := s.find([]byte(sha)); kept != nil {
@@ -116,8 +141,9 @@ func (s *scripts) enter() (leave func(), err error) {
 	}
 }
 
-// begin registers a run, which SCRIPT KILL ends.
-func (s *scripts) begin(ctx context.Context) (context.Context, func()) {
+// begin registers a run, which SCRIPT KILL ends. The caller calls end, which reports
+// whether it has.
+func (s *scripts) begin(ctx context.Context) (_ context.Context, end func() (killed bool)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,11 +153,12 @@ func (s *scripts) begin(ctx context.Context) (context.Context, func()) {
 	s.runs++
 	id := s.runs
 	s.cancels[id] = cancel
-	return ctx, func() {
-		cancel(nil)
+	return ctx, func() bool {
 		s.mu.Lock()
 		delete(s.cancels, id)
 		s.mu.Unlock()
+		cancel(nil)
+		return context.Cause(ctx) == errScriptKilled
 	}
 }
 
@@ -145,12 +172,13 @@ func (s *scripts) kill(cause error) bool {
 	return len(s.cancels) > 0
 }
 
-func scriptLoad(c *Conn, args [][]byte, reply []byte) []byte {
-	program, err := c.engine.scripts.compile(args[2])
+func scriptLoad(t *task, args [][]byte) error {
+	program, err := t.conn.engine.scripts.compile(args[2])
 	if err != nil {
-		return resp.AppendError(reply, err.Error())
+		return refusal(err.Error())
 	}
-	return resp.AppendBulkString(reply, program.sha)
+	t.out = resp.AppendBulkString(t.out, program.sha)
+	return nil
 }
 
 func scriptExists(c *Conn, args [][]byte, reply []byte) []byte {

@@ -41,7 +41,8 @@ func scriptCommands() []*Command {
 			Sub: []*Command{
 				{Name: "load", Arity: 3, Flags: "noscript stale", ACL: "scripting", Since: "2.6.0", Syntax: "script",
 					Tips:    "request_policy:all_nodes response_policy:all_succeeded",
-					Summary: "Keeps a script for EVALSHA", Complexity: "O(N) where N is the length of the script", now: scriptLoad},
+					Summary: "Keeps a script for EVALSHA", Complexity: "O(N) where N is the length of the script",
+					run: scriptLoad, free: func(*Engine, [][]byte) bool { return true }},
 				{Name: "exists", Arity: -3, Flags: "noscript", ACL: "scripting", Since: "2.6.0", Syntax: "sha1 [sha1 ...]",
 					Tips:    "request_policy:all_shards response_policy:agg_logical_and",
 					Summary: "Tells which scripts are kept", Complexity: "O(N) where N is the number of scripts", now: scriptExists},
@@ -73,11 +74,9 @@ func (r *request) evalSource(args [][]byte, readOnly bool) error {
 	if err := checkScriptKeys(args); err != nil {
 		return err
 	}
-	script, err := r.conn.engine.scripts.compile(args[1])
-	if err != nil {
-		return refusal(err.Error())
-	}
-	return r.script(script, args, readOnly)
+	source := r.own(args[1])
+	r.script(args, readOnly, r.conn.engine.scripts.kept(source), source)
+	return nil
 }
 
 func (r *request) evalKept(args [][]byte, readOnly bool) error {
@@ -88,7 +87,8 @@ func (r *request) evalKept(args [][]byte, readOnly bool) error {
 	if script == nil {
 		return errNoScript
 	}
-	return r.script(script, args, readOnly)
+	r.script(args, readOnly, script, nil)
+	return nil
 }
 
 const errNoScript = refusal("NOSCRIPT No matching script. Please use EVAL.")
@@ -107,26 +107,37 @@ func checkScriptKeys(args [][]byte) error {
 	return nil
 }
 
-// script makes the edit of a command that runs a program. args[2] is the number of
-// keys behind it.
-func (r *request) script(script *keptScript, args [][]byte, readOnly bool) error {
+// script makes the edit of a command that runs a script, or, if it is nil, a source that
+// is to be compiled: that may take long, so it is not done on the event loop. args[2] is
+// the number of keys behind it.
+func (r *request) script(args [][]byte, readOnly bool, script *keptScript, source []byte) {
 	n, _ := parseInt(args[2])
-	if readOnly && script.program.Flags()&(lua.NoWrites|lua.CompatibilityMode) == 0 {
-		return refusal("ERR Can not execute a script with write flag using *_ro command.")
-	}
 	words := make([][]byte, len(args)-3)
 	for i, arg := range args[3:] {
 		words[i] = r.own(arg)
 	}
 	keys, rest := words[:n:n], words[n:]
-	readOnly = readOnly || script.program.Flags()&lua.NoWrites != 0
-	r.alone = script.alone()
-	r.runScript(script, keys, readOnly, func(ctx context.Context, run *lua.Run) ([]byte, error) {
+	r.alone = script == nil || script.alone()
+	r.runScript(keys, func(ctx context.Context, host *scriptHost, run *lua.Run) ([]byte, error) {
+		if script == nil {
+			var err error
+			if script, err = r.conn.engine.scripts.compile(source); err != nil {
+				return nil, err
+			}
+		}
+		flags := script.program.Flags()
+		if readOnly && flags&(lua.NoWrites|lua.CompatibilityMode) == 0 {
+			return nil, errMayWrite
+		}
+		host.readOnly = readOnly || flags&lua.NoWrites != 0
 		run.Keys, run.Args = keys, rest
-		return script.program.Run(ctx, run)
+		reply, err := script.program.Run(ctx, run)
+		script.note(host.view.Missed(), err)
+		return reply, err
 	})
-	return nil
 }
+
+const errMayWrite = refusal("ERR Can not execute a script with write flag using *_ro command.")
 
 // How long a script may run: while PostgreSQL holds its keys, and otherwise.
 const (
@@ -134,14 +145,14 @@ const (
 	lockedScriptTime = 50 * time.Millisecond
 )
 
-var (
-	errScriptTime         = errors.New("ERR the script ran for more than 5 s; nothing of it was stored")
-	errScriptLocked       = errors.New("TRYAGAIN The keys keep changing, try again")
-	errScriptKilled error = refusal("ERR Error running script: Script killed by user with SCRIPT KILL...")
+const (
+	errScriptTime   = refusal("ERR the script ran for more than 5 s; nothing of it was stored")
+	errScriptLocked = refusal("TRYAGAIN The keys keep changing, try again")
+	errScriptKilled = refusal("ERR Error running script: Script killed by user with SCRIPT KILL...")
 )
 
 // runScript makes the edit of a script.
-func (r *request) runScript(script *keptScript, keys [][]byte, readOnly bool, run func(context.Context, *lua.Run) ([]byte, error)) {
+func (r *request) runScript(keys [][]byte, run func(context.Context, *scriptHost, *lua.Run) ([]byte, error)) {
 	r.reply = replyAnswer
 	scripts, proto := &r.conn.engine.scripts, r.proto
 	outer := context.Background()
@@ -149,8 +160,12 @@ func (r *request) runScript(script *keptScript, keys [][]byte, readOnly bool, ru
 		outer = r.task.ctx // EXEC holds rows, and has its own time
 	}
 	r.edit = edit.Edit{Keys: keys, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
-	survey := &survey{cache: r.cache()}
+	survey, killed := &survey{cache: r.cache()}, false
 	r.edit.Run = func(v *edit.View) {
+		if killed { // in an earlier run
+			v.Undo(errScriptKilled)
+			return
+		}
 		if !v.Locked && r.task == nil { // others wait for those
 			leave, err := scripts.enter()
 			if err != nil {
@@ -165,23 +180,22 @@ func (r *request) runScript(script *keptScript, keys [][]byte, readOnly bool, ru
 		}
 		ctx, cancel := context.WithTimeoutCause(outer, limit, late)
 		defer cancel()
-		ctx, done := scripts.begin(ctx)
-		defer done()
-		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v, readOnly: readOnly, proto: resp.RESP2}
+		ctx, end := scripts.begin(ctx)
+		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v, proto: resp.RESP2}
 		protocol := 2
 		if proto == resp.RESP3 {
 			protocol = 3
 		}
-		reply, err := run(ctx, &lua.Run{Host: host, Protocol: protocol})
+		reply, err := run(ctx, host, &lua.Run{Host: host, Protocol: protocol})
 		r.answer = append(r.answer[:0], reply...)
+		if killed = end(); killed {
+			err = errScriptKilled
+		}
 		switch {
-		case v.Missed():
-			script.asks.Store(true)
+		case v.Missed() && !killed:
 			v.Undo(nil)
 		case err != nil:
 			v.Undo(scriptError(err))
-		default:
-			script.declares.Store(true)
 		}
 	}
 }

@@ -1,13 +1,16 @@
 package redisapi
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/lua"
 	"github.com/howdah/howdah/internal/resp"
 )
 
@@ -42,6 +45,26 @@ func TestKilledScripts(t *testing.T) {
 		})
 	}
 	other.want("-NOTBUSY No scripts in execution right now.\r\n", "SCRIPT", "KILL")
+}
+
+// TestKilledBetweenRuns: a script that is killed while it asks for a key does not begin
+// again.
+func TestKilledBetweenRuns(t *testing.T) {
+	s := serve(t, Options{})
+	ran := 0
+	r := newRequest(&Conn{engine: s.engine}, s.engine.commands.named([]byte("eval")), nil)
+	r.runScript(nil, func(context.Context, *scriptHost, *lua.Run) ([]byte, error) {
+		ran++
+		if !s.engine.scripts.kill(errScriptKilled) {
+			t.Error("no script runs")
+		}
+		return nil, errNotLoaded
+	})
+	r.edit.Run(new(edit.View))
+	r.edit.Run(new(edit.View))
+	if ran != 1 {
+		t.Errorf("it ran %d times", ran)
+	}
 }
 
 // TestScriptTime: a script that nobody ends has 5 s. Callers of its key wait for it,
@@ -146,6 +169,21 @@ func TestScriptTimeInExec(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	other.want(":1\r\n", "EXISTS", "h", "other")
+}
+
+// TestLongScript: what takes long to compile does not keep the connection's event
+// loop, and what is longer is refused.
+func TestLongScript(t *testing.T) {
+	s := serve(t, Options{})
+	c := dial(t, s.addr())
+	const refused = "-ERR script is longer than 1048576 bytes; use a shorter one\r\n"
+	long := "return #{" + strings.Repeat("1,", maxScriptText/2-5) + "}"
+	c.want(":524283\r\n", "EVAL", long, "0")
+	c.want(refused, "EVAL", long+"   ", "0")
+	c.want(refused, "SCRIPT", "LOAD", long+"   ")
+	if cmd := s.engine.commands.named([]byte("script|load")); cmd.now != nil {
+		t.Error("SCRIPT LOAD compiles on the event loop")
+	}
 }
 
 // TestScriptsMayWrite: a client must not repeat a script whose outcome is unknown.
