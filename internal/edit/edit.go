@@ -51,7 +51,8 @@ func (e *Edit) begin() bool {
 // leave reports that the edit will never run.
 func (e *Edit) leave() bool { return e.state.CompareAndSwap(waiting, left) }
 
-func (e *Edit) late() bool { return e.deadline <= coalesce.Now() }
+// late reports that the time of the edit is up. In a transaction its context has a deadline.
+func (e *Edit) late() bool { return e.deadline != 0 && e.deadline <= coalesce.Now() }
 
 // View is what an edit sees while it runs: the entries of its keys, and what the
 // edits before it in its group did to them. It implements values.Keyspace.

@@ -16,7 +16,7 @@ const maxTries = 10
 // DoIn runs an edit in the caller's transaction. Errors: those of Edit.Err; after
 // one of PostgreSQL the transaction is over.
 func DoIn(ctx context.Context, e *engine.Engine, tx pgx.Tx, edit *Edit) error {
-	edit.Err = nil
+	edit.Err, edit.deadline = nil, 0
 	g := &group{table: &Table{engine: e}, keys: distinct(edit.Keys), edits: []*Edit{edit}}
 	for tries := 0; tries < maxTries; {
 		known := len(g.keys)

@@ -38,7 +38,13 @@ func serve(t testing.TB, options Options) *testServer {
 
 func serveURL(t testing.TB, url string, options Options) *testServer {
 	t.Helper()
-	db, err := howdah.Open(context.Background(), url, &howdah.Options{Timeout: 10 * time.Second})
+	return serveWith(t, url, howdah.Options{}, options)
+}
+
+func serveWith(t testing.TB, url string, dbOptions howdah.Options, options Options) *testServer {
+	t.Helper()
+	dbOptions.Timeout = 10 * time.Second
+	db, err := howdah.Open(context.Background(), url, &dbOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
