@@ -30,7 +30,7 @@ test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
 		HOWDAH_TEST_PG_VERSION=$$v $(GO) test -count=1 $(TESTFLAGS) . ./schema ./migrate ./internal/core ./internal/statement ./internal/upkeep ./session/... || exit 1; \
 	done
 
-test-clients: ## unmodified clients in other languages; needs python3 with venv, node and npm
+test-clients: ## unmodified clients in other languages; CONTRIBUTING.md has what it needs
 	$(GO) test -count=1 -tags clients $(TESTFLAGS) ./internal/server -run TestClients -v
 
 lint: ## gofmt, vet, staticcheck, with and without the build tags; builds for other systems

@@ -25,6 +25,13 @@ import (
 // ErrCacheNotFound, ErrPermission, and ErrKeyTooLong; one that writes may return
 // ErrUnknownOutcome; one that stores may return ErrValueTooLarge, ErrCacheFull
 // and, in a cache of class sync, ErrCollision.
+//
+// The methods that begin with H, S, Z and L are on hashes, sets, sorted sets and lists:
+// collections under one key, each stored as one value of at most 1 MiB. One that loses
+// its last element is removed. These methods may return ErrWrongType, if the key holds
+// something else; one that stores returns ErrValueTooLarge for a collection that would
+// become larger. Nothing is changed then. Delete, Expire, Touch, Persist, TTL, Stat,
+// Copy, Rename and scans take keys of every kind; the other methods take strings only.
 type Cache core.Cache
 
 var _ Backend = (*Cache)(nil)

@@ -243,10 +243,10 @@ func TestCommitAndMemory(t *testing.T) {
 	warm(t, c, "none")
 	done := f.commit(onlyRead("read", versions["read"]), put("stored", "2", versions["stored"]), remove("removed", versions["removed"]), put("none", "2", 0))
 	require.Equal(t, verb.OK, done.Status)
+	fills := memoryOf(db).Fills
+	warm(t, c, "read")
+	require.Equal(t, fills, memoryOf(db).Fills, "what was only read is in memory still")
 	hits := memoryOf(db).Hits
-	require.Equal(t, "1", read(t, c, "read"))
-	require.Greater(t, memoryOf(db).Hits, hits, "what was only read is in memory still")
-	hits = memoryOf(db).Hits
 	for key, want := range map[string]string{"stored": "2", "removed": "", "none": "2"} {
 		require.Equal(t, want, read(t, c, key), key)
 	}

@@ -170,6 +170,7 @@ var contract = []struct {
 }{
 	{"tags", testTags},
 	{"kinds", testKinds},
+	{"collections", testCollections},
 	{"a group of keys is written all or nothing", testCommit},
 	{"absence has a version", testWatch},
 	{"absence has a version beside leases", testWatchedLease},

@@ -147,3 +147,78 @@ func ExampleCache_Increment() {
 		fmt.Println("too many requests")
 	}
 }
+
+// A session is a hash: one field changes without the others being sent.
+func ExampleCache_HSet() {
+	ctx := context.Background()
+	db, err := howdah.Open(ctx, os.Getenv("DATABASE_URL"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+
+	visitors := db.Cache("db0")
+	fields := map[string][]byte{"user": []byte("ada"), "theme": []byte("dark")}
+	if _, err := visitors.HSet(ctx, "visitor:7", fields, 30*time.Minute); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := visitors.HIncrBy(ctx, "visitor:7", "pages", 1, 30*time.Minute); err != nil {
+		log.Fatal(err)
+	}
+	if err := visitors.Touch(ctx, "visitor:7", 30*time.Minute); err != nil { // from the last use on
+		log.Fatal(err)
+	}
+	theme, err := visitors.HGet(ctx, "visitor:7", "theme")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", theme)
+}
+
+// Articles by tag, as sets: those that are about both.
+func ExampleCache_SInter() {
+	ctx := context.Background()
+	db, err := howdah.Open(ctx, os.Getenv("DATABASE_URL"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+
+	articles := db.Cache("db0")
+	for _, tag := range []string{"go", "postgresql"} {
+		if _, err := articles.SAdd(ctx, "about:"+tag, []string{"article:7"}, howdah.NoExpiry); err != nil {
+			log.Fatal(err)
+		}
+	}
+	both, err := articles.SInter(ctx, "about:go", "about:postgresql")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(both)
+}
+
+// A leaderboard is a sorted set that keeps each player's best result.
+func ExampleCache_ZAddWith() {
+	ctx := context.Background()
+	db, err := howdah.Open(ctx, os.Getenv("DATABASE_URL"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+
+	game := db.Cache("db0")
+	result := []howdah.ZMember{{Member: "ada", Score: 1815}}
+	if _, err := game.ZAddWith(ctx, "best", result, howdah.NoExpiry, howdah.ZAddOptions{If: howdah.ZIfGreater}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := game.ZRemRangeByRank(ctx, "best", 0, -101); err != nil { // keeps the 100 best
+		log.Fatal(err)
+	}
+	top, err := game.ZRange(ctx, "best", 0, 9, howdah.ZRangeOptions{Reverse: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for place, m := range top {
+		fmt.Println(place+1, m.Member, m.Score)
+	}
+}

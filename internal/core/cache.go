@@ -65,6 +65,27 @@ func (c *Cache) engine(ctx context.Context) (*engine.Engine, error) {
 	return e, err
 }
 
+// usable returns the engine for calls; to learn about the cache takes Options.Timeout
+// at most.
+func (c *Cache) usable(ctx context.Context) (*engine.Engine, error) {
+	e := c.ready()
+	if e == nil {
+		if c.tx == nil { // where calls wait as long as their context allows
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, c.db.opts.Timeout)
+			defer cancel()
+		}
+		var err error
+		if e, err = c.engine(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.tx != nil && e.Table().Loaded.IsZero() {
+		return e, e.Reload(ctx, c.tx) // a transaction before has met a table that is gone
+	}
+	return e, nil
+}
+
 // current is engine with settings that are read now, for statements that are
 // not shared.
 func (c *Cache) current(ctx context.Context) (*engine.Engine, error) {
@@ -91,24 +112,12 @@ func (c *Cache) ready() *engine.Engine {
 // If the context, or the time of a call, ends before the answer, the calls must
 // not be used again: PostgreSQL may still be answering them.
 func (c *Cache) Do(ctx context.Context, calls ...*verb.Call) error {
-	var err error
 	if c.fresh {
 		for _, call := range calls {
 			call.Fresh = true
 		}
 	}
-	e := c.ready()
-	if e == nil {
-		if c.tx == nil { // where calls wait as long as their context allows
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, c.db.opts.Timeout)
-			defer cancel()
-		}
-		e, err = c.engine(ctx)
-	}
-	if err == nil && c.tx != nil && e.Table().Loaded.IsZero() {
-		err = e.Reload(ctx, c.tx) // a transaction before has met a table that is gone
-	}
+	e, err := c.usable(ctx)
 	switch {
 	case err != nil:
 		for _, call := range calls {

@@ -10,7 +10,7 @@ import (
 // transaction that the cache is bound to, if it is. Errors: see edit.Edit.Err; if the
 // context ends before the edit, the edit must not be used again.
 func (c *Cache) Edit(ctx context.Context, e *edit.Edit) error {
-	engine, err := c.engine(ctx)
+	engine, err := c.usable(ctx)
 	switch {
 	case err != nil:
 		e.Err = err

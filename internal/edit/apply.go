@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/howdah/howdah/internal/fault"
@@ -51,7 +52,7 @@ func (g *group) applyTo(v *View, careful bool) (changes []change, failed *Edit) 
 		if e.Err != nil {
 			continue
 		}
-		e.Run(v)
+		e.run(v)
 		if len(v.missing) > 0 {
 			return nil, nil
 		}
@@ -73,10 +74,22 @@ func (g *group) applyTo(v *View, careful bool) (changes []change, failed *Edit) 
 	return changes, nil
 }
 
+// run calls the function. One that panics is undone: the server goes on, and so do the
+// other edits of the group.
+func (e *Edit) run(v *View) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.missing = nil
+			v.Undo(fmt.Errorf("howdah: internal error: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	e.Run(v)
+}
+
 // view decodes the loaded entries. Error: ErrUnavailable for bytes that are no
 // packed value.
 func (g *group) view() (*View, error) {
-	v := &View{Now: time.Now().UnixMilli(), MaxString: int64(g.table.engine.MaxValueBytes()), Locked: g.locked, Full: g.full || g.table.engine.Table().Full}
+	v := &View{Now: g.table.now(), MaxString: int64(g.table.engine.MaxValueBytes()), Locked: g.locked, Full: g.full || g.table.engine.Table().Full}
 	if len(g.keys) == 1 {
 		v.single, v.key = true, string(g.keys[0])
 		return v, g.loaded[0].decode(&v.one)
@@ -96,12 +109,18 @@ func (l *loaded) decode(e *values.Entry) error {
 	if !l.found {
 		return nil
 	}
-	value, err := values.Decode(values.Kind(l.kind), l.value)
-	if err != nil {
-		return fmt.Errorf("howdah: an entry of kind %d cannot be read: %w", l.kind, err)
-	}
+	value, err := Decode(l.kind, l.value)
 	e.Value, e.ExpiresAt = value, l.expires
-	return nil
+	return err
+}
+
+// Decode returns the value that an entry of a kind holds.
+func Decode(kind int16, packed []byte) (values.Value, error) {
+	value, err := values.Decode(values.Kind(kind), packed)
+	if err != nil {
+		return nil, fmt.Errorf("howdah: an entry of kind %d cannot be read: %w", kind, err)
+	}
+	return value, nil
 }
 
 // changes returns what must be written, and whether one of the entries is too large.
@@ -112,7 +131,7 @@ func (g *group) changes(v *View) (list []change, tooLarge bool) {
 			continue
 		}
 		l := &g.loaded[i]
-		c := change{index: i, delete: e.Value == nil, expiry: l.expiry(e)}
+		c := change{index: i, delete: e.Value == nil, expiry: v.expiry(l, e)}
 		if c.delete && !l.found {
 			continue // it came and went
 		}
@@ -129,8 +148,11 @@ func (g *group) changes(v *View) (list []change, tooLarge bool) {
 }
 
 // expiry says how the expiry of a changed entry is to be stored.
-func (l *loaded) expiry(e *values.Entry) verb.Expiry {
+func (v *View) expiry(l *loaded, e *values.Entry) verb.Expiry {
+	x, given := v.expiries[e]
 	switch {
+	case given && x.at == e.ExpiresAt: // else another function has changed it since
+		return x.Expiry
 	case e.ExpiresAt == 0 && (!l.found || e.Replaced):
 		return verb.Expiry{}
 	case e.ExpiresAt == 0 && l.expires != 0:

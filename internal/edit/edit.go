@@ -5,6 +5,7 @@ import (
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/values"
+	"github.com/howdah/howdah/internal/verb"
 )
 
 // Edit is a function over the entries of some keys.
@@ -16,6 +17,9 @@ type Edit struct {
 	Room bool
 	// Slow says that Run may take long: it then has a goroutine of its own.
 	Slow bool
+	// Earlier reports whether what its caller began before this edit is over; nil: it
+	// is. Keys that Run asks for besides Keys are not loaded before.
+	Earlier func() bool
 	// Run is the function. It runs again, over fresh entries, if somebody else
 	// changed one meanwhile, or if it asked for a key that was not loaded. Nothing
 	// that it learnt counts until the edit is done without an error.
@@ -71,6 +75,30 @@ type View struct {
 	missing [][]byte
 	undone  bool
 	err     error // why, if undone
+
+	expiries map[*values.Entry]expiry // that SetExpiry was given
+}
+
+// expiry is one that the database is to work out.
+type expiry struct {
+	at int64 // about when that is, in milliseconds since 1970; 0: never
+	verb.Expiry
+}
+
+// SetExpiry says when an entry expires by the clock of the database. Entry.ExpiresAt
+// becomes about that time, for the functions that run after this one.
+func (v *View) SetExpiry(e *values.Entry, x verb.Expiry) {
+	e.ExpiresAt = 0
+	switch x.Kind {
+	case verb.In:
+		e.ExpiresAt = v.Now + x.Value/1000
+	case verb.At:
+		e.ExpiresAt = x.Value / 1000
+	}
+	if v.expiries == nil {
+		v.expiries = make(map[*values.Entry]expiry)
+	}
+	v.expiries[e] = expiry{e.ExpiresAt, x}
 }
 
 // Missed reports whether the function has asked for a key that is not loaded, and so

@@ -198,6 +198,26 @@ func TestLargeCollection(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, run(t, cache, "lrange", "l", "0", "-1").texts)
 }
 
+// A function that panics fails alone, and its key is free afterwards.
+func TestPanic(t *testing.T) {
+	cache, _ := newCache(t)
+	var left sync.WaitGroup
+	errs := make([]error, 3)
+	for i := range errs {
+		e, _ := command("rpush", "l", strconv.Itoa(i))
+		if i == 1 {
+			e.Run = func(v *edit.View) { v.Entry(e.Keys[0]).Value.(*values.Hash).Len() }
+		}
+		left.Add(1)
+		cache.StartEdit(e, func(e *edit.Edit) { errs[i] = e.Err; left.Done() })
+	}
+	left.Wait()
+	require.NoError(t, errs[0])
+	require.ErrorContains(t, errs[1], "internal error")
+	require.NoError(t, errs[2])
+	require.Equal(t, []string{"0", "2"}, run(t, cache, "lrange", "l", "0", "-1").texts)
+}
+
 // An edit in a transaction is a part of it.
 func TestEditInTransaction(t *testing.T) {
 	cache, _ := newCache(t)

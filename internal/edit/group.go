@@ -1,6 +1,8 @@
 package edit
 
 import (
+	"time"
+
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/statement"
@@ -55,6 +57,28 @@ func (g *group) granted(err error) {
 	g.load()
 }
 
+// earlierStep is how often a group looks whether what its callers began before is over.
+const earlierStep = 200 * time.Microsecond
+
+// loadLater loads when what the callers began before their edits is over: a write of
+// a key that has not been named may be among it. That ends without this group: it
+// stands before its edits in every line, and its callers' calls behind them wait for
+// nothing that came later.
+func (g *group) loadLater() {
+	g.dropLeft()
+	for _, e := range g.edits {
+		if e.Earlier != nil && !e.Earlier() {
+			time.AfterFunc(earlierStep, g.loadLater)
+			return
+		}
+	}
+	if len(g.edits) == 0 {
+		g.release(nil)
+		return
+	}
+	g.load()
+}
+
 // load asks for the entries of all keys, past what is in memory.
 func (g *group) load() {
 	g.call = g.loadCall()
@@ -103,6 +127,9 @@ func (g *group) take(c *verb.Call) (size int) {
 		if !entry.ExpiresAt.IsZero() {
 			l.expires = entry.ExpiresAt.UnixMilli()
 		}
+		if entry.Now != 0 {
+			g.table.ahead.Store(entry.Now - time.Now().UnixMicro())
+		}
 		size += len(l.value)
 		g.loaded = append(g.loaded, l)
 	}
@@ -133,7 +160,7 @@ func (g *group) runAll() {
 		g.release(err)
 	case len(missing) > 0:
 		g.keys = distinct(append(append([][]byte(nil), g.keys...), missing...))
-		g.load()
+		g.loadLater()
 	case len(changes) == 0:
 		g.release(nil) // all entries were read at one moment
 	default:

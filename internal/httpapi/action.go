@@ -81,3 +81,16 @@ func (a *api) changeTTL(w http.ResponseWriter, r *http.Request, encoded string, 
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
+
+// collectionAction returns the still encoded key of POST .../{key}/{action}.
+func collectionAction(r *http.Request, action string) (encoded string, err error) {
+	path, named := r.PathValue("key"), r.URL.Query()
+	slash := strings.LastIndexByte(path, '/')
+	switch {
+	case path[slash+1:] != action:
+		return "", problemf(notFound, "POST here ends in /%s. To change elements, use PATCH.", action)
+	case slash < 0 && !named.Has("key") && !named.Has("key64"):
+		return "", problemf(badRequest, "Name the key: {key}/%s, or ?key=.", action)
+	}
+	return path[:max(slash, 0)], nil
+}

@@ -33,8 +33,8 @@ func FuzzKey(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gotCache, encoded, ok := cutEntry(u.EscapedPath())
-		if !ok || gotCache != cache {
+		gotCache, segment, encoded, ok := cutEntry(u.EscapedPath())
+		if !ok || segment != "entries" || gotCache != cache {
 			t.Fatalf("cutEntry(%q) = %q, %v", u.EscapedPath(), gotCache, ok)
 		}
 		if got, err := entryKey(encoded, nil); err != nil || string(got) != key {
@@ -101,15 +101,15 @@ func FuzzRequest(f *testing.F) {
 // FuzzPath: no path panics, and a key that is taken from one is the path's own
 // text.
 func FuzzPath(f *testing.F) {
-	for _, path := range []string{"/v1/caches/db0/entries/a%2fb", "/v1/caches//entries/", "/v1/caches/%zz/entries/%", "/entries/"} {
+	for _, path := range []string{"/v1/caches/db0/entries/a%2fb", "/v1/caches//entries/", "/v1/caches/db0/hashes/a/b", "/v1/caches/%zz/entries/%", "/entries/"} {
 		f.Add(path)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		cache, encoded, ok := cutEntry(path)
+		cache, segment, encoded, ok := cutEntry(path)
 		if !ok {
 			return
 		}
-		if !strings.HasSuffix(path, "/entries/"+encoded) {
+		if !strings.HasSuffix(path, "/"+segment+"/"+encoded) {
 			t.Fatalf("cutEntry(%q) = %q, %q", path, cache, encoded)
 		}
 		if key, err := entryKey(encoded, nil); err == nil && len(key) > len(encoded) {

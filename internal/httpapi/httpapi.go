@@ -86,7 +86,7 @@ type api struct {
 	near          bool
 	log           *slog.Logger
 	mux           *http.ServeMux
-	entry         http.Handler // every path that cutEntry finds
+	entries       map[string]http.Handler // what cutEntry finds, by segment
 }
 
 // New returns the handler of all routes. It panics without a DB.
@@ -123,7 +123,10 @@ func New(o Options) Handler {
 			a.mux.Handle(path, a.methods(methods))
 		}
 	}
-	a.entry = a.methods(a.entryMethods())
+	a.entries = map[string]http.Handler{"entries": a.methods(a.entryMethods())}
+	for segment, methods := range a.collectionMethods() {
+		a.entries[segment] = a.methods(methods)
+	}
 	return a
 }
 
@@ -176,11 +179,13 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// ServeMux would clean "//" and ".." out of a key and redirect to another,
 	// so the key is taken off the path before it.
-	if cache, key, ok := cutEntry(r.URL.EscapedPath()); ok {
-		r.SetPathValue("cache", cache)
-		r.SetPathValue("key", key)
-		a.entry.ServeHTTP(w, r)
-		return
+	if cache, segment, key, ok := cutEntry(r.URL.EscapedPath()); ok {
+		if entry := a.entries[segment]; entry != nil {
+			r.SetPathValue("cache", cache)
+			r.SetPathValue("key", key)
+			entry.ServeHTTP(w, r)
+			return
+		}
 	}
 	if r.URL.Path == "*" { // of the server, not of a path; ServeMux refuses it in its own way
 		a.methods(nil).ServeHTTP(w, r)

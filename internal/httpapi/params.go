@@ -14,25 +14,24 @@ import (
 	"github.com/howdah/howdah/internal/verb"
 )
 
-// entriesSegment separates the cache from the key in the path of an entry.
-const entriesSegment = "/entries/"
-
-// cutEntry takes the cache and the still encoded key out of the path of an
-// entry. The key is everything behind "/entries/", slashes included.
-func cutEntry(path string) (cache, key string, ok bool) {
+// cutEntry takes the cache, the segment after it and the still encoded key out of
+// the path of an entry. The key is everything behind the segment, such as
+// "/entries/", slashes included.
+func cutEntry(path string) (cache, segment, key string, ok bool) {
 	rest, ok := strings.CutPrefix(path, "/v1/caches/")
 	if !ok {
-		return "", "", false
+		return "", "", "", false
 	}
-	cache, key, ok = strings.Cut(rest, entriesSegment)
-	if !ok || strings.Contains(cache, "/") {
-		return "", "", false
-	}
+	cache, rest, _ = strings.Cut(rest, "/")
+	segment, key, ok = strings.Cut(rest, "/")
 	if name, err := url.PathUnescape(cache); err == nil {
 		cache = name
 	}
-	return cache, key, true
+	return cache, segment, key, ok
 }
+
+// repeatable are the parameters that may be given more than once.
+var repeatable = []string{"field", "member"}
 
 // query reads the parameters, and refuses those that the route does not know:
 // a misspelled ttl must not store for ever.
@@ -48,7 +47,7 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 			}
 			return nil, problemf(badRequest, "Parameter %.50q is not known; this route takes %s.", name, strings.Join(known, ", "))
 		}
-		if len(given) > 1 {
+		if len(given) > 1 && !slices.Contains(repeatable, name) {
 			return nil, problemf(badRequest, "Parameter %s is given %d times; give it once.", name, len(given))
 		}
 	}

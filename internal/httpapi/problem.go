@@ -55,7 +55,7 @@ var failures = []struct {
 	{fault.ErrCacheNotFound, kind{"cache-not-found", http.StatusNotFound, "The cache does not exist"}, "Create it with POST /v1/caches."},
 	{fault.ErrNotStored, preconditionFailed, "Read the entry and its ETag again."},
 	{fault.ErrWatch, preconditionFailed, "Read the entry and its ETag again."},
-	{fault.ErrWrongType, kind{"wrong-type", http.StatusConflict, "The key holds another kind of value"}, "It is a hash, a list, a set or a sorted set, made by a Redis client; delete it, or use another key."},
+	{fault.ErrWrongType, kind{"wrong-type", http.StatusConflict, "The key holds another kind of value"}, "Use the route of its kind (entries, hashes, sets, sorted-sets, lists), or another key."},
 	{fault.ErrNotInteger, kind{"not-an-integer", http.StatusConflict, "The value is not an integer"}, "Increment takes decimal integers of 64 bits only; delete the entry or use another key."},
 	{fault.ErrOverflow, kind{"overflow", http.StatusConflict, "The increment would overflow"}, "The value is unchanged; increment by less, or start over."},
 	{fault.ErrCollision, kind{"collision", http.StatusConflict, "The key's hash belongs to another live key"}, "Use another key."},

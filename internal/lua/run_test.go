@@ -62,7 +62,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := p.Run(context.Background(), &Run{Protocol: 3, Limits: Limits{Steps: 50000, Memory: 8 << 20}}); err != nil {
+		if _, err := p.Run(context.Background(), &Run{Protocol: 3, Limits: Limits{Steps: 20000, Memory: 8 << 20}}); err != nil {
 			if s := err.Error(); len(s) > 13 && s[:13] == "lua: internal" {
 				t.Fatalf("%q: %v", source, err)
 			}

@@ -235,6 +235,18 @@ func (p *Pipeline) Finish(r Reply) {
 	}
 }
 
+// IsNext reports whether the outcome of every request before r is known.
+func (p *Pipeline) IsNext(r Reply) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for before := p.head; before != nil && before != r; before = before.place().next {
+		if !before.place().done {
+			return false
+		}
+	}
+	return true
+}
+
 // mustWake reports whether Wake must be called.
 func (p *Pipeline) mustWake() bool {
 	if p.woken || p.feeding || p.closed {

@@ -204,6 +204,17 @@ func TestConditionsOnValues(t *testing.T) {
 	c.want("$-1\r\n", "GET", "k")
 }
 
+// TestMemoryOfCollections: MEMORY USAGE knows collections.
+func TestMemoryOfCollections(t *testing.T) {
+	c := dial(t, serve(t, Options{}).addr())
+	c.want(":1\r\n", "HSET", "h", "f", strings.Repeat("v", 1000))
+	var size int
+	if _, err := fmt.Sscanf(c.do("MEMORY", "USAGE", "h"), ":%d\r\n", &size); err != nil || size < 1000 || size > 1500 {
+		t.Errorf("%d bytes, error %v", size, err)
+	}
+	c.want("$-1\r\n", "MEMORY", "USAGE", "none")
+}
+
 // TestValuesAreCounted: commands on collections are in the statistics, and CLIENT
 // REPLY holds for them.
 func TestValuesAreCounted(t *testing.T) {

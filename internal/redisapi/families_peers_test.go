@@ -126,19 +126,64 @@ func (f *familyStream) compareState(t *testing.T) {
 		t.Errorf("keys\n  got %q\nredis %q", got, keys)
 	}
 	for _, key := range elements(keys) {
-		key = key[strings.Index(key, "\n")+1 : len(key)-2]
+		key = content(key)
 		want := redis.do("TYPE", key)
 		if got := howdah.do("TYPE", key); got != want {
 			t.Errorf("%q is %q, redis has %q", key, got, want)
 			continue
 		}
-		read := map[string][]string{
-			"+string": {"GET", key}, "+hash": {"HGETALL", key}, "+set": {"SMEMBERS", key},
-			"+list": {"LRANGE", key, "0", "-1"}, "+zset": {"ZRANGE", key, "0", "-1", "WITHSCORES"},
-		}[strings.TrimSpace(want)]
+		read := reading(want, key)
 		same := grammar.Family{HyperLogLog: true, Unordered: read[0] == "HGETALL" || read[0] == "SMEMBERS"}
 		if got, want := howdah.do(read...), redis.do(read...); !same.Same(got, want) {
 			t.Errorf("%q\n  got %q\nredis %q", read, got, want)
 		}
 	}
+}
+
+// TestDumpExchange carries values of all kinds to redis-server by DUMP and RESTORE, and
+// back.
+func TestDumpExchange(t *testing.T) {
+	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
+	lines := [][]string{
+		{"SET", "text", "value"}, {"SET", "number", "12345"}, {"SET", "long", strings.Repeat("abc", 20_000)},
+		{"HSET", "hash", "f", "v", "n", "1"}, {"RPUSH", "list", "a", "2", strings.Repeat("x", 200)}, {"SADD", "numbers", "1", "2", "70000"},
+		{"SADD", "words", "a", "b"}, {"ZADD", "zset", "1.5", "a", "-inf", "b", "3", "c"}, {"PFADD", "hll", "a", "b"},
+	}
+	for i := range 300 {
+		n := strconv.Itoa(i)
+		lines = append(lines, []string{"HSET", "large hash", "field" + n, n}, []string{"RPUSH", "large list", n}, []string{"SADD", "large set", "m" + n}, []string{"ZADD", "large zset", n, "m" + n})
+	}
+	for _, servers := range [][2]*testClient{{redis, howdah}, {howdah, redis}} {
+		from, to := servers[0], servers[1]
+		for _, line := range lines {
+			from.do(line...)
+		}
+		for _, key := range elements(from.do("KEYS", "*")) {
+			key = content(key)
+			if reply := to.do("RESTORE", "copy of "+key, "0", content(from.do("DUMP", key))); reply != resp.OK {
+				t.Errorf("%s: %q", key, reply)
+			}
+			kind := from.do("TYPE", key)
+			if got := to.do("TYPE", "copy of "+key); got != kind {
+				t.Errorf("%s is %q there, %q here", key, got, kind)
+			}
+			same := grammar.Family{Unordered: kind == "+hash\r\n" || kind == "+set\r\n"}
+			if got, want := to.do(reading(kind, "copy of "+key)...), from.do(reading(kind, key)...); !same.Same(got, want) {
+				t.Errorf("%s\n got %.200q\nwant %.200q", key, got, want)
+			}
+		}
+		from.do("FLUSHALL")
+		to.do("FLUSHALL")
+	}
+}
+
+// content returns the text of a bulk string.
+func content(bulk string) string { return bulk[strings.Index(bulk, "\n")+1 : len(bulk)-2] }
+
+// reading returns a command that reads the whole value of a key of a kind.
+func reading(kind, key string) []string {
+	return map[string][]string{
+		"+string": {"GET", key}, "+hash": {"HGETALL", key}, "+set": {"SMEMBERS", key},
+		"+list": {"LRANGE", key, "0", "-1"}, "+zset": {"ZRANGE", key, "0", "-1", "WITHSCORES"},
+	}[strings.TrimSpace(kind)]
 }

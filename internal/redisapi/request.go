@@ -27,6 +27,7 @@ type request struct {
 	readKeys [][]byte
 	edit     edit.Edit
 	answer   []byte
+	alone    bool  // what comes behind it on the connection waits for its end
 	task     *task // that the edit is a step of, if it is
 
 	// What the reply needs besides the call.
@@ -116,7 +117,7 @@ func (r *request) Release() {
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
 	r.from, r.to, r.otherIsNull = 0, 0, false
-	r.readKeys, r.edit, r.task = nil, edit.Edit{}, nil
+	r.readKeys, r.edit, r.alone, r.task = nil, edit.Edit{}, false, nil
 	clear(r.words)
 	r.words = shrink(r.words, keepKeys)
 	r.answer = shrink(r.answer, keepReplies)

@@ -6,13 +6,13 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"sync"
+	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/lua"
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// Bounds on the scripts that an engine keeps: the oldest is forgotten. A compiled
-// script takes many times the memory of its text.
+// Bounds on the scripts that an engine keeps: the oldest is forgotten.
 const (
 	maxScripts     = 10_000
 	maxScriptBytes = 16 << 20
@@ -35,28 +35,36 @@ type keptScript struct {
 	sha     string
 	source  []byte
 	program *lua.Program
+
+	// asks says that a run has asked for a key that was not declared, declares that one
+	// has ended without that.
+	asks, declares atomic.Bool
 }
 
+// alone reports whether the script may ask for keys that it does not declare, as far
+// as its runs show. Commands that a client sends behind it then wait for its end:
+// they may be about such a key.
+func (k *keptScript) alone() bool { return k.asks.Load() || !k.declares.Load() }
+
 // compile returns the program of a source, which is kept.
-func (s *scripts) compile(source []byte) (*lua.Program, error) {
+func (s *scripts) compile(source []byte) (*keptScript, error) {
 	if len(source) > maxScriptText {
 		return nil, errLongScript
 	}
 	sum := sha1.Sum(source)
 	sha := hex.EncodeToString(sum[:])
-	if program := s.find([]byte(sha)); program != nil {
-		return program, nil
+	if kept := s.find([]byte(sha)); kept != nil {
+		return kept, nil
 	}
 	program, err := lua.Compile("user_script", source)
 	if err != nil {
 		return nil, err
 	}
-	s.keep(&keptScript{sha, append([]byte(nil), source...), program})
-	return program, nil
+	return s.keep(&keptScript{sha: sha, source: append([]byte(nil), source...), program: program}), nil
 }
 
 // find returns a program that is kept, nil if it is not.
-func (s *scripts) find(sha []byte) *lua.Program {
+func (s *scripts) find(sha []byte) *keptScript {
 	var buffer [2 * sha1.Size]byte
 	if len(sha) != len(buffer) {
 		return nil
@@ -68,17 +76,17 @@ func (s *scripts) find(sha []byte) *lua.Program {
 		return nil
 	}
 	s.used.MoveToFront(e)
-	return e.Value.(*keptScript).program
+	return e.Value.(*keptScript)
 }
 
-func (s *scripts) keep(script *keptScript) {
+func (s *scripts) keep(script *keptScript) *keptScript {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bySHA == nil {
 		s.bySHA = make(map[string]*list.Element)
 	}
-	if s.bySHA[script.sha] != nil {
-		return
+	if e := s.bySHA[script.sha]; e != nil {
+		return e.Value.(*keptScript)
 	}
 	s.bySHA[script.sha] = s.used.PushFront(script)
 	s.bytes += len(script.source)
@@ -87,6 +95,7 @@ func (s *scripts) keep(script *keptScript) {
 		delete(s.bySHA, oldest.sha)
 		s.bytes -= len(oldest.source)
 	}
+	return script
 }
 
 // flush forgets all scripts.
@@ -129,11 +138,11 @@ func (s *scripts) kill(cause error) bool {
 }
 
 func scriptLoad(t *task, args [][]byte) error {
-	program, err := t.conn.engine.scripts.compile(args[2])
+	script, err := t.conn.engine.scripts.compile(args[2])
 	if err != nil {
 		return refusal(err.Error())
 	}
-	t.out = resp.AppendBulkString(t.out, program.SHA())
+	t.out = resp.AppendBulkString(t.out, script.sha)
 	return nil
 }
 

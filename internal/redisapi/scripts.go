@@ -22,12 +22,13 @@ const noteScript = "A script stores all or nothing: what it did before its own e
 	"It runs over loaded values, and again from its beginning if another client changed one meanwhile. It may use keys that it does not declare."
 
 func scriptCommands() []*Command {
+	const unknown = "We cannot tell how the keys will be used so we assume the worst, "
 	const flags, readOnly = "noscript stale skip_monitor no_mandatory_keys movablekeys", "readonly noscript stale skip_monitor no_mandatory_keys movablekeys"
 	return []*Command{
-		{Name: "eval", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update", "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"), Group: "scripting", ACL: "scripting", Since: "2.6.0",
+		{Name: "eval", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update", unknown+"RW and UPDATE"), Group: "scripting", ACL: "scripting", Since: "2.6.0",
 			Summary: "Runs a Lua script", Complexity: "Depends on the script",
 			Syntax: "script numkeys [key [key ...]] [arg [arg ...]]", Note: noteScript, edit: eval},
-		{Name: "eval_ro", Arity: -3, Flags: readOnly, Keys: scriptSpec("RO access", "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"), Group: "scripting", ACL: "scripting", Since: "7.0.0",
+		{Name: "eval_ro", Arity: -3, Flags: readOnly, Keys: scriptSpec("RO access", unknown+"RO and ACCESS"), Group: "scripting", ACL: "scripting", Since: "7.0.0",
 			Summary: "Runs a Lua script that only reads", Complexity: "Depends on the script",
 			Syntax: "script numkeys [key [key ...]] [arg [arg ...]]", edit: evalReadOnly},
 		{Name: "evalsha", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update", ""), Group: "scripting", ACL: "scripting", Since: "2.6.0",
@@ -73,21 +74,22 @@ func (r *request) evalSource(args [][]byte, readOnly bool) error {
 	if err := checkScriptKeys(args); err != nil {
 		return err
 	}
-	scripts, source := &r.conn.engine.scripts, r.own(args[1])
-	r.script(args, readOnly, func() (*lua.Program, error) { return scripts.compile(source) })
-	return nil
+	script, err := r.conn.engine.scripts.compile(args[1])
+	if err != nil {
+		return refusal(err.Error())
+	}
+	return r.script(script, args, readOnly)
 }
 
 func (r *request) evalKept(args [][]byte, readOnly bool) error {
 	if err := checkScriptKeys(args); err != nil {
 		return err
 	}
-	program := r.conn.engine.scripts.find(args[1])
-	if program == nil {
+	script := r.conn.engine.scripts.find(args[1])
+	if script == nil {
 		return errNoScript
 	}
-	r.script(args, readOnly, func() (*lua.Program, error) { return program, nil })
-	return nil
+	return r.script(script, args, readOnly)
 }
 
 const errNoScript = refusal("NOSCRIPT No matching script. Please use EVAL.")
@@ -106,31 +108,26 @@ func checkScriptKeys(args [][]byte) error {
 	return nil
 }
 
-// script makes the edit of a command that runs a program, which compile returns: that
-// may take long, so it is not called on the event loop. args[2] is the number of keys
-// behind it.
-func (r *request) script(args [][]byte, readOnly bool, compile func() (*lua.Program, error)) {
+// script makes the edit of a command that runs a program. args[2] is the number of
+// keys behind it.
+func (r *request) script(script *keptScript, args [][]byte, readOnly bool) error {
 	n, _ := parseInt(args[2])
+	if readOnly && script.program.Flags()&(lua.NoWrites|lua.CompatibilityMode) == 0 {
+		return refusal("ERR Can not execute a script with write flag using *_ro command.")
+	}
 	words := make([][]byte, len(args)-3)
 	for i, arg := range args[3:] {
 		words[i] = r.own(arg)
 	}
 	keys, rest := words[:n:n], words[n:]
-	r.runScript(keys, func(ctx context.Context, host *scriptHost, run *lua.Run) ([]byte, error) {
-		program, err := compile()
-		if err != nil {
-			return nil, err
-		}
-		if readOnly && program.Flags()&(lua.NoWrites|lua.CompatibilityMode) == 0 {
-			return nil, errMayWrite
-		}
-		host.readOnly = readOnly || program.Flags()&lua.NoWrites != 0
+	readOnly = readOnly || script.program.Flags()&lua.NoWrites != 0
+	r.alone = script.alone()
+	r.runScript(script, keys, readOnly, func(ctx context.Context, run *lua.Run) ([]byte, error) {
 		run.Keys, run.Args = keys, rest
-		return program.Run(ctx, run)
+		return script.program.Run(ctx, run)
 	})
+	return nil
 }
-
-const errMayWrite = refusal("ERR Can not execute a script with write flag using *_ro command.")
 
 // How long a script may run: while PostgreSQL holds its keys, and otherwise.
 const (
@@ -138,21 +135,21 @@ const (
 	lockedScriptTime = 50 * time.Millisecond
 )
 
-const (
-	errScriptTime   = refusal("ERR the script ran for more than 5 s; nothing of it was stored")
-	errScriptLocked = refusal("TRYAGAIN The keys keep changing, try again")
-	errScriptKilled = refusal("ERR Error running script: Script killed by user with SCRIPT KILL...")
+var (
+	errScriptTime         = errors.New("ERR the script ran for more than 5 s; nothing of it was stored")
+	errScriptLocked       = errors.New("TRYAGAIN The keys keep changing, try again")
+	errScriptKilled error = refusal("ERR Error running script: Script killed by user with SCRIPT KILL...")
 )
 
 // runScript makes the edit of a script.
-func (r *request) runScript(keys [][]byte, run func(context.Context, *scriptHost, *lua.Run) ([]byte, error)) {
+func (r *request) runScript(script *keptScript, keys [][]byte, readOnly bool, run func(context.Context, *lua.Run) ([]byte, error)) {
 	r.reply = replyAnswer
 	scripts, proto := &r.conn.engine.scripts, r.proto
 	outer := context.Background()
 	if r.task != nil {
 		outer = r.task.ctx // EXEC holds rows, and has its own time
 	}
-	r.edit = edit.Edit{Keys: keys, Slow: true}
+	r.edit = edit.Edit{Keys: keys, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
 	survey, killed := &survey{cache: r.cache()}, false
 	r.edit.Run = func(v *edit.View) {
 		if killed { // in an earlier run
@@ -166,24 +163,29 @@ func (r *request) runScript(keys [][]byte, run func(context.Context, *scriptHost
 		ctx, cancel := context.WithTimeoutCause(outer, limit, late)
 		defer cancel()
 		ctx, end := scripts.begin(ctx)
-		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v, proto: resp.RESP2}
+		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v, readOnly: readOnly, proto: resp.RESP2}
 		protocol := 2
 		if proto == resp.RESP3 {
 			protocol = 3
 		}
-		reply, err := run(ctx, host, &lua.Run{Host: host, Protocol: protocol})
+		reply, err := run(ctx, &lua.Run{Host: host, Protocol: protocol})
 		r.answer = append(r.answer[:0], reply...)
 		if killed = end(); killed {
 			err = errScriptKilled
 		}
-		if err != nil {
+		switch {
+		case v.Missed():
+			script.asks.Store(true)
+			v.Undo(nil)
+		case err != nil:
 			v.Undo(scriptError(err))
+		default:
+			script.declares.Store(true)
 		}
 	}
 }
 
-// scriptError is the error reply for a run that ended early; nil: the run is void and
-// begins again.
+// scriptError is the error reply for a run that ended early.
 func scriptError(err error) error {
 	var memory *lua.MemoryError
 	var survey *surveyError
@@ -192,8 +194,6 @@ func scriptError(err error) error {
 		return survey.error
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Timeout("a script took the time of its transaction; nothing was changed", err)
-	case errors.Is(err, errNotLoaded):
-		return nil
 	case errors.As(err, &memory):
 		return refusal("ERR Script used more than 64 MiB")
 	}

@@ -53,7 +53,7 @@ func TestKilledBetweenRuns(t *testing.T) {
 	s := serve(t, Options{})
 	ran := 0
 	r := newRequest(&Conn{engine: s.engine}, s.engine.commands.named([]byte("eval")), nil)
-	r.runScript(nil, func(context.Context, *scriptHost, *lua.Run) ([]byte, error) {
+	r.runScript(new(keptScript), nil, false, func(context.Context, *lua.Run) ([]byte, error) {
 		ran++
 		if !s.engine.scripts.kill(errScriptKilled) {
 			t.Error("no script runs")
@@ -171,19 +171,15 @@ func TestScriptTimeInExec(t *testing.T) {
 	other.want(":1\r\n", "EXISTS", "h", "other")
 }
 
-// TestLongScript: what takes long to compile does not keep the connection's event
-// loop, and what is longer is refused.
+// TestLongScript: the text of a script is bounded, because it is compiled before
+// anything else of its connection goes on.
 func TestLongScript(t *testing.T) {
-	s := serve(t, Options{})
-	c := dial(t, s.addr())
+	c := dial(t, serve(t, Options{}).addr())
 	const refused = "-ERR script is longer than 1048576 bytes; use a shorter one\r\n"
 	long := "return #{" + strings.Repeat("1,", maxScriptText/2-5) + "}"
 	c.want(":524283\r\n", "EVAL", long, "0")
 	c.want(refused, "EVAL", long+"   ", "0")
 	c.want(refused, "SCRIPT", "LOAD", long+"   ")
-	if cmd := s.engine.commands.named([]byte("script|load")); cmd.now != nil {
-		t.Error("SCRIPT LOAD compiles on the event loop")
-	}
 }
 
 // TestScriptsMayWrite: a client must not repeat a script whose outcome is unknown.

@@ -131,9 +131,22 @@ func (r *request) evaluate() {
 		r.call.Err = err
 		return
 	}
-	r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, ks, r.proto, time.Now().UnixMilli(), 0)
+	r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, ks, r.proto, r.now()/1000, 0)
 	r.call.Status = verb.OK
 	r.call.Result, r.call.Entries = verb.Entry{}, nil // not needed any more
+}
+
+// now is the time of a finished read in microseconds, by the clock that its expiries
+// go by.
+func (r *request) now() int64 {
+	now := r.call.Result.Now
+	for i := range r.call.Entries {
+		now = max(now, r.call.Entries[i].Now)
+	}
+	if now == 0 { // memory answered, or there is nothing
+		return time.Now().UnixMicro()
+	}
+	return now
 }
 
 // change makes the edit of a command that changes the values of its keys.
@@ -146,8 +159,18 @@ func (r *request) change(keys [][]byte) {
 	}
 }
 
-// startEdit puts a request in the queue and begins its edit.
+// startEdit puts a request in the queue and begins its edit, or gives it the
+// connection to itself.
 func (c *Conn) startEdit(r *request) {
+	if r.alone {
+		cmd := r.cmd
+		c.block(c.engine.ctx, func(t *task) {
+			start := c.engine.clock()
+			t.answer(cmd, t.doEdit(r))
+			c.engine.stats.count(cmd, c.engine.clock()-start, t.out)
+		})
+		return
+	}
 	if c.pipe.Start(r, r.size) {
 		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
 			r.call.Err, r.call.Status = e.Err, verb.OK
@@ -159,15 +182,22 @@ func (c *Conn) startEdit(r *request) {
 // runEdit runs a command that is an edit as a step of a task, and appends its reply.
 func (t *task) runEdit(cmd *Command, args [][]byte) error {
 	r := newRequest(t.conn, cmd, args)
-	defer r.Release()
 	r.task = t
 	if err := cmd.edit(r, args); err != nil {
+		r.Release()
 		return err
 	}
+	return t.doEdit(r)
+}
+
+// doEdit runs the edit of a request as a step of a task. An edit that failed may still
+// be in the hands of the library; its request is left to the garbage collector.
+func (t *task) doEdit(r *request) error {
 	if err := t.cache(t.conn.database).Edit(t.ctx, &r.edit); err != nil {
 		return err
 	}
 	t.out = append(t.out, r.answer...)
+	r.Release()
 	return nil
 }
 

@@ -26,14 +26,14 @@ func pickSetRange(c *verb.Call, _ *Table) *Form {
 
 var (
 	appendTo = form(Form{
-		File: "append", Start: startAs(verb.OK), Row: writeRow(readLength),
+		File: "append", Start: startAs(verb.Collision), Row: writeRow(readLength), End: repeatUnexplained,
 		Params: func(r *Request) [][]byte {
 			// Every call of a database has the same limit.
 			return append(r.entryColumns(), int8Value(r.Calls[0].Limit))
 		},
 	})
 	setRange = form(Form{
-		File: "set_range", Alone: true, Start: startAs(verb.OK), Row: writeRow(readLength),
+		File: "set_range", Alone: true, Start: startAs(verb.Collision), Row: writeRow(readLength), End: repeatUnexplained,
 		Params: func(r *Request) [][]byte {
 			return append(r.entryValues(), int4Value(int32(r.Calls[0].Offset)))
 		},
@@ -54,20 +54,25 @@ var (
 	})
 )
 
-// readLength reads hash, length and version, and, where nothing was written, the kind
+// readLength reads hash, length and version, or, where nothing was written, the kind
 // of the entry that was in the way; 0: its value would be too long.
-func readLength(r *Request, c *verb.Call, v [][]byte) {
+func readLength(_ *Request, c *verb.Call, v [][]byte) {
 	switch {
 	case v[2] != nil:
-		c.Int = int64(pgwire.ReadInt4(v[1]))
+		c.Status, c.Int = verb.OK, int64(pgwire.ReadInt4(v[1]))
 		c.Result.Version = pgwire.ReadInt8(v[2])
+	case v[3] == nil:
 	case isOther(v[3]):
 		c.Status = verb.WrongType
-	case v[3] != nil:
-		c.Status = verb.TooLarge
-	case r.Table.Sync():
-		c.Status = verb.Collision
 	default:
-		c.Repeat = true // the entry is not any more as the statement has seen it
+		c.Status = verb.TooLarge
+	}
+}
+
+// repeatUnexplained deals with the calls that wrote nothing for no reason that the
+// statement saw: the entry has changed since. Class sync leaves a row out for a collision.
+func repeatUnexplained(r *Request) {
+	for _, c := range r.Calls {
+		c.Repeat = c.Status == verb.Collision && !r.Table.Sync()
 	}
 }

@@ -141,6 +141,7 @@ func readStat(_ *verb.Call, e *verb.Entry, v [][]byte, _ []byte) {
 // SetExpiry takes the timestamps of an entry and of the statement, in
 // microseconds from pgwire.Epoch.
 func SetExpiry(e *verb.Entry, expiresAt, now int64) {
+	e.Now = now + pgwire.Epoch
 	if expiresAt == pgwire.Infinity {
 		e.TTL = verb.NoExpiry
 		return

@@ -92,16 +92,26 @@ func (c *Call) maxString() int64 {
 // entry returns the entry of a key as it is now: without what has expired.
 func (c *Call) entry(key []byte) *Entry {
 	e := c.Keys.Entry(key)
-	if e.ExpiresAt != 0 && e.ExpiresAt <= c.Now {
+	e.Expire(c.Now)
+	return e
+}
+
+// Expire removes what has expired: the value, or fields of a hash. now is in
+// milliseconds since 1970.
+func (e *Entry) Expire(now int64) {
+	if e.ExpiresAt != 0 && e.ExpiresAt <= now {
 		e.Value, e.ExpiresAt = nil, 0
 	}
 	if h, ok := e.Value.(*Hash); ok {
-		if h.expire(c.Now); h.Len() == 0 {
+		if h.expire(now); h.Len() == 0 {
 			e.Value, e.ExpiresAt = nil, 0
 		}
 	}
-	return e
 }
+
+// Put stores a value that was made or changed. An empty collection is removed. The
+// expiry of the key stays.
+func (e *Entry) Put(v Value) { e.put(v) }
 
 // lookup returns the entry of a key and its value, nil if there is none.
 func lookup[T Value](c *Call, key []byte) (*Entry, T, error) {

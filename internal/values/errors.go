@@ -13,11 +13,14 @@ const (
 	ErrWrongType = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 	ErrSyntax    = Error("ERR syntax error")
 
+	// ErrHashInteger and ErrOverflow are those of [Hash.Increment].
+	ErrHashInteger = Error("ERR hash value is not an integer")
+	ErrOverflow    = Error("ERR increment or decrement would overflow")
+
 	errNotInteger   = Error("ERR value is not an integer or out of range")
 	errNotFloat     = Error("ERR value is not a valid float")
 	errNotPositive  = Error("ERR value is out of range, must be positive")
 	errOutOfRange   = Error("ERR value is out of range")
-	errOverflow     = Error("ERR increment or decrement would overflow")
 	errInfinite     = Error("ERR increment would produce NaN or Infinity")
 	errIndex        = Error("ERR index out of range")
 	errNoKey        = Error("ERR no such key")

@@ -1,5 +1,7 @@
 package values
 
+import "iter"
+
 // Hash maps fields to values, in the order in which the fields were added. A
 // field may have an expiry of its own.
 type Hash struct {
@@ -93,4 +95,73 @@ func (c *Call) hashToWrite(key []byte) (*Entry, *Hash, error) {
 		h = &Hash{}
 	}
 	return e, h, err
+}
+
+// Get returns the value of a field. A nil hash has none.
+func (h *Hash) Get(field string) (value string, ok bool) {
+	f := h.find(field)
+	if f == nil {
+		return "", false
+	}
+	return f.value, true
+}
+
+// All ranges over the fields and their values, in the order in which the fields
+// were added. The hash must not change meanwhile. A nil hash has none.
+func (h *Hash) All() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		if h == nil {
+			return
+		}
+		for field, f := range h.fields.all() {
+			if !yield(field, f.value) {
+				return
+			}
+		}
+	}
+}
+
+// Set stores a value and takes the expiry of the field away. It reports whether
+// the field is new.
+func (h *Hash) Set(field, value string) bool { return h.set(field, value) }
+
+// Remove reports whether the field was there.
+func (h *Hash) Remove(field string) bool { return h.fields.remove(field) }
+
+// Increment adds to the decimal integer of a field, which counts as 0 if it is
+// absent, and returns the sum. The field keeps its expiry. Errors: [ErrHashInteger],
+// [ErrOverflow].
+func (h *Hash) Increment(field string, by int64) (sum int64, err error) {
+	f, n := h.find(field), int64(0)
+	if f != nil {
+		var ok bool
+		if n, ok = parseInt(f.value); !ok {
+			return 0, ErrHashInteger
+		}
+	}
+	if addOverflows(n, by) {
+		return 0, ErrOverflow
+	}
+	n += by
+	h.update(f, field, formatInt(n))
+	return n, nil
+}
+
+// FieldExpiry returns when a field expires, in milliseconds since 1970, 0 for never.
+func (h *Hash) FieldExpiry(field string) (at int64, ok bool) {
+	f := h.find(field)
+	if f == nil {
+		return 0, false
+	}
+	return f.expiresAt, true
+}
+
+// SetFieldExpiry lets a field expire at a time in milliseconds since 1970, 0 for
+// never. It reports whether the field was there.
+func (h *Hash) SetFieldExpiry(field string, at int64) bool {
+	f := h.find(field)
+	if f != nil {
+		h.setExpiry(f, min(at, maxFieldExpiry))
+	}
+	return f != nil
 }

@@ -203,18 +203,10 @@ func hincrby(c *Call) error {
 	if err != nil {
 		return err
 	}
-	f, n := h.find(string(c.Args[2])), int64(0)
-	if f != nil {
-		var ok bool
-		if n, ok = parseInt(f.value); !ok {
-			return Error("ERR hash value is not an integer")
-		}
+	n, err := h.Increment(string(c.Args[2]), by)
+	if err != nil {
+		return err
 	}
-	if addOverflows(n, by) {
-		return errOverflow
-	}
-	n += by
-	h.update(f, string(c.Args[2]), formatInt(n))
 	e.put(h)
 	c.Reply.Int(n)
 	return nil

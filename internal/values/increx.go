@@ -139,7 +139,7 @@ func (c *Call) addInteger(o increxOptions) (text string, within bool, err error)
 	within = o.saturate || !above && !below
 	added := sum - n
 	if (added > 0) != (sum > n) {
-		return "", false, errOverflow // the value was far out of bounds
+		return "", false, ErrOverflow // the value was far out of bounds
 	}
 	c.Reply.Array(2)
 	c.Reply.Int(sum)

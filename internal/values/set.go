@@ -37,3 +37,26 @@ func (s *Set) list() []string {
 
 // set returns the entry and the set of a key, nil if there is none.
 func (c *Call) set(key []byte) (*Entry, *Set, error) { return lookup[*Set](c, key) }
+
+// Has reports whether the set has a member. A nil set has none.
+func (s *Set) Has(member string) bool { return s.has(member) }
+
+// Add reports whether the member is new.
+func (s *Set) Add(member string) bool { return s.add(member) }
+
+// Remove reports whether the member was there.
+func (s *Set) Remove(member string) bool { return s.members.remove(member) }
+
+// Members returns the members in any order. A nil set has none.
+func (s *Set) Members() []string { return s.list() }
+
+// Intersect returns what all of the sets have. There must be at least one; nil ones
+// are empty.
+func Intersect(sets []*Set) *Set { return intersect(sets) }
+
+// Unite returns what any of the sets has. Nil ones are empty.
+func Unite(sets []*Set) *Set { return unite(sets) }
+
+// Subtract returns what the first set has and none of the others. There must be at
+// least one; nil ones are empty.
+func Subtract(sets []*Set) *Set { return subtract(sets) }

@@ -129,3 +129,61 @@ func sortedSetOf(members []Member) *SortedSet {
 func (c *Call) sortedSet(key []byte) (*Entry, *SortedSet, error) {
 	return lookup[*SortedSet](c, key)
 }
+
+// Score returns the score of a member. A nil sorted set has none.
+func (z *SortedSet) Score(name string) (float64, bool) { return z.score(name) }
+
+// Set stores the score of a member, which may be new. The score must not be NaN.
+func (z *SortedSet) Set(name string, score float64) { z.set(name, score) }
+
+// Remove reports whether the member was there.
+func (z *SortedSet) Remove(name string) bool { return z.remove(name) }
+
+// Rank returns the position of a member, 0 for the lowest. A nil sorted set has none.
+func (z *SortedSet) Rank(name string) (at int, ok bool) { return z.rank(name) }
+
+// ScoreRange is the scores from Low to High, both included unless Open says not.
+type ScoreRange struct {
+	Low, High         float64
+	OpenLow, OpenHigh bool
+}
+
+func (r ScoreRange) interval() interval {
+	return interval{by: byScore, low: r.Low, high: r.High, openLow: r.OpenLow, openHigh: r.OpenHigh}
+}
+
+// ByRank returns the members from one position to another, both included, in their
+// order. Negative positions count from the end; with reverse the positions and the
+// order begin at the highest score. The result is a copy.
+func (z *SortedSet) ByRank(first, last int64, reverse bool) []Member {
+	q := rangeQuery{interval: interval{first: first, last: last}, limit: -1, form: rangeForm{reverse: reverse}}
+	return q.members(z)
+}
+
+// ByScore returns the members with scores in a range, in their order or, with
+// reverse, from the highest: limit members after the first offset, all of them if
+// limit is negative. The result is a copy.
+func (z *SortedSet) ByScore(r ScoreRange, reverse bool, offset, limit int64) []Member {
+	q := rangeQuery{interval: r.interval(), offset: offset, limit: limit, form: rangeForm{by: byScore, reverse: reverse}}
+	return q.members(z)
+}
+
+// Count returns how many members have scores in a range.
+func (z *SortedSet) Count(r ScoreRange) int {
+	i, j := z.bounds(r.interval(), false)
+	return j - i
+}
+
+// RemoveByScore removes the members with scores in a range, and returns how many.
+func (z *SortedSet) RemoveByScore(r ScoreRange) int {
+	i, j := z.bounds(r.interval(), false)
+	z.removeRange(i, j)
+	return j - i
+}
+
+// RemoveByRank removes the members that ByRank returns, and returns how many.
+func (z *SortedSet) RemoveByRank(first, last int64) int {
+	i, j := clamp(first, last, z.Len())
+	z.removeRange(i, j)
+	return j - i
+}

@@ -227,7 +227,7 @@ func (c *Call) increment(by int64) error {
 		return errNotInteger
 	}
 	if addOverflows(n, by) {
-		return errOverflow
+		return ErrOverflow
 	}
 	e.put(String(formatInt(n + by)))
 	c.Reply.Int(n + by)

@@ -55,6 +55,7 @@ type Entry struct {
 	Kind      int16         // see Call.Kind; a read of the value alone says only whether it is a string
 	ExpiresAt time.Time     // zero: does not expire
 	TTL       time.Duration // what remained by the database's clock; NoExpiry if none
+	Now       int64         // that clock, in microseconds since 1970; 0: the read did not ask for it
 }
 
 // Call is one verb on one key (or several) with its arguments and, once it is

@@ -21,7 +21,19 @@ const Redis = require('ioredis');
   for await (const keys of redis.scanStream({ match: 'a*' })) found.push(...keys);
   assert.deepEqual(found, ['a']);
   assert.equal(await redis.unlink('a', 'k'), 2);
-  await assert.rejects(redis.hset('h', 'f', 'v'), /unknown command/);
+
+  // Collections, and scripts by defineCommand: EVALSHA, then EVAL after NOSCRIPT.
+  assert.equal(await redis.hset('h', { f: 'v', g: 2 }), 2);
+  assert.deepEqual(await redis.hgetall('h'), { f: 'v', g: '2' });
+  assert.equal(await redis.sadd('s', 'x', 'y'), 2);
+  assert.deepEqual(await redis.zadd('z', 'NX', 1, 'one').then(() => redis.zrange('z', 0, -1, 'WITHSCORES')), ['one', '1']);
+  await redis.script('FLUSH');
+  redis.defineCommand('bump', { numberOfKeys: 1, lua: "redis.call('HINCRBY', KEYS[1], ARGV[1], 1) return redis.call('HGETALL', KEYS[1])" });
+  assert.deepEqual(await redis.bump('h', 'g'), ['f', 'v', 'g', '3']);
+  assert.deepEqual(await redis.bumpBuffer('h', 'g'), ['f', 'v', 'g', '4'].map(Buffer.from));
+  const [[, bumped], [, size]] = await redis.pipeline().bump('h', 'g').hlen('h').exec();
+  assert.deepEqual([bumped[3], size], ['5', 2]);
+  assert.deepEqual((await redis.multi().bump('h', 'g').exec())[0][1][3], '6');
   console.log('ioredis');
   process.exit(0);
 })().catch((e) => { console.error(e); process.exit(1); });

@@ -1,9 +1,16 @@
 // node-redis with default settings.
 const assert = require('node:assert');
-const { createClient } = require('redis');
+const { createClient, defineScript } = require('redis');
+
+const add = defineScript({
+  NUMBER_OF_KEYS: 1,
+  SCRIPT: "return redis.call('HINCRBY', KEYS[1], ARGV[1], ARGV[2])",
+  parseCommand(parser, key, field, n) { parser.pushKey(key); parser.push(field, String(n)); },
+  transformReply: (reply) => reply,
+});
 
 (async () => {
-  const client = createClient({ url: 'redis://' + process.env.REDIS_ADDR + '/5' });
+  const client = createClient({ url: 'redis://' + process.env.REDIS_ADDR + '/5', scripts: { add } });
   client.on('error', (e) => { throw e; });
   await client.connect();
   await client.flushDb();
@@ -25,6 +32,19 @@ const { createClient } = require('redis');
   assert.equal(seen, 1000);
   assert.equal(await client.del(['k', 'n', 'none']), 2);
   await assert.rejects(client.incr('text-' + (await client.set('text-OK', 'abc'))), /not an integer/);
+
+  // Collections, and scripts by defineScript: EVALSHA, then EVAL after NOSCRIPT.
+  assert.equal(await client.hSet('h', { f: 'v', g: '2' }), 2);
+  assert.deepEqual({ ...await client.hGetAll('h') }, { f: 'v', g: '2' });
+  assert.equal(await client.zAdd('z', [{ score: 1, value: 'one' }, { score: 2.5, value: 'two' }]), 2);
+  assert.deepEqual(await client.zRangeWithScores('z', 0, -1), [{ value: 'one', score: 1 }, { value: 'two', score: 2.5 }]);
+  assert.equal(await client.sAdd('s', ['x', 'y']), 2);
+  assert.equal(await client.rPush('l', ['x', 'y']), 2);
+  assert.equal(await client.lPop('l'), 'x');
+  await client.scriptFlush();
+  assert.equal(await client.add('h', 'g', 5), 7);
+  assert.equal(await client.add('h', 'g', 1), 8);
+  assert.deepEqual(await client.multi().add('h', 'g', 1).hGet('h', 'g').exec(), [9, '9']);
   await client.close();
   console.log('node-redis');
 })().catch((e) => { console.error(e); process.exit(1); });

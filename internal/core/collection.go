@@ -1,0 +1,164 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/values"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// collection is a pointer to a kind of collection, whose methods take a nil one for an
+// empty one.
+type collection[V any] interface {
+	*V
+	values.Value
+}
+
+// read returns the collection of a key, nil if the key is absent. Memory may answer.
+// A cache that fails open has an absent one. Errors: ErrWrongType, and those of reads.
+func read[V any, T collection[V]](ctx context.Context, c *Cache, key []byte) (T, error) {
+	call := &verb.Call{Verb: statement.GetEntry, Key: key, AnyKind: true, Recall: true}
+	err := c.Do(ctx, call)
+	switch {
+	case errors.Is(err, fault.ErrMiss):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return decode[V, T](&call.Result, time.Now().UnixMilli())
+}
+
+// readMany is read for several keys, in one snapshot. Memory is not asked.
+func readMany[V any, T collection[V]](ctx context.Context, c *Cache, keys [][]byte) ([]T, error) {
+	list := make([]T, len(keys))
+	call := &verb.Call{Verb: statement.GetMany, Keys: keys, AnyKind: true}
+	err := c.Do(ctx, call)
+	switch {
+	case errors.Is(err, fault.ErrMiss):
+		return list, nil
+	case err != nil:
+		return nil, err
+	}
+	now := time.Now().UnixMilli()
+	for i := range call.Entries {
+		if list[i], err = decode[V, T](&call.Entries[i], now); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// decode returns the collection that an entry holds, without fields that have expired.
+func decode[V any, T collection[V]](found *verb.Entry, now int64) (T, error) {
+	if !found.Found {
+		return nil, nil
+	}
+	value, err := edit.Decode(found.Kind, found.Value)
+	if err != nil {
+		return nil, err
+	}
+	entry := values.Entry{Value: value} // without its expiry, which the database has judged
+	entry.Expire(now)
+	return valueOf[V, T](&entry)
+}
+
+// valueOf returns the collection of an entry, nil if there is none. Error:
+// ErrWrongType.
+func valueOf[V any, T collection[V]](entry *values.Entry) (T, error) {
+	if entry.Value == nil {
+		return nil, nil
+	}
+	value, ok := entry.Value.(T)
+	if !ok {
+		return nil, fault.ErrWrongType
+	}
+	return value, nil
+}
+
+// alteration changes the collection of a key, an empty one if the key is absent, at a
+// time in milliseconds since 1970. It reports whether it changed something; what it
+// changed is not stored if it returns an error. It may run more than once.
+type alteration[T values.Value, R any] func(value T, now int64) (result R, changed bool, err error)
+
+// add runs an alteration that may make the collection, with a TTL, or make it larger;
+// one that exists keeps its TTL.
+func add[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, ttl time.Duration, run alteration[T, R]) (R, error) {
+	expiry, err := verb.TTL(ttl)
+	if err != nil {
+		var none R
+		return none, err
+	}
+	return alter(ctx, c, key, true, expiry, run)
+}
+
+// remove runs an alteration that makes nothing larger.
+func remove[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, run alteration[T, R]) (R, error) {
+	return alter(ctx, c, key, false, verb.Expiry{}, run)
+}
+
+func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, room bool, expiry verb.Expiry, run alteration[T, R]) (R, error) {
+	// What Run leaves is read only when the edit is done: a caller that leaves early
+	// must not look at it.
+	type outcome struct {
+		result R
+		err    error
+	}
+	var last outcome
+	e := &edit.Edit{Keys: [][]byte{key}, Room: room, Run: func(v *edit.View) {
+		last = outcome{}
+		last.result, last.err = alterEntry(v, key, expiry, run)
+	}}
+	if err := c.Edit(ctx, e); err != nil {
+		return outcome{}.result, err
+	}
+	return last.result, last.err
+}
+
+// alterEntry runs an alteration on an entry.
+func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, expiry verb.Expiry, run alteration[T, R]) (result R, err error) {
+	entry := v.Entry(key)
+	entry.Expire(v.Now)
+	value, err := valueOf[V, T](entry)
+	if err != nil {
+		return result, err
+	}
+	created := value == nil
+	if created {
+		value = new(V)
+	}
+	result, changed, err := run(value, v.Now)
+	if err != nil || !changed {
+		return result, err
+	}
+	if created {
+		v.SetExpiry(entry, expiry)
+	}
+	entry.Put(value)
+	return result, nil
+}
+
+// Type returns the kind of what a key holds. Error: ErrMiss.
+func (c *Cache) Type(ctx context.Context, key []byte) (values.Kind, error) {
+	call := &verb.Call{Verb: statement.Stat, Key: key}
+	if err := c.One(ctx, call); err != nil {
+		return 0, err
+	}
+	return values.Kind(call.Result.Kind), nil
+}
+
+// fieldError turns an error of the room of values into one of this module.
+func fieldError(err error) error {
+	switch {
+	case errors.Is(err, values.ErrHashInteger):
+		return fmt.Errorf("%w (a field of a hash)", fault.ErrNotInteger)
+	case errors.Is(err, values.ErrOverflow):
+		return fault.ErrOverflow
+	}
+	return err
+}
