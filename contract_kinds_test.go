@@ -34,9 +34,9 @@ func (f *fixture) any(key string) verb.Entry {
 	return call.Result
 }
 
-// lasting is an entry without its expiry, which a maximum TTL sets.
+// lasting is an entry without its expiry, which a maximum TTL sets, and the time of the read.
 func lasting(e verb.Entry) verb.Entry {
-	e.ExpiresAt, e.TTL = time.Time{}, 0
+	e.ExpiresAt, e.TTL, e.Now = time.Time{}, 0, 0
 	return e
 }
 
