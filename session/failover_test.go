@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,21 +20,18 @@ import (
 // happened, and counts for nothing.
 type acknowledged struct {
 	alive, dead []session.Token
+	writes      atomic.Int64
 }
 
 // write makes, rotates and revokes sessions until ctx ends, and goes on after
-// errors. resumed is sent the time of the first success after a failure.
-func (a *acknowledged) write(ctx context.Context, t *testing.T, m *session.Manager, user string, resumed chan<- time.Time) {
-	failed := false
+// errors.
+func (a *acknowledged) write(ctx context.Context, t *testing.T, m *session.Manager, user string) {
 	ok := func(err error) bool {
-		switch {
-		case err == nil && failed:
-			failed = false
-			resumed <- time.Now()
-		case errors.Is(err, session.ErrNotFound):
+		if errors.Is(err, session.ErrNotFound) {
 			t.Errorf("a live session is taken for none: %v", err)
-		case err != nil:
-			failed = true
+		}
+		if err == nil {
+			a.writes.Add(1)
 		}
 		return err == nil
 	}
@@ -100,9 +98,8 @@ func testFailover(t *testing.T, c *cluster) {
 	ctx, stop := context.WithCancel(t.Context())
 	var writers sync.WaitGroup
 	var told [4]acknowledged
-	resumed := make(chan time.Time, 1000)
 	for i := range told {
-		writers.Go(func() { told[i].write(ctx, t, m, fmt.Sprint("user", i), resumed) })
+		writers.Go(func() { told[i].write(ctx, t, m, fmt.Sprint("user", i)) })
 	}
 	writers.Go(func() { // a reader: an error perhaps, but never logged out
 		for ctx.Err() == nil {
@@ -118,15 +115,24 @@ func testFailover(t *testing.T, c *cluster) {
 	died := time.Now()
 	heir.Promote()
 	promoted := time.Now()
-	// Nobody follows: there is no more to be synchronous with.
-	var first time.Time
-	select {
-	case first = <-resumed:
-	case <-time.After(time.Minute):
-		t.Fatal("no writer found the new primary")
+	// No standby follows: there is no more to be synchronous with.
+	written := func() (n [len(told)]int64) {
+		for i := range told {
+			n[i] = told[i].writes.Load()
+		}
+		return n
 	}
-	eventually(t, "all writers are back", func() bool { before = m.Stats().Created; return len(resumed) >= len(told)-1 })
-	eventually(t, "and at work", func() bool { return m.Stats().Created > before+50 })
+	atDeath := written()
+	eventually(t, "a writer finds the new primary", func() bool { return written() != atDeath })
+	first := time.Now()
+	eventually(t, "all writers are back at work", func() bool {
+		for i, n := range written() {
+			if n <= atDeath[i]+10 {
+				return false
+			}
+		}
+		return true
+	})
 	t.Logf("the promotion took %v, the first write came %v after it", promoted.Sub(died), first.Sub(promoted))
 	require.Less(t, first.Sub(promoted), 30*time.Second)
 	_, err := m.Revoke(t.Context(), doomed.ID)
@@ -139,7 +145,8 @@ func testFailover(t *testing.T, c *cluster) {
 	fresh := open()
 	var alive, dead int
 	for _, m := range []*session.Manager{m, fresh} {
-		for _, a := range told {
+		for i := range told {
+			a := &told[i]
 			for _, token := range a.alive {
 				require.True(t, lives(t, m, token), "lost")
 				alive++

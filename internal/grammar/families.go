@@ -90,12 +90,13 @@ func others() []Family {
 		}},
 		{Name: "sort", Templates: []string{
 			"RPUSH k ( n )+", "SADD S ( n )+", "ZADD z ( n n )+", "SET W n", "HSET H f n", "DEL W", "DEL k", "RPUSH k m", "SET L m",
-			"SORT K [ASC|DESC|]", "SORT K [LIMIT,i,i|] [DESC|]", "SORT K ALPHA [DESC|] [LIMIT,i,i|]", "SORT k BY p [DESC|] [GET,g|]", "SORT K GET g GET g", "SORT [k|z] BY nosort [DESC|] [LIMIT,i,i|]",
+			"SORT K [ASC|DESC|]", "SORT K [LIMIT,i,i|] [DESC|]", "SORT K ALPHA [DESC|] [LIMIT,i,i|]", "SORT k BY p [DESC|] [GET,g|]", "SORT K GET g GET g", "SORT O BY nosort [DESC|] [LIMIT,i,i|]",
 			"SORT k [BY,p|] [GET,g|] STORE k", "SORT K STORE k", "SORT S BY nosort STORE k", "SORT_RO K [LIMIT,i,i|] [GET,g|]", "SORT_RO K STORE k", "SORT K [LIMIT,i|GET|BY|m]",
 			"LRANGE k 0 -1", "SORT l BY p [DESC|]", "RPUSH l n",
 		}, Words: map[string][]string{
 			"m": {"a", "b", "10", "", "\xff\xfe"}, "b": {"abc", "", "nan", " 1", "1 "}, // Redis takes elements as equal that differ behind a NUL
 			"n": {"1", "2", "3", "10", "20", "-5", "2.5", "0", "7"}, "S": {"s0", "s1"}, "z": {"z0", "z1"}, "l": {"l0"},
+			"O": {"k0", "k1", "k2", "k3", "z0", "z1", "w1", "w3", "w2", "none"}, // what has an order
 			"K": {"k0", "k1", "k2", "k3", "s0", "s1", "z0", "z1", "w0", "w4", "w2", "none"},
 			"W": {"weight_1", "weight_2", "weight_3", "weight_10", "weight_20", "weight_-5", "weight_7"},
 			"L": {"label_1", "label_2", "label_3", "label_10"}, "H": {"h_1", "h_2", "h_3"}, "f": {"a", "b"},

@@ -111,7 +111,7 @@ func (g *Grammar) fixed(line []string) bool {
 	case "ZADD", "ZRANGESTORE":
 		return line[1][0] == 'l'
 	}
-	text := strings.ToUpper(strings.Join(line, " "))
+	text := strings.ToUpper(strings.Join(line, " ")) + " "
 	return strings.Contains(text, "LEX") || strings.Contains(text, " BY ") || strings.Contains(text, "EX ") || strings.Contains(text, "EXPIRE") || strings.Contains(text, "PX ")
 }
 
