@@ -56,6 +56,7 @@ func limit(family *grammar.Family) {
 	case "string":
 		family.Templates = slices.DeleteFunc(family.Templates, func(template string) bool { return strings.HasPrefix(template, "INCRBYFLOAT") })
 	case "generic":
+		family.Words["u"] = []string{"100000", "1000000", "0", "-1", "x", "9223372036854775807", "-9223372036854775808"}
 		family.Words["y"] = []string{"99999999999", "88888888888", "1", "0", "-1", "x"}
 	}
 }
