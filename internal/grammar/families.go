@@ -77,9 +77,10 @@ func others() []Family {
 			"r": {"0", "1", "5", "10", "-1", "9223372036854775807", "536870912", "x"},
 			"w": {"ohmytext", "mynewtext", "abcbdab", "bdcaba", "aaaa", "aa", "xyz", "abcdefghijklmnop", "acegikmo"},
 		}},
+		// GT and LT with instants only: a duration counts from the moment of each server.
 		{Name: "generic", Templates: []string{
 			"SET k v", "SADD k a b", "HSET k a 1", "RPUSH k a b", "ZADD k 1 a", "DEL ( k )+", "UNLINK k k", "EXISTS ( k )+", "TOUCH ( k )+", "TYPE k",
-			"EXPIRE k u [NX|XX|GT|LT|m|]", "PEXPIRE k u [NX|XX|GT|LT|] [NX|XX|GT|LT|]", "EXPIREAT k y [NX|XX|GT|LT|]", "PEXPIREAT k y [NX|XX|GT|LT|] [NX|XX|GT|LT|]",
+			"EXPIRE k u [NX|XX|m|]", "PEXPIRE k u [NX|XX|] [NX|XX|]", "EXPIREAT k y [NX|XX|GT|LT|]", "PEXPIREAT k y [NX|XX|GT|LT|] [NX|XX|GT|LT|]",
 			"EXPIREAT k y", "PEXPIREAT k y", "PERSIST k", "RENAME k k", "RENAMENX k k", "COPY k k [REPLACE|]", "RENAME k k", "COPY k k REPLACE",
 			"EXPIREAT q y", "PEXPIREAT q y", "EXPIRETIME q", "PEXPIRETIME q", "SET q v KEEPTTL", "SET q v", "PERSIST q", "TTL none", "PTTL none", "TTL n", "PTTL n", "SADD n a", "GET k", "SCARD k",
 		}, Words: map[string][]string{
