@@ -14,8 +14,10 @@ func (g *group) commit(changes []change) {
 
 // commitCall is the call that stores changes, all or nothing.
 func (g *group) commitCall(changes []change) verb.Call {
-	call := commitOne(g.keys[0], &g.loaded[0], &changes[0])
-	if len(g.keys) > 1 {
+	var call verb.Call
+	if len(g.keys) == 1 {
+		call = commitOne(g.keys[0], &g.loaded[0], &changes[0])
+	} else {
 		call = g.commitMany(changes)
 	}
 	call.NoRoom = !g.needsRoom()

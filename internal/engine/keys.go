@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/coalesce"
-	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
 )
 
 // Hold gives op the place of a write among the calls of this process on the keys,
@@ -23,22 +23,11 @@ func (e *Engine) Hold(op *coalesce.Op, keys [][]byte, granted func(error)) {
 	e.invalidate(op.Keys)
 	e.set.coalescer.Hold(op, func(err error) {
 		if err != nil {
-			err = holdError(err)
+			err = callError(err, statement.Set)
 		}
 		granted(err)
 	})
 	e.invalidate(op.Keys)
-}
-
-// holdError is callError for what waited for keys.
-func holdError(err error) error {
-	if err == coalesce.ErrOverloaded {
-		return fault.ErrOverloaded
-	}
-	if err == coalesce.ErrClosed {
-		return fault.ErrClosed
-	}
-	return fault.Timeout("other writes hold the key; nothing was sent", nil)
 }
 
 // Release frees what Hold was granted.

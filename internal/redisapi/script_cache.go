@@ -37,9 +37,8 @@ type scripts struct {
 }
 
 type keptScript struct {
-	sha     string
-	source  []byte
 	program *lua.Program
+	size    int // bytes of its text
 
 	// asks says that a run has asked for a key that was not declared, declares that one
 	// has ended without that.
@@ -74,16 +73,14 @@ func (s *scripts) compile(source []byte) (*keptScript, error) {
 	if len(source) > maxScriptText {
 		return nil, errLongScript
 	}
-	sum := sha1.Sum(source)
-	sha := hex.EncodeToString(sum[:])
-	if kept := s.find([]byte(sha)); kept != nil {
+	if kept := s.kept(source); kept != nil {
 		return kept, nil
 	}
 	program, err := lua.Compile("user_script", source)
 	if err != nil {
 		return nil, err
 	}
-	return s.keep(&keptScript{sha: sha, source: append([]byte(nil), source...), program: program}), nil
+	return s.keep(&keptScript{program: program, size: len(source)}), nil
 }
 
 // find returns a program that is kept, nil if it is not.
@@ -108,15 +105,16 @@ func (s *scripts) keep(script *keptScript) *keptScript {
 	if s.bySHA == nil {
 		s.bySHA = make(map[string]*list.Element)
 	}
-	if e := s.bySHA[script.sha]; e != nil {
+	sha := script.program.SHA()
+	if e := s.bySHA[sha]; e != nil {
 		return e.Value.(*keptScript)
 	}
-	s.bySHA[script.sha] = s.used.PushFront(script)
-	s.bytes += len(script.source)
+	s.bySHA[sha] = s.used.PushFront(script)
+	s.bytes += script.size
 	for s.used.Len() > maxScripts || s.bytes > maxScriptBytes && s.used.Len() > 1 {
 		oldest := s.used.Remove(s.used.Back()).(*keptScript)
-		delete(s.bySHA, oldest.sha)
-		s.bytes -= len(oldest.source)
+		delete(s.bySHA, oldest.program.SHA())
+		s.bytes -= oldest.size
 	}
 	return script
 }
@@ -173,11 +171,11 @@ func (s *scripts) kill(cause error) bool {
 }
 
 func scriptLoad(t *task, args [][]byte) error {
-	program, err := t.conn.engine.scripts.compile(args[2])
+	script, err := t.conn.engine.scripts.compile(args[2])
 	if err != nil {
 		return refusal(err.Error())
 	}
-	t.out = resp.AppendBulkString(t.out, program.sha)
+	t.out = resp.AppendBulkString(t.out, script.program.SHA())
 	return nil
 }
 

@@ -17,7 +17,6 @@ type scriptHost struct {
 	survey   *survey
 	view     *edit.View
 	readOnly bool
-	proto    resp.Proto
 }
 
 // errNotLoaded ends a run that needs keys which are not loaded yet.
@@ -33,9 +32,9 @@ const (
 
 // Call implements lua.Host.
 func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, error) {
-	h.proto = resp.RESP2
+	proto := resp.RESP2
 	if protocol == 3 {
-		h.proto = resp.RESP3
+		proto = resp.RESP3
 	}
 	cmd, err := h.engine.commands.find(args)
 	switch {
@@ -52,7 +51,7 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 	case cmd.has("denyoom") && h.view.Full:
 		return resp.AppendError(dst, statusError(verb.CacheFull)), nil
 	case h.survey.knows(cmd):
-		return h.survey.run(h.ctx, cmd, args, h.proto, dst)
+		return h.survey.run(h.ctx, cmd, args, proto, dst)
 	case cmd.value == nil:
 		return h.other(cmd, args, dst), nil
 	}
@@ -64,7 +63,7 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 	if cmd.has("denyoom") {
 		h.view.Grows = true
 	}
-	dst = evaluate(dst, cmd.value, args, h.view, h.proto, h.view.Now, h.view.MaxString)
+	dst = evaluate(dst, cmd.value, args, h.view, proto, h.view.Now, h.view.MaxString)
 	if h.view.Missed() {
 		return dst, errNotLoaded
 	}

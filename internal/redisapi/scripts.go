@@ -181,7 +181,7 @@ func (r *request) runScript(keys [][]byte, run func(context.Context, *scriptHost
 		ctx, cancel := context.WithTimeoutCause(outer, limit, late)
 		defer cancel()
 		ctx, end := scripts.begin(ctx)
-		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v, proto: resp.RESP2}
+		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v}
 		protocol := 2
 		if proto == resp.RESP3 {
 			protocol = 3

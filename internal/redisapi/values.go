@@ -270,7 +270,7 @@ func decodeEntry(e *values.Entry, found *verb.Entry) error {
 	if !found.Found {
 		return nil
 	}
-	value, err := values.Decode(values.Kind(found.Kind), found.Value)
+	value, err := edit.Decode(found.Kind, found.Value)
 	if err != nil {
 		return err
 	}
