@@ -144,10 +144,9 @@ func (c *blockingConn) write() {
 	for {
 		c.mu.Lock()
 		fed := c.client.feed()
-		c.client.collect(&c.client.out)
+		c.client.take(time.Now())
 		unread := c.client.out.Len() > 0
 		done := !unread && !fed && c.client.done()
-		c.client.wrote(0, time.Time{})
 		c.answered = done
 		c.mu.Unlock()
 		if fed || unread {
@@ -182,7 +181,6 @@ func (c *blockingConn) send() bool {
 	var room [maxSegments][]byte
 	for began := time.Now(); ; {
 		c.mu.Lock()
-		c.client.stalled = began
 		piece := net.Buffers(c.client.out.Segments(room[:0], maxPiece))
 		c.mu.Unlock()
 		if len(piece) == 0 {

@@ -70,6 +70,16 @@ func (c *client) collect(out *pipeline.Output) {
 	}
 }
 
+// take adds the replies that are ready to out. They wait for the client from now
+// on: whoever judges it next must not count from its last reply.
+func (c *client) take(now time.Time) {
+	if c.out.Len() == 0 {
+		c.stalled = now
+	}
+	c.collect(&c.out)
+	c.account.Set(c.out.Held())
+}
+
 // wrote takes n bytes of out, which were written, away.
 func (c *client) wrote(n int, now time.Time) {
 	if n > 0 {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pipeline"
 )
 
 // pieces is a connection that counts what is written for each deadline.
@@ -52,6 +54,29 @@ func TestDeadlineOfEachPiece(t *testing.T) {
 	require.Zero(t, s.dropped.Load(), "the client has gone")
 	require.False(t, send(&pieces{err: os.ErrDeadlineExceeded}))
 	require.EqualValues(t, 1, s.dropped.Load())
+}
+
+// answering is a connection that has one reply ready.
+type answering struct{ Protocol }
+
+func (answering) Output(out *pipeline.Output) bool { out.Append([]byte("+OK\r\n")); return false }
+func (answering) Unauthenticated() time.Duration   { return 0 }
+func (answering) Pending() bool                    { return true }
+
+// The time of a client that took all its replies begins with the next one, even if
+// it is judged before anything of that is written.
+func TestStallBeginsWithTheReply(t *testing.T) {
+	now := time.Now()
+	limits := &connLimits{stallTimeout: time.Minute}
+	c := client{conn: answering{}, active: now}
+	for _, later := range []time.Duration{0, time.Hour} {
+		c.take(now.Add(later))
+		require.Empty(t, c.expired(now.Add(later), limits), "after %v", later)
+		c.out.Discard(c.out.Len())
+	}
+	c.take(now)
+	c.take(now.Add(time.Hour)) // and is not renewed by more replies
+	require.Equal(t, stalledReason, c.expired(now.Add(time.Hour), limits))
 }
 
 // stall has the server write to a client that does not read.
