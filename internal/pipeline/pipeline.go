@@ -129,7 +129,8 @@ func (p *Pipeline) Fits(size, missing int) bool { return p.options.Budget.fits(s
 func (p *Pipeline) Exceeded() bool { return p.options.Budget.Exceeded() }
 
 func (p *Pipeline) room() bool {
-	if p.queued >= p.options.MaxRequests {
+	// A value that many requests share is held once and sent to each.
+	if p.queued >= p.options.MaxRequests || p.values.due >= p.options.MaxBytes {
 		return false
 	}
 	bound := min(p.options.MaxBytes, p.options.Budget.share())

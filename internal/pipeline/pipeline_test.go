@@ -281,6 +281,24 @@ func TestSharedValuesDoNotLetMoreStart(t *testing.T) {
 	require.Equal(t, 64, started)
 }
 
+// Answers that are known at once are bounded by what is to be sent, too.
+func TestSharedAnswersDoNotLetMoreIn(t *testing.T) {
+	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20})
+	value := make([]byte, 1<<20)
+	for range 2 {
+		answered := 0
+		m.pipe.BeginInput()
+		for m.pipe.Admit() {
+			m.pipe.Answer(&numbered{text: "x", value: value, released: &m.released})
+			answered++
+		}
+		m.pipe.EndInput(0)
+		require.Equal(t, 64, answered)
+		var out Output
+		m.pipe.Output(&out)
+	}
+}
+
 // What a connection holds is charged, shared values once, and what another
 // connection holds leaves less.
 func TestPipelineCharges(t *testing.T) {
@@ -288,7 +306,7 @@ func TestPipelineCharges(t *testing.T) {
 	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20, Budget: budget})
 	value := make([]byte, 1<<20)
 	var requests []*numbered
-	for range 100 {
+	for range 60 {
 		r := &numbered{text: "x", value: value, released: &m.released}
 		m.pipe.Start(r, 10)
 		requests = append(requests, r)

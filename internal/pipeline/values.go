@@ -9,6 +9,7 @@ import "unsafe"
 type Values struct {
 	uses  map[*byte]int // of large values
 	bytes int
+	due   int // bytes that are held, each as often as it is: what is to be sent
 	total int // bytes of all values ever held, each as often as it was
 }
 
@@ -16,13 +17,14 @@ type Values struct {
 func (v *Values) Bytes() int { return v.bytes }
 
 // HoldSize counts n bytes of memory beside the values, until DropSize.
-func (v *Values) HoldSize(n int) { v.bytes, v.total = v.bytes+n, v.total+n }
+func (v *Values) HoldSize(n int) { v.bytes, v.due, v.total = v.bytes+n, v.due+n, v.total+n }
 
 // DropSize takes back a HoldSize of the same size.
-func (v *Values) DropSize(n int) { v.bytes -= n }
+func (v *Values) DropSize(n int) { v.bytes, v.due = v.bytes-n, v.due-n }
 
 // Hold counts a use of value.
 func (v *Values) Hold(value []byte) {
+	v.due += len(value)
 	v.total += len(value)
 	if len(value) < Large {
 		v.bytes += len(value)
@@ -39,6 +41,7 @@ func (v *Values) Hold(value []byte) {
 
 // Drop takes back a Hold of the same value.
 func (v *Values) Drop(value []byte) {
+	v.due -= len(value)
 	if len(value) < Large {
 		v.bytes -= len(value)
 		return

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/howdah/howdah/internal/pipeline"
 )
 
 // A loop that has gone on for long lets others have the processor, though work
@@ -34,4 +37,46 @@ func TestLoopSleepsBetweenRounds(t *testing.T) {
 	require.True(t, l.slept)
 	require.True(t, l.awake.Load())
 	require.Zero(t, wait(0), "one event for each sleep")
+}
+
+// large is a connection whose requests are single bytes, with large replies.
+type large struct {
+	Protocol
+	replies int
+}
+
+func (p *large) Feed([]byte) int { p.replies++; return 1 }
+
+func (p *large) Output(out *pipeline.Output) bool {
+	for ; p.replies > 0; p.replies-- {
+		out.Append(make([]byte, maxSend/4))
+	}
+	return false
+}
+
+func (*large) Pending() bool { return false }
+func (*large) Killed() bool  { return false }
+
+// A connection with much to answer gives way to the others, and goes on in its turn.
+func TestLoopServesInTurns(t *testing.T) {
+	l, err := newLoop(nil)
+	require.NoError(t, err)
+	defer l.release()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	require.NoError(t, err)
+	defer unix.Close(fds[0])
+	defer unix.Close(fds[1])
+	require.NoError(t, unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 64*maxSend))
+	c := &loopConn{client: client{conn: &large{}}, loop: l, fd: fds[0], mask: readable}
+	const requests = 32
+	c.in.append(make([]byte, requests), 0)
+	for left := requests - 4; left > 0; left -= 4 {
+		l.serve(c)
+		require.Equal(t, left, c.in.len())
+		require.True(t, c.queued.Swap(false))
+	}
+	require.Len(t, l.ready, requests/4-1)
+	l.serve(c)
+	require.Zero(t, c.in.len())
+	require.False(t, c.queued.Load(), "nothing is left to do")
 }
