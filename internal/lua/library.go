@@ -116,6 +116,13 @@ func (m *machine) load(l *Library) (*library, error) {
 	return m.loading, nil
 }
 
+// LibraryName returns the name in the first line of a library. The error has the text
+// of redis-server.
+func LibraryName(source []byte) (string, error) {
+	name, _, err := libraryHeader(string(source))
+	return name, err
+}
+
 // libraryHeader reads the first line of a library.
 func libraryHeader(source string) (name, text string, err error) {
 	if !strings.HasPrefix(source, "#!") {

@@ -53,9 +53,9 @@ func TestKilledBetweenRuns(t *testing.T) {
 	s := serve(t, Options{})
 	ran := 0
 	r := newRequest(&Conn{engine: s.engine}, s.engine.commands.named([]byte("eval")), nil)
-	r.runScript(nil, func(context.Context, *scriptHost, *lua.Run) ([]byte, error) {
+	r.runScript(nil, scriptRun{}, func(context.Context, *scriptHost, *lua.Run) ([]byte, error) {
 		ran++
-		if !s.engine.scripts.kill(errScriptKilled) {
+		if killed, _ := s.engine.scripts.kill(false); !killed {
 			t.Error("no script runs")
 		}
 		return nil, errNotLoaded
@@ -76,7 +76,7 @@ func TestScriptTime(t *testing.T) {
 	waitFor(t, "the script to run", func() bool {
 		s.engine.scripts.mu.Lock()
 		defer s.engine.scripts.mu.Unlock()
-		return len(s.engine.scripts.cancels) > 0
+		return len(s.engine.scripts.running) > 0
 	})
 	waits.send(resp.AppendCommand(nil, "APPEND", "k", "2"))
 	other.want(":1\r\n", "APPEND", "other", "2")
