@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 const (
 	maxLibraries    = 1000
 	maxFunctions    = 10_000
-	maxLibraryBytes = 16 << 20 // of text, of all
+	maxLibraryBytes = 16 << 20 // of all texts, names and descriptions
 	maxLibraryName  = 1 << 10
 )
 
@@ -25,7 +26,7 @@ type functions struct {
 	state     string
 	libraries []*functionLibrary   // by name
 	byName    map[string]*function // by name in lower case: those of Redis have no case either
-	bytes     int                  // of text
+	bytes     int                  // as functionLibrary.size counts
 }
 
 // functionLibrary is a library as it is stored.
@@ -33,7 +34,17 @@ type functionLibrary struct {
 	name    string
 	source  []byte
 	library *lua.Library // nil if it cannot be loaded
-	failure error        // why
+}
+
+// size is what counts towards maxLibraryBytes: a short source can make long names.
+func (l *functionLibrary) size() int {
+	size := len(l.source)
+	if l.library != nil {
+		for _, f := range l.library.Functions() {
+			size += len(f.Name) + len(f.Description)
+		}
+	}
+	return size
 }
 
 // function is one of a library. It implements runnable.
@@ -54,7 +65,7 @@ func newFunctions(state string, libraries []*functionLibrary) *functions {
 	slices.SortFunc(libraries, func(a, b *functionLibrary) int { return cmp.Compare(a.name, b.name) })
 	fs := &functions{state: state, libraries: libraries, byName: make(map[string]*function)}
 	for _, l := range libraries {
-		fs.bytes += len(l.source)
+		fs.bytes += l.size()
 		if l.library == nil {
 			continue
 		}
@@ -100,7 +111,7 @@ func (fs *functions) with(l *functionLibrary) (*functions, error) {
 	case len(next.libraries) > maxLibraries:
 		return nil, refusal(fmt.Sprintf("ERR there are %d function libraries, the most that Howdah keeps; delete some", maxLibraries))
 	case next.bytes > maxLibraryBytes:
-		return nil, refusal(fmt.Sprintf("ERR the function libraries would have more than %d bytes of text, the most that Howdah keeps; delete some", maxLibraryBytes))
+		return nil, refusal(fmt.Sprintf("ERR the function libraries would have more than %d bytes of text, names and descriptions, the most that Howdah keeps; delete some", maxLibraryBytes))
 	case len(next.byName) == maxFunctions:
 		return nil, refusal(fmt.Sprintf("ERR there would be %d functions, more than Howdah keeps; delete some libraries", maxFunctions))
 	}
@@ -112,14 +123,23 @@ func (fs *functions) with(l *functionLibrary) (*functions, error) {
 func (e *Engine) loadFunctions(ctx context.Context, stored []core.FunctionLibrary, state string) *functions {
 	before := e.shared.functions.Load()
 	libraries := make([]*functionLibrary, 0, len(stored))
+	size := 0
 	for _, row := range stored {
 		if known := before.named(row.Name); known != nil && known.library != nil && bytes.Equal(known.source, row.Source) {
 			libraries = append(libraries, known)
+			size += known.size()
 			continue
 		}
 		l := &functionLibrary{name: row.Name, source: row.Source}
-		if l.library, l.failure = loadStored(ctx, row); l.failure != nil {
-			e.log("a row of howdah_internal.function_library cannot be loaded", "library", row.Name, "error", l.failure)
+		library, err := loadStored(ctx, row)
+		if err == nil {
+			l.library = library
+			if size += l.size(); size > maxLibraryBytes {
+				l.library, err = nil, errors.New("there are too many functions")
+			}
+		}
+		if err != nil {
+			e.log("a row of howdah_internal.function_library cannot be loaded", "library", row.Name, "error", err)
 		}
 		libraries = append(libraries, l)
 	}
