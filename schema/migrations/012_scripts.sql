@@ -7,8 +7,12 @@
 CREATE TABLE howdah_internal.script (
     sha1      bytea       PRIMARY KEY CHECK (octet_length(sha1) = 20),
     source    bytea       NOT NULL CHECK (octet_length(source) <= 1048576),
+    size      integer     GENERATED ALWAYS AS (octet_length(source)) STORED,
     loaded_at timestamptz NOT NULL DEFAULT statement_timestamp()  -- within a day; the oldest are removed first
 );
+
+-- Each script that is new asks which ones are too many, and reads this alone.
+CREATE INDEX script_loaded_at ON howdah_internal.script (loaded_at DESC, sha1) INCLUDE (size);
 
 COMMENT ON TABLE howdah_internal.script IS
     'The Lua scripts that SCRIPT LOAD has loaded, at most 10,000 and 16 MiB of text.';

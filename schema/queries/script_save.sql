@@ -13,17 +13,18 @@ WITH put AS (
 ), ranked AS (
     SELECT sha1,
            row_number() OVER latest AS place,
-           sum(octet_length(source)) OVER latest AS bytes
+           sum(size) OVER latest AS bytes
     FROM howdah_internal.script
     WHERE sha1 <> $1::bytea
     WINDOW latest AS (ORDER BY loaded_at DESC, sha1)
 ), excess AS (
-    SELECT s.sha1
-    FROM howdah_internal.script AS s
-    JOIN ranked AS r ON r.sha1 = s.sha1
-    WHERE r.place > $3::bigint - 1 OR r.bytes > $4::bigint - octet_length($2::bytea)
-    FOR UPDATE OF s SKIP LOCKED
+    SELECT sha1
+    FROM howdah_internal.script
+    WHERE sha1 = ANY (ARRAY(
+        SELECT sha1
+        FROM ranked
+        WHERE place > $3::bigint - 1 OR bytes > $4::bigint - octet_length($2::bytea)))
+    FOR UPDATE SKIP LOCKED
 )
-DELETE FROM howdah_internal.script AS s
-USING excess AS e
-WHERE s.sha1 = e.sha1 AND EXISTS (SELECT FROM put)
+DELETE FROM howdah_internal.script
+WHERE sha1 = ANY (ARRAY(SELECT sha1 FROM excess)) AND EXISTS (SELECT FROM put)
