@@ -211,3 +211,25 @@ func TestRunsLeaveNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileLibraries loads libraries that take all memory by what they register.
+func TestHostileLibraries(t *testing.T) {
+	for name, source := range map[string]string{
+		"names":        `local s = 'x' for i = 1, 20 do s = s .. s end for i = 1, 1e6 do redis.register_function(s .. i, function() end) end`,
+		"descriptions": `local s = 'x' for i = 1, 20 do s = s .. s end for i = 1, 1e6 do redis.register_function{function_name='f' .. i, callback=function() end, description=s .. i} end`,
+		"functions":    `for i = 1, 1e9 do redis.register_function('f' .. i, function() end) end`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			peak := watchHeap(t)
+			_, err := LoadLibrary(ctx, []byte("#!lua name=lib\n"+source), Limits{})
+			if most := peak(); most > 8*DefaultMemory {
+				t.Errorf("the heap grew by %d MiB", most>>20)
+			}
+			if !errors.Is(err, ErrMemory) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -25,6 +25,7 @@ type Function struct {
 // library is one that is being loaded.
 type library struct {
 	functions []registered
+	names     map[string]bool
 	open      bool // functions may still be registered
 }
 
@@ -98,7 +99,7 @@ func (m *machine) load(l *Library) (*library, error) {
 	for _, name := range []string{"KEYS", "ARGV", errHandlerName} {
 		m.scripting.setString(name, nilValue)
 	}
-	m.loading = &library{open: true}
+	m.loading = &library{open: true, names: make(map[string]bool)}
 	m.globals = m.loadable
 	_, failure, err := m.execute(m.newFunction(l.proto))
 	m.globals = m.scripting
@@ -114,6 +115,13 @@ func (m *machine) load(l *Library) (*library, error) {
 		return nil, errors.New("ERR Error registering functions: " + message)
 	}
 	return m.loading, nil
+}
+
+// LibraryName returns the name in the first line of a library. The error has the text
+// of redis-server.
+func LibraryName(source []byte) (string, error) {
+	name, _, err := libraryHeader(string(source))
+	return name, err
 }
 
 // libraryHeader reads the first line of a library.
@@ -181,12 +189,11 @@ func redisRegisterFunction(th *thread, args []value) []value {
 	if !validName(f.Name) {
 		th.fault("Library names can only contain letters, numbers, or underscores(_) and must be at least one character long")
 	}
-	for _, other := range l.functions {
-		if other.Name == f.Name {
-			th.fault("Function already exists in the library")
-		}
+	if l.names[f.Name] {
+		th.fault("Function already exists in the library")
 	}
-	th.m.charge(functionBytes + len(f.Name))
+	th.m.charge(2*functionBytes + len(f.Name))
+	l.names[f.Name] = true
 	l.functions = append(l.functions, f)
 	return nil
 }

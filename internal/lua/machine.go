@@ -125,6 +125,9 @@ func (m *machine) markRoots(k *marker) {
 	}
 	if m.loading != nil {
 		for _, f := range m.loading.functions {
+			k.bytes += functionBytes
+			k.string(f.Name)
+			k.string(f.Description)
 			k.value(f.callback)
 		}
 	}

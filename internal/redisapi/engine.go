@@ -66,7 +66,8 @@ type Options struct {
 	// bounds all other commands. Default 30 s.
 	TaskTimeout time.Duration
 
-	// NoScripts refuses EVAL and its relatives, and SCRIPT LOAD. Default: they run.
+	// NoScripts refuses EVAL, FCALL and their relatives, SCRIPT LOAD and FUNCTION LOAD.
+	// Default: they run.
 	NoScripts bool
 
 	// Database returns the name of the cache for a database number. Default:
@@ -128,6 +129,7 @@ type Engine struct {
 	recalled *sync.Pool
 	stats    counters
 	scripts  scripts
+	shared   sharedScripts
 	started  time.Time
 	runID    string
 	keyspace keyspaceCache
@@ -165,6 +167,8 @@ func New(options Options) (*Engine, error) {
 	}
 	e.get = e.commands.byName["get"]
 	e.scripts.slots = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
+	e.shared.turn = make(chan struct{}, 1)
+	e.shared.functions.Store(newFunctions("", nil))
 	e.keyspace.lock = make(chan struct{}, 1)
 	e.stats.errors.limit, e.stats.unknown.limit = maxErrorPrefixes, maxUnknownNames
 	e.stats.since.Store(e.started.UnixNano())

@@ -1,54 +1,46 @@
 package redisapi
 
-import (
-	"strings"
+const noteFunction = "On every server of the database: at once on this one, and within two seconds on the others. Refused inside MULTI."
 
-	"github.com/howdah/howdah/internal/resp"
-)
-
-// functionCommands are those of FUNCTION that have a truthful answer where no
-// function can be loaded. Test suites and frameworks begin with FUNCTION FLUSH.
+// functionCommands are those that keep libraries of functions, and call them.
 func functionCommands() []*Command {
-	return []*Command{{
-		Name: "function", Arity: -2, Group: "scripting", Since: "7.0.0", Summary: "Returns that there are no functions", Complexity: "Depends on the subcommand",
-		Note: "Functions cannot be loaded.",
-		Sub: []*Command{
-			{Name: "flush", Arity: -2, Flags: "write noscript", ACL: "scripting", Since: "7.0.0", Syntax: "[ASYNC | SYNC]",
-				Tips:    "request_policy:all_shards response_policy:all_succeeded",
-				Summary: "Accepted; there are no functions", Complexity: "O(1)", now: functionFlush},
-			{Name: "list", Arity: -2, Flags: "noscript", ACL: "scripting", Since: "7.0.0", Syntax: "[LIBRARYNAME library-name-pattern] [WITHCODE]",
-				Tips:    "nondeterministic_output_order",
-				Summary: "Returns an empty list", Complexity: "O(1)", now: functionList},
-			help("7.0.0", "scripting", "FUNCTION",
-				"FLUSH [ASYNC|SYNC]", "    Accepted, there are no functions.",
-				"LIST [LIBRARYNAME PATTERN] [WITHCODE]", "    Return an empty list."),
-		},
-	}}
-}
-
-func functionFlush(_ *Conn, args [][]byte, reply []byte) []byte {
-	switch {
-	case len(args) > 3:
-		return resp.AppendError(reply, "ERR unknown subcommand or wrong number of arguments for '"+string(cString(args[1], 128))+"'. Try FUNCTION HELP.")
-	case len(args) == 3 && !is(args[2], "SYNC") && !is(args[2], "ASYNC"):
-		return resp.AppendError(reply, "ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
+	const unknown = "We cannot tell how the keys will be used so we assume the worst, "
+	const flags, readOnly = "noscript stale skip_monitor no_mandatory_keys movablekeys", "readonly noscript stale skip_monitor no_mandatory_keys movablekeys"
+	const all = "request_policy:all_shards response_policy:all_succeeded"
+	return []*Command{
+		{Name: "fcall", Arity: -3, Flags: flags, Keys: scriptSpec("RW access update", unknown+"RW and UPDATE"), Group: "scripting", ACL: "scripting", Since: "7.0.0",
+			Summary: "Calls a function", Complexity: "Depends on the function",
+			Syntax: "function numkeys [key [key ...]] [arg [arg ...]]", Note: "As EVAL; what a library keeps in its variables does not outlive the call.", edit: callFunction},
+		{Name: "fcall_ro", Arity: -3, Flags: readOnly, Keys: scriptSpec("RO access", unknown+"RO and ACCESS"), Group: "scripting", ACL: "scripting", Since: "7.0.0",
+			Summary: "Calls a function that only reads", Complexity: "Depends on the function",
+			Syntax: "function numkeys [key [key ...]] [arg [arg ...]]", edit: callFunctionReadOnly},
+		{Name: "function", Arity: -2, Group: "scripting", Since: "7.0.0", Summary: "Keeps libraries of Lua functions", Complexity: "Depends on the subcommand",
+			Sub: []*Command{
+				{Name: "load", Arity: -3, Flags: "write denyoom noscript", ACL: "scripting", Since: "7.0.0", Syntax: "[REPLACE] function-code", Tips: all,
+					Summary: "Keeps a library", Complexity: "O(N) where N is the length of the library and of the others", Note: noteFunction, run: functionLoad},
+				{Name: "delete", Arity: 3, Flags: "write noscript", ACL: "scripting", Since: "7.0.0", Syntax: "library-name", Tips: all,
+					Summary: "Removes a library", Complexity: "O(N) where N is the number of functions", Note: noteFunction, run: functionDelete},
+				{Name: "flush", Arity: -2, Flags: "write noscript", ACL: "scripting", Since: "7.0.0", Syntax: "[ASYNC | SYNC]", Tips: all,
+					Summary: "Removes all libraries", Complexity: "O(N) where N is the number of libraries", Note: noteFunction, run: functionFlush},
+				{Name: "list", Arity: -2, Flags: "noscript", ACL: "scripting", Since: "7.0.0", Syntax: "[LIBRARYNAME library-name-pattern] [WITHCODE]",
+					Tips:    "nondeterministic_output_order",
+					Summary: "Returns the libraries and their functions", Complexity: "O(N) where N is the number of functions",
+					Note: "A library that cannot be loaded has no functions.", run: functionList},
+				{Name: "stats", Arity: 2, Flags: "noscript allow_busy", ACL: "scripting", Since: "7.0.0",
+					Tips:    "nondeterministic_output request_policy:all_shards response_policy:special",
+					Summary: "Returns the function that runs, and how many libraries and functions there are", Complexity: "O(N) where N is the number of libraries",
+					Note: "Of the functions that run on this server, the one that has run for the longest time.", run: functionStats},
+				{Name: "kill", Arity: 2, Flags: "noscript allow_busy", ACL: "scripting", Since: "7.0.0",
+					Tips:    "request_policy:all_shards response_policy:one_succeeded",
+					Summary: "Ends the functions that run on this server", Complexity: "O(N) where N is the number of functions that run",
+					Note: "A function that has written can be killed too: nothing of it is stored.", now: functionKill},
+				help("7.0.0", "scripting", "FUNCTION",
+					"DELETE <LIBRARY NAME>", "    Remove a library.",
+					"FLUSH [ASYNC|SYNC]", "    Remove all libraries.",
+					"KILL", "    End the functions that run on this server.",
+					"LIST [LIBRARYNAME PATTERN] [WITHCODE]", "    Return the libraries and their functions.",
+					"LOAD [REPLACE] <FUNCTION CODE>", "    Keep a library.",
+					"STATS", "    Return the function that runs, and how many libraries and functions there are."),
+			}},
 	}
-	return append(reply, resp.OK...)
-}
-
-func functionList(_ *Conn, args [][]byte, reply []byte) []byte {
-	given := make(map[string]bool)
-	for i := 2; i < len(args); i++ {
-		option := strings.ToUpper(string(args[i]))
-		if given[option] || option != "WITHCODE" && option != "LIBRARYNAME" {
-			return resp.AppendError(reply, "ERR Unknown argument "+string(cString(args[i], len(args[i]))))
-		}
-		given[option] = true
-		if option == "LIBRARYNAME" {
-			if i++; i == len(args) {
-				return resp.AppendError(reply, "ERR library name argument was not given")
-			}
-		}
-	}
-	return append(reply, resp.EmptyArray...)
 }

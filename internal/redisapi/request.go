@@ -30,6 +30,9 @@ type request struct {
 	alone    bool  // what comes behind it on the connection waits for its end
 	task     *task // that the edit is a step of, if it is
 
+	// prepare completes the edit where that needs PostgreSQL. The request is alone.
+	prepare func(t *task) error
+
 	// What the reply needs besides the call.
 	from, to    int64 // GETRANGE: the range; TTL: the unit and whether absolute
 	otherIsNull bool  // MGET: what is no string is null, not an error
@@ -89,6 +92,15 @@ func (r *request) own(arg []byte) []byte {
 	return r.arguments[start:len(r.arguments):len(r.arguments)]
 }
 
+// ownWords copies a whole command line.
+func (r *request) ownWords(args [][]byte) [][]byte {
+	words := make([][]byte, len(args))
+	for i, arg := range args {
+		words[i] = r.own(arg)
+	}
+	return words
+}
+
 // ownKeys copies arguments that are all keys.
 func (r *request) ownKeys(args [][]byte) [][]byte {
 	for _, arg := range args {
@@ -117,7 +129,7 @@ func (r *request) Release() {
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
 	r.from, r.to, r.otherIsNull = 0, 0, false
-	r.readKeys, r.edit, r.alone, r.task = nil, edit.Edit{}, false, nil
+	r.readKeys, r.edit, r.alone, r.task, r.prepare = nil, edit.Edit{}, false, nil, nil
 	clear(r.words)
 	r.words = shrink(r.words, keepKeys)
 	r.answer = shrink(r.answer, keepReplies)

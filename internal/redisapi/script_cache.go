@@ -6,12 +6,8 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/lua"
-	"github.com/howdah/howdah/internal/resp"
 )
 
 // Bounds on the scripts that an engine keeps: the oldest is forgotten. A compiled
@@ -32,32 +28,22 @@ type scripts struct {
 	bySHA   map[string]*list.Element
 	used    list.List // of *keptScript, the one used last in front
 	bytes   int
-	cancels map[int64]context.CancelCauseFunc
+	flushes int64 // how often all were forgotten
+	running map[int64]*scriptRun
 	runs    int64
 }
 
+// keptScript is a script that can run. It implements runnable.
 type keptScript struct {
 	program *lua.Program
 	size    int // bytes of its text
-
-	// asks says that a run has asked for a key that was not declared, declares that one
-	// has ended without that.
-	asks, declares atomic.Bool
+	habits
 }
 
-// alone reports whether the script may ask for keys that it does not declare, as far
-// as its runs show. Commands that a client sends behind it then wait for its end:
-// they may be about such a key.
-func (k *keptScript) alone() bool { return k.asks.Load() || !k.declares.Load() }
+func (k *keptScript) flags() lua.Flags { return k.program.Flags() }
 
-// note learns from a run.
-func (k *keptScript) note(asked bool, err error) {
-	switch {
-	case asked:
-		k.asks.Store(true)
-	case err == nil:
-		k.declares.Store(true)
-	}
+func (k *keptScript) run(ctx context.Context, run *lua.Run) ([]byte, error) {
+	return k.program.Run(ctx, run)
 }
 
 // kept returns the script of a source, nil if it is not kept.
@@ -83,6 +69,29 @@ func (s *scripts) compile(source []byte) (*keptScript, error) {
 	return s.keep(&keptScript{program: program, size: len(source)}), nil
 }
 
+// compileStored returns the program of a source that PostgreSQL has answered. It is kept,
+// unless all were forgotten since there were that many flushes.
+func (s *scripts) compileStored(source []byte, flushes int64) (*keptScript, error) {
+	program, err := lua.Compile("user_script", source)
+	if err != nil {
+		return nil, err
+	}
+	script := &keptScript{program: program, size: len(source)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flushes == flushes {
+		script = s.insert(script)
+	}
+	return script, nil
+}
+
+// flushed returns how often all scripts were forgotten.
+func (s *scripts) flushed() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flushes
+}
+
 // find returns a program that is kept, nil if it is not.
 func (s *scripts) find(sha []byte) *keptScript {
 	var buffer [2 * sha1.Size]byte
@@ -102,6 +111,11 @@ func (s *scripts) find(sha []byte) *keptScript {
 func (s *scripts) keep(script *keptScript) *keptScript {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.insert(script)
+}
+
+// insert keeps a script under mu, and returns it, or the one that is kept already.
+func (s *scripts) insert(script *keptScript) *keptScript {
 	if s.bySHA == nil {
 		s.bySHA = make(map[string]*list.Element)
 	}
@@ -125,83 +139,5 @@ func (s *scripts) flush() {
 	defer s.mu.Unlock()
 	s.bySHA, s.bytes = nil, 0
 	s.used.Init()
-}
-
-// enter waits until few enough other scripts run. Error: ErrOverloaded.
-func (s *scripts) enter() (leave func(), err error) {
-	timer := time.NewTimer(scriptTime)
-	defer timer.Stop()
-	select {
-	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, nil
-	case <-timer.C:
-		return nil, fault.ErrOverloaded
-	}
-}
-
-// begin registers a run, which SCRIPT KILL ends. The caller calls end, which reports
-// whether it has.
-func (s *scripts) begin(ctx context.Context) (_ context.Context, end func() (killed bool)) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cancels == nil {
-		s.cancels = make(map[int64]context.CancelCauseFunc)
-	}
-	s.runs++
-	id := s.runs
-	s.cancels[id] = cancel
-	return ctx, func() bool {
-		s.mu.Lock()
-		delete(s.cancels, id)
-		s.mu.Unlock()
-		cancel(nil)
-		return context.Cause(ctx) == errScriptKilled
-	}
-}
-
-// kill ends all runs and reports whether there were any.
-func (s *scripts) kill(cause error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, cancel := range s.cancels {
-		cancel(cause)
-	}
-	return len(s.cancels) > 0
-}
-
-func scriptLoad(t *task, args [][]byte) error {
-	script, err := t.conn.engine.scripts.compile(args[2])
-	if err != nil {
-		return refusal(err.Error())
-	}
-	t.out = resp.AppendBulkString(t.out, script.program.SHA())
-	return nil
-}
-
-func scriptExists(c *Conn, args [][]byte, reply []byte) []byte {
-	reply = resp.AppendArray(reply, len(args)-2)
-	for _, sha := range args[2:] {
-		found := int64(0)
-		if c.engine.scripts.find(sha) != nil {
-			found = 1
-		}
-		reply = resp.AppendInt(reply, found)
-	}
-	return reply
-}
-
-func scriptFlush(c *Conn, args [][]byte, reply []byte) []byte {
-	if len(args) > 3 || len(args) == 3 && !is(args[2], "SYNC") && !is(args[2], "ASYNC") {
-		return resp.AppendError(reply, "ERR SCRIPT FLUSH only support SYNC|ASYNC option")
-	}
-	c.engine.scripts.flush()
-	return append(reply, resp.OK...)
-}
-
-func scriptKill(c *Conn, _ [][]byte, reply []byte) []byte {
-	if !c.engine.scripts.kill(errScriptKilled) {
-		return resp.AppendError(reply, "NOTBUSY No scripts in execution right now.")
-	}
-	return append(reply, resp.OK...)
+	s.flushes++
 }

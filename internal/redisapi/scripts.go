@@ -42,13 +42,14 @@ func scriptCommands() []*Command {
 				{Name: "load", Arity: 3, Flags: "noscript stale", ACL: "scripting", Since: "2.6.0", Syntax: "script",
 					Tips:    "request_policy:all_nodes response_policy:all_succeeded",
 					Summary: "Keeps a script for EVALSHA", Complexity: "O(N) where N is the length of the script",
-					run: scriptLoad, free: func(*Engine, [][]byte) bool { return true }},
+					Note: "On every server of the database.", run: scriptLoad},
 				{Name: "exists", Arity: -3, Flags: "noscript", ACL: "scripting", Since: "2.6.0", Syntax: "sha1 [sha1 ...]",
 					Tips:    "request_policy:all_shards response_policy:agg_logical_and",
-					Summary: "Tells which scripts are kept", Complexity: "O(N) where N is the number of scripts", now: scriptExists},
+					Summary: "Tells which scripts are kept", Complexity: "O(N) where N is the number of scripts", run: scriptExists},
 				{Name: "flush", Arity: -2, Flags: "noscript", ACL: "scripting", Since: "2.6.0", Syntax: "[ASYNC | SYNC]",
 					Tips:    "request_policy:all_nodes response_policy:all_succeeded",
-					Summary: "Forgets all scripts", Complexity: "O(N) where N is the number of scripts", now: scriptFlush},
+					Summary: "Forgets all scripts", Complexity: "O(N) where N is the number of scripts",
+					Note: "On every server of the database; the others may run those in their memory for two more seconds.", run: scriptFlush},
 				{Name: "kill", Arity: 2, Flags: "noscript allow_busy", ACL: "scripting", Since: "2.6.0",
 					Tips:    "request_policy:all_shards response_policy:one_succeeded",
 					Summary: "Ends the scripts that run on this server", Complexity: "O(N) where N is the number of scripts that run",
@@ -63,7 +64,13 @@ func scriptCommands() []*Command {
 }
 
 // takesScript reports whether a command runs a script or keeps one.
-func (cmd *Command) takesScript() bool { return cmd.edit != nil || cmd.fullName == "script|load" }
+func (cmd *Command) takesScript() bool {
+	switch cmd.fullName {
+	case "script|load", "function|load", "function|restore":
+		return true
+	}
+	return cmd.edit != nil
+}
 
 func eval(r *request, args [][]byte) error            { return r.evalSource(args, false) }
 func evalReadOnly(r *request, args [][]byte) error    { return r.evalSource(args, true) }
@@ -74,8 +81,12 @@ func (r *request) evalSource(args [][]byte, readOnly bool) error {
 	if err := checkScriptKeys(args); err != nil {
 		return err
 	}
-	source := r.own(args[1])
-	r.script(args, readOnly, r.conn.engine.scripts.kept(source), source)
+	call := newScriptCall(r.ownWords(args), readOnly)
+	call.source = call.words[1]
+	if script := r.conn.engine.scripts.kept(call.source); script != nil {
+		call.script = script
+	}
+	r.runCall(call)
 	return nil
 }
 
@@ -83,15 +94,22 @@ func (r *request) evalKept(args [][]byte, readOnly bool) error {
 	if err := checkScriptKeys(args); err != nil {
 		return err
 	}
-	script := r.conn.engine.scripts.find(args[1])
-	if script == nil {
-		return errNoScript
+	e, call := r.conn.engine, newScriptCall(r.ownWords(args), readOnly)
+	if script := e.scripts.find(args[1]); script != nil && e.scriptsAreRecent() {
+		call.script = script
+	} else {
+		r.prepare = func(t *task) error { return t.findScript(call, call.words[1]) }
 	}
-	r.script(args, readOnly, script, nil)
+	r.runCall(call)
 	return nil
 }
 
 const errNoScript = refusal("NOSCRIPT No matching script. Please use EVAL.")
+
+const (
+	errManyKeys     = refusal("ERR Number of keys can't be greater than number of args")
+	errNegativeKeys = refusal("ERR Number of keys can't be negative")
+)
 
 // checkScriptKeys refuses a number of keys that cannot be.
 func checkScriptKeys(args [][]byte) error {
@@ -100,41 +118,72 @@ func checkScriptKeys(args [][]byte) error {
 	case err != nil:
 		return errNotInteger
 	case n > int64(len(args)-3):
-		return refusal("ERR Number of keys can't be greater than number of args")
+		return errManyKeys
 	case n < 0:
-		return refusal("ERR Number of keys can't be negative")
+		return errNegativeKeys
 	}
 	return nil
 }
 
-// script makes the edit of a command that runs a script, or, if it is nil, a source that
-// is to be compiled: that may take long, so it is not done on the event loop. args[2] is
-// the number of keys behind it.
-func (r *request) script(args [][]byte, readOnly bool, script *keptScript, source []byte) {
-	n, _ := parseInt(args[2])
-	words := make([][]byte, len(args)-3)
-	for i, arg := range args[3:] {
-		words[i] = r.own(arg)
+// scriptCall is what one command runs.
+type scriptCall struct {
+	words      [][]byte // of the command
+	keys, args [][]byte
+	readOnly   bool
+	function   string // its name; "": it is a script
+
+	script  runnable // nil: source is compiled
+	source  []byte
+	stored  bool  // PostgreSQL has answered the source
+	flushes int64 // how often scripts had been flushed before it did
+}
+
+// newScriptCall makes the call of a command whose number of keys, words[2], is checked.
+func newScriptCall(words [][]byte, readOnly bool) *scriptCall {
+	n, _ := parseInt(words[2])
+	rest := words[3:]
+	return &scriptCall{words: words, keys: rest[:n:n], args: rest[n:], readOnly: readOnly}
+}
+
+// runCall makes the edit of a call. What is to be compiled may take long, so that is not
+// done on the event loop.
+func (r *request) runCall(call *scriptCall) {
+	r.alone = call.script == nil || call.script.alone()
+	scripts, info := &r.conn.engine.scripts, scriptRun{function: call.function}
+	if call.function != "" {
+		info.words = call.words
 	}
-	keys, rest := words[:n:n], words[n:]
-	r.alone = script == nil || script.alone()
-	r.runScript(keys, func(ctx context.Context, host *scriptHost, run *lua.Run) ([]byte, error) {
-		if script == nil {
-			var err error
-			if script, err = r.conn.engine.scripts.compile(source); err != nil {
+	r.runScript(call.keys, info, func(ctx context.Context, host *scriptHost, run *lua.Run) ([]byte, error) {
+		if call.script == nil {
+			if err := scripts.compileCall(call); err != nil {
 				return nil, err
 			}
 		}
-		flags := script.program.Flags()
-		if readOnly && flags&(lua.NoWrites|lua.CompatibilityMode) == 0 {
+		flags := call.script.flags()
+		if call.readOnly && flags&(lua.NoWrites|lua.CompatibilityMode) == 0 {
 			return nil, errMayWrite
 		}
-		host.readOnly = readOnly || flags&lua.NoWrites != 0
-		run.Keys, run.Args = keys, rest
-		reply, err := script.program.Run(ctx, run)
-		script.note(host.view.Missed(), err)
+		host.readOnly = call.readOnly || flags&lua.NoWrites != 0
+		run.Keys, run.Args = call.keys, call.args
+		reply, err := call.script.run(ctx, run)
+		call.script.note(host.view.Missed(), err)
 		return reply, err
 	})
+}
+
+// compileCall compiles the source of a call.
+func (s *scripts) compileCall(call *scriptCall) error {
+	var script *keptScript
+	var err error
+	if call.stored {
+		script, err = s.compileStored(call.source, call.flushes)
+	} else {
+		script, err = s.compile(call.source)
+	}
+	if err == nil {
+		call.script = script
+	}
+	return err
 }
 
 const errMayWrite = refusal("ERR Can not execute a script with write flag using *_ro command.")
@@ -148,11 +197,10 @@ const (
 const (
 	errScriptTime   = refusal("ERR the script ran for more than 5 s; nothing of it was stored")
 	errScriptLocked = refusal("TRYAGAIN The keys keep changing, try again")
-	errScriptKilled = refusal("ERR Error running script: Script killed by user with SCRIPT KILL...")
 )
 
 // runScript makes the edit of a script.
-func (r *request) runScript(keys [][]byte, run func(context.Context, *scriptHost, *lua.Run) ([]byte, error)) {
+func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Context, *scriptHost, *lua.Run) ([]byte, error)) {
 	r.reply = replyAnswer
 	scripts, proto := &r.conn.engine.scripts, r.proto
 	outer := context.Background()
@@ -160,10 +208,11 @@ func (r *request) runScript(keys [][]byte, run func(context.Context, *scriptHost
 		outer = r.task.ctx // EXEC holds rows, and has its own time
 	}
 	r.edit = edit.Edit{Keys: keys, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
-	survey, killed := &survey{cache: r.cache()}, false
+	survey := &survey{cache: r.cache()}
+	var killed error // the reply, if an earlier run was killed
 	r.edit.Run = func(v *edit.View) {
-		if killed { // in an earlier run
-			v.Undo(errScriptKilled)
+		if killed != nil {
+			v.Undo(killed)
 			return
 		}
 		if !v.Locked && r.task == nil { // others wait for those
@@ -180,7 +229,7 @@ func (r *request) runScript(keys [][]byte, run func(context.Context, *scriptHost
 		}
 		ctx, cancel := context.WithTimeoutCause(outer, limit, late)
 		defer cancel()
-		ctx, end := scripts.begin(ctx)
+		ctx, end := scripts.begin(ctx, info)
 		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v}
 		protocol := 2
 		if proto == resp.RESP3 {
@@ -188,11 +237,11 @@ func (r *request) runScript(keys [][]byte, run func(context.Context, *scriptHost
 		}
 		reply, err := run(ctx, host, &lua.Run{Host: host, Protocol: protocol})
 		r.answer = append(r.answer[:0], reply...)
-		if killed = end(); killed {
-			err = errScriptKilled
+		if killed = end(); killed != nil {
+			err = killed
 		}
 		switch {
-		case v.Missed() && !killed:
+		case v.Missed() && killed == nil:
 			v.Undo(nil)
 		case err != nil:
 			v.Undo(scriptError(err))

@@ -53,9 +53,9 @@ func TestKilledBetweenRuns(t *testing.T) {
 	s := serve(t, Options{})
 	ran := 0
 	r := newRequest(&Conn{engine: s.engine}, s.engine.commands.named([]byte("eval")), nil)
-	r.runScript(nil, func(context.Context, *scriptHost, *lua.Run) ([]byte, error) {
+	r.runScript(nil, scriptRun{}, func(context.Context, *scriptHost, *lua.Run) ([]byte, error) {
 		ran++
-		if !s.engine.scripts.kill(errScriptKilled) {
+		if killed, _ := s.engine.scripts.kill(false); !killed {
 			t.Error("no script runs")
 		}
 		return nil, errNotLoaded
@@ -76,7 +76,7 @@ func TestScriptTime(t *testing.T) {
 	waitFor(t, "the script to run", func() bool {
 		s.engine.scripts.mu.Lock()
 		defer s.engine.scripts.mu.Unlock()
-		return len(s.engine.scripts.cancels) > 0
+		return len(s.engine.scripts.running) > 0
 	})
 	waits.send(resp.AppendCommand(nil, "APPEND", "k", "2"))
 	other.want(":1\r\n", "APPEND", "other", "2")
@@ -189,7 +189,7 @@ func TestLongScript(t *testing.T) {
 // TestScriptsMayWrite: a client must not repeat a script whose outcome is unknown.
 func TestScriptsMayWrite(t *testing.T) {
 	e := serve(t, Options{}).engine
-	for name, prefix := range map[string]string{"eval": "ERR outcome unknown", "evalsha": "ERR outcome unknown", "eval_ro": "LOADING", "evalsha_ro": "LOADING"} {
+	for name, prefix := range map[string]string{"eval": "ERR outcome unknown", "evalsha": "ERR outcome unknown", "fcall": "ERR outcome unknown", "eval_ro": "LOADING", "fcall_ro": "LOADING", "evalsha_ro": "LOADING"} {
 		if got := e.errorText(fault.ErrUnknownOutcome, e.commands.named([]byte(name)).writes); !strings.HasPrefix(got, prefix) {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -200,11 +200,12 @@ func TestScriptsMayWrite(t *testing.T) {
 func TestNoScripts(t *testing.T) {
 	c := dial(t, serve(t, Options{NoScripts: true}).addr())
 	const refused = "-NOPERM this server is set to run no scripts\r\n"
-	for _, line := range []string{"EVAL x 0", "EVAL_RO x 0", "EVALSHA x 0", "EVALSHA_RO x 0", "SCRIPT LOAD x"} {
+	for _, line := range []string{"EVAL x 0", "EVAL_RO x 0", "EVALSHA x 0", "EVALSHA_RO x 0", "SCRIPT LOAD x", "FCALL f 0", "FCALL_RO f 0", "FUNCTION LOAD x"} {
 		c.want(refused, strings.Fields(line)...)
 	}
 	c.want("*1\r\n:0\r\n", "SCRIPT", "EXISTS", "x")
 	c.want(resp.OK, "SCRIPT", "FLUSH")
+	c.want("*0\r\n", "FUNCTION", "LIST")
 	c.want(resp.OK, "MULTI")
 	c.want(refused, "EVAL", "x", "0")
 	c.want("-EXECABORT Transaction discarded because of previous errors.\r\n", "EXEC")

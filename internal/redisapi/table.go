@@ -189,7 +189,7 @@ func (t *table) add(cmd, parent *Command) {
 	cmd.flags = strings.Fields(cmd.Flags)
 	cmd.writes = cmd.has("write")
 	switch cmd.Name {
-	case "exec", "eval", "evalsha": // they have not the flag, as in Redis, and yet may write
+	case "exec", "eval", "evalsha", "fcall": // they have not the flag, as in Redis, and yet may write
 		cmd.writes = true
 	}
 	cmd.noAuth = cmd.has("no_auth")

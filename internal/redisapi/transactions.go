@@ -152,6 +152,8 @@ func exec(t *task, _ [][]byte) error {
 type transaction struct {
 	join  func(*core.Cache) *core.Cache // makes the calls of a cache part of it
 	query func(ctx context.Context, sql string, result any) error
+
+	scripts core.Scripts
 }
 
 // execution is one EXEC.
@@ -191,12 +193,17 @@ func (x *execution) run() error {
 		defer cancel()
 	}
 	x.prepareDatabases(ctx)
+	if err := x.learnQueued(ctx); err != nil {
+		return err
+	}
 	before := c.session
 	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx core.Tx) error {
 		c.set(func(s *session) { *s = before }) // PostgreSQL may have undone an earlier attempt
 		return x.attempt(ctx, &transaction{
 			join:  func(cache *core.Cache) *core.Cache { return cache.With(tx) },
 			query: func(ctx context.Context, sql string, result any) error { return tx.QueryRow(ctx, sql).Scan(result) },
+
+			scripts: c.engine.options.DB.Scripts(tx),
 		})
 	})
 	x.tx = nil

@@ -193,6 +193,12 @@ func (t *task) runEdit(cmd *Command, args [][]byte) error {
 // doEdit runs the edit of a request as a step of a task. An edit that failed may still
 // be in the hands of the library; its request is left to the garbage collector.
 func (t *task) doEdit(r *request) error {
+	if r.prepare != nil {
+		if err := r.prepare(t); err != nil {
+			r.Release()
+			return err
+		}
+	}
 	if err := t.cache(t.conn.database).Edit(t.ctx, &r.edit); err != nil {
 		return err
 	}

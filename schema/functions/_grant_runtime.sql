@@ -24,6 +24,10 @@ BEGIN
     -- For watches of the role's own tables.
     EXECUTE format('GRANT SELECT, INSERT, DELETE ON howdah_internal.watch TO %I', role);
     EXECUTE format('GRANT INSERT (watch, cache, keys, tags, failure) ON howdah_internal.watch_note TO %I', role);
+    -- For the scripts and functions of Redis clients.
+    EXECUTE format('GRANT SELECT, DELETE, INSERT (sha1, source), UPDATE (source, loaded_at) ON howdah_internal.script TO %I', role);
+    EXECUTE format('GRANT SELECT, DELETE, INSERT, UPDATE (source) ON howdah_internal.function_library TO %I', role);
+    EXECUTE format('GRANT SELECT, UPDATE (scripts, functions) ON howdah_internal.script_state TO %I', role);
     EXECUTE format('GRANT UPDATE (full_since) ON howdah_internal.cache TO %I', role);
     FOR verb IN
         SELECT p.oid
