@@ -59,8 +59,9 @@ var claimStates = [...]fetch.State{
 
 // Refresh implements fetch.Store.
 func (s fetchStore) Refresh(ctx context.Context, key string, version int64, lease time.Duration) (fetch.Token, bool, error) {
-	won, snapshot, err := s.c.Refresh(ctx, []byte(key), version, lease)
-	return fetch.Token{Version: version, Snapshot: snapshot}, won, err
+	call := &verb.Call{Verb: statement.Refresh, Key: []byte(key), Token: version, Lease: lease}
+	err := s.c.Do(ctx, call)
+	return fetch.Token{Version: version, Snapshot: call.Claim.Snapshot}, err == nil && call.Status == verb.OK, err
 }
 
 // Fulfil implements fetch.Store.
