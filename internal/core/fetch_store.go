@@ -99,6 +99,16 @@ func (s fetchStore) Release(ctx context.Context, leases []fetch.Lease) []bool {
 	return good
 }
 
+// Changed implements fetch.Store. The change log tells, if memory follows it.
+func (s fetchStore) Changed(key string) fetch.News {
+	e := s.c.ready()
+	if e == nil {
+		return fetch.News{}
+	}
+	changed, stop := e.Changed([]byte(key))
+	return fetch.News{Changed: changed, Within: s.c.db.opts.Near.Bound / 3, Stop: stop}
+}
+
 // do runs calls together. What it returns for a call without an error may be read
 // from the call.
 func (s fetchStore) do(ctx context.Context, calls []*verb.Call) []error {

@@ -29,8 +29,10 @@ func (m *Memory) apply(sent Instant, a Answer) error {
 		next.gen++
 		m.own.forget(next.gen)
 		m.sweepSoon()
+		m.missed()
 	} else {
 		m.invalidate(a.Changes)
+		m.signalChanges(a.Changes)
 		m.own.expire()
 	}
 	if old.stranded && !a.Stranded {

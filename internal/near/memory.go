@@ -109,8 +109,9 @@ type Memory struct {
 	mu      sync.Mutex // guards what is below
 	caches  map[int32]*Cache
 	parked  map[*Parking]struct{}
-	parking map[uint32]int // parked writes of each slot
-	sent    uint64         // polls
+	parking map[uint32]int     // parked writes of each slot
+	signals map[uint32]*signal // of slots, to those who wait for a change
+	sent    uint64             // polls
 
 	running  bool    // Run
 	ran      Instant // when it was called
@@ -151,6 +152,7 @@ func New(o Options) (*Memory, error) {
 		caches:  map[int32]*Cache{},
 		parked:  map[*Parking]struct{}{},
 		parking: map[uint32]int{},
+		signals: map[uint32]*signal{},
 		own:     ownRows{rows: map[ownRow]uint64{}},
 	}
 	m.clock = func() Instant { return m.instant(now()) }
