@@ -118,6 +118,7 @@ func (l *loop) step(ctx context.Context) {
 	l.note(err, done)
 	select {
 	case <-time.After(pause):
+	case <-m.hurry:
 	case <-ctx.Done():
 	}
 }
