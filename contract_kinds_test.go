@@ -178,8 +178,7 @@ func testKindsEdit(t *testing.T, f *fixture) {
 		"get and delete":  func() error { _, err := f.GetAndDelete(ctx, key); return err },
 		"get and expire":  func() error { _, err := f.GetAndExpire(ctx, key, time.Hour); return err },
 		"claim": func() error {
-			_, err := (*core.Cache)(f.Cache).Claim(ctx, []byte(key), time.Minute)
-			return err
+			return (*core.Cache)(f.Cache).One(ctx, &verb.Call{Verb: statement.Claim, Key: []byte(key), Lease: time.Minute})
 		},
 	} {
 		require.ErrorIs(t, edit(), howdah.ErrWrongType, name)

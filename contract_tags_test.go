@@ -10,6 +10,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -73,30 +74,25 @@ func testTags(t *testing.T, f *fixture) {
 	invalidate(1, "y")
 
 	// A load that began before the invalidation is not stored.
-	inner := (*core.Cache)(c)
-	claim, err := inner.Claim(ctx, []byte(f.key("l")), time.Minute)
-	require.NoError(t, err)
-	require.True(t, claim.Won)
+	k := []byte(f.key("l"))
+	claim := f.claim("l")
+	require.True(t, claim.Claim.Won)
 	invalidate(0, "z")
-	_, err = inner.Fulfil(ctx, []byte(f.key("l")), claim.Entry.Version, []byte("old"), core.Fulfilment{Tags: []string{tag("w"), tag("z")}, Snapshot: claim.Snapshot})
-	require.ErrorIs(t, err, howdah.ErrNotStored)
-	_, err = inner.Fulfil(ctx, []byte(f.key("l")), claim.Entry.Version, []byte("l"), core.Fulfilment{Tags: []string{tag("w")}, Snapshot: claim.Snapshot})
-	require.NoError(t, err)
+	store := verb.Call{Key: k, Token: claim.Result.Version, Snapshot: claim.Claim.Snapshot, Value: []byte("old"), Tags: []string{tag("w"), tag("z")}}
+	require.Equal(t, verb.NotStored, f.fulfil(store).Status)
+	store.Value, store.Tags = []byte("l"), []string{tag("w")}
+	require.Equal(t, verb.OK, f.fulfil(store).Status)
 	f.holds("l", []byte("l"))
-	won, snapshot, err := inner.Refresh(ctx, []byte(f.key("l")), version("l"), time.Minute)
-	require.NoError(t, err)
-	require.True(t, won)
-	_, err = inner.Fulfil(ctx, []byte(f.key("l")), version("l"), nil, core.Fulfilment{Tags: []string{tag("w")}, Snapshot: snapshot, Absent: true, Expiry: verb.ExpireIn(time.Hour)})
-	require.NoError(t, err)
-	claim, err = inner.Claim(ctx, []byte(f.key("l")), time.Minute)
-	require.NoError(t, err)
-	require.Equal(t, verb.KnownAbsent, claim.State)
+	refresh := f.do(&verb.Call{Verb: statement.Refresh, Key: k, Token: version("l"), Lease: time.Minute})
+	require.Equal(t, verb.OK, refresh.Status)
+	absent := verb.Call{Key: k, Token: version("l"), Snapshot: refresh.Claim.Snapshot, Tags: []string{tag("w")}, Absent: true}
+	require.Equal(t, verb.OK, f.fulfil(absent).Status)
+	require.Equal(t, verb.KnownAbsent, f.claim("l").Claim.State)
 	invalidate(0, "w")
-	claim, err = inner.Claim(ctx, []byte(f.key("l")), time.Minute)
-	require.NoError(t, err)
-	require.Equal(t, verb.Won, claim.State, "that there is nothing was invalidated too")
-	_, err = inner.Fulfil(ctx, []byte(f.key("l")), claim.Entry.Version, []byte("l"), core.Fulfilment{Tags: []string{tag("w")}})
-	require.ErrorContains(t, err, "snapshot")
+	claim = f.claim("l")
+	require.Equal(t, verb.Won, claim.Claim.State, "that there is nothing was invalidated too")
+	without := &verb.Call{Verb: statement.Fulfil, Key: k, Token: claim.Result.Version, Value: []byte("l"), Tags: []string{tag("w")}}
+	require.ErrorContains(t, (*core.Cache)(c).Do(ctx, without), "snapshot")
 
 	for _, bad := range [][]string{{""}, {strings.Repeat("t", howdah.MaxTagBytes+1)}, {strings.Repeat("t", 1<<20)}, {"\xff"}, {"a\x00"}, strings.Split(strings.Repeat("t ", 10_000)+"t", " ")} {
 		require.ErrorIs(t, c.SetWith(ctx, f.key("a"), nil, 0, howdah.SetOptions{Tags: bad}), howdah.ErrInvalidTag)

@@ -22,6 +22,7 @@ const (
 	idle                   // changes nothing: notes nothing and takes no transaction id
 	hidden                 // changes nothing that a reader of values sees: notes nothing
 	unlogged               // changes what readers see, and notes nothing on purpose
+	wakes                  // changes nothing that a reader of values sees, and notes it for those who wait
 )
 
 // step is one run of a statement or function on the cache "n", whose entries are
@@ -82,7 +83,7 @@ var statementEffects = map[string][]step{
 	"note_recency":    {{hidden, "ARRAY[H(k)], '{3}'", ""}},
 	"random_key":      {{idle, "0", ""}},
 	"refresh":         {{hidden, array + "ARRAY[V(k)], '{1000000}'", ""}, {idle, array + "'{7}', '{1000000}'", ""}},
-	"release": {{hidden, fresh + "ARRAY[V(new)]", "SELECT howdah.claim('n', 'new')"}, {hidden, "ARRAY[H(x)], ARRAY['x'::bytea], ARRAY[V(x)]", "SELECT howdah.claim('n', 'x')"},
+	"release": {{wakes, fresh + "ARRAY[V(new)]", "SELECT howdah.claim('n', 'new')"}, {wakes, "ARRAY[H(x)], ARRAY['x'::bytea], ARRAY[V(x)]", "SELECT howdah.claim('n', 'x')"},
 		{idle, array + "ARRAY[V(k)]", ""}},
 	"remove":    {{logs, "H(k), 'k'", ""}},
 	"replace":   {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}', '{0}'", ""}},
@@ -141,7 +142,7 @@ var functionEffects = map[string][]step{
 	"maintain":        {{logs, "howdah.maintain('n')", "SELECT howdah.alter_cache('n', max_entries => 1, eviction => 'allkeys-random')"}},
 	"persist":         {{logs, "howdah.persist('n', 'k')", ""}},
 	"persist_text":    {{logs, "howdah.persist_text('n', 'k')", ""}},
-	"release":         {{hidden, "howdah.release('n', 'new', V(new))", "SELECT howdah.claim('n', 'new')"}, {idle, "howdah.release('n', 'k', V(k))", ""}},
+	"release":         {{wakes, "howdah.release('n', 'new', V(new))", "SELECT howdah.claim('n', 'new')"}, {idle, "howdah.release('n', 'k', V(k))", ""}},
 	"release_text":    {{idle, "howdah.release_text('n', 'k', V(k))", ""}},
 	"replace":         {{logs, "howdah.replace('n', 'k', '2')", ""}, {idle, "howdah.replace('n', 'none', '2')", ""}},
 	"replace_text":    {{logs, "howdah.replace_text('n', 'k', '2')", ""}},
@@ -295,6 +296,9 @@ func (w *walker) run(s step, what, prepare, call, end string) {
 		}
 		require.Empty(w.t, rows, what)
 		require.False(w.t, everything, what)
+	case wakes:
+		require.Empty(w.t, changed, what)
+		require.Len(w.t, rows, 1, what)
 	case unlogged:
 		require.NotEmpty(w.t, changed, what)
 		require.Empty(w.t, rows, what)

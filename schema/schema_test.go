@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite generated files")
 
-var rows = flag.Int("rows", 20_000, "how many rows TestWatchedBulkUpdate changes")
+var rows = flag.Int("rows", 20_000, "how many rows the tests of bulk changes of watched tables change")
 
 func TestMigrationsAreNumberedWithoutGaps(t *testing.T) {
 	for i, m := range schema.Migrations() {

@@ -274,48 +274,6 @@ func notes(t testing.TB, q querier) []string {
 	return all[string](t, q, "SELECT coalesce(cardinality(keys)::text, 'all') FROM howdah_internal.watch_note ORDER BY 1")
 }
 
-// Beyond 1,000 keys of a transaction the cache goes as a whole, once, and the
-// memory of the backend does not grow with the rows. -rows says how many.
-func TestWatchedBulkUpdate(t *testing.T) {
-	t.Parallel()
-	db := open(t)
-	run(t, connect(t, pgtest.SuperURL(db.Config().ConnString())),
-		"GRANT SELECT ON pg_backend_memory_contexts TO PUBLIC; GRANT EXECUTE ON FUNCTION pg_get_backend_memory_contexts() TO PUBLIC")
-	run(t, db, "SELECT howdah.create_cache('n', near => true)")
-	run(t, db, "CREATE TABLE public.articles (id int PRIMARY KEY, title text)")
-	run(t, db, "INSERT INTO public.articles SELECT i, 'x' FROM generate_series(1, $1::int) AS i", *rows)
-	watch(t, db, "public.articles", "n", "'article:' || id")
-	require.NoError(t, pgx.BeginFunc(ctx(t), db, func(tx pgx.Tx) error {
-		run(t, tx, "UPDATE public.articles SET title = 'y' WHERE id <= 1000")
-		require.Equal(t, []string{"1000"}, notes(t, tx), "a thousand are not too many")
-		run(t, tx, "UPDATE public.articles SET title = 'z' WHERE id <= 1000")
-		return nil
-	}))
-	fill(t, db, "n", "article:", 2000)
-	run(t, db, "UPDATE public.articles SET title = 'y' WHERE id <= 1000")
-	require.Equal(t, 1000, one[int](t, db, "SELECT howdah.count('n')"))
-
-	fill(t, db, "n", "article:", 2000)
-	const memory = "SELECT sum(total_bytes)::bigint FROM pg_backend_memory_contexts"
-	from := one[string](t, db, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
-	require.NoError(t, pgx.BeginFunc(ctx(t), db, func(tx pgx.Tx) error {
-		before := one[int64](t, tx, memory)
-		run(t, tx, "UPDATE public.articles SET title = 'w'")
-		require.Equal(t, []string{"all"}, notes(t, tx))
-		require.Less(t, one[int64](t, tx, memory)-before, int64(32<<20))
-		require.Equal(t, 2000, one[int](t, tx, "SELECT howdah.count('n')"), "until the commit")
-		return nil
-	}))
-	require.Zero(t, one[int](t, db, "SELECT howdah.count('n')"))
-	id := one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")
-	require.Equal(t, []change{{Cache: id}}, ask(t, db, from).Changes, "noted once, as a whole")
-
-	// Many statements of few rows come to the same.
-	fill(t, db, "n", "article:", 2000)
-	run(t, db, "DO $$ BEGIN FOR i IN 1 .. 1001 LOOP UPDATE public.articles SET title = 'v' WHERE id = i; END LOOP; END $$")
-	require.Zero(t, one[int](t, db, "SELECT howdah.count('n')"))
-}
-
 // A change that is noted is in the log of the same transaction, whether the entry
 // was there or not: memory may hold what was evicted.
 func TestWatchNotesInTheChangeLog(t *testing.T) {

@@ -16,41 +16,51 @@ import (
 	"github.com/howdah/howdah/internal/verb"
 )
 
-func claimed(t *testing.T, c *Cache, key string) Claim {
+// claimed is a claim of a key for an hour.
+func claimed(t *testing.T, c *Cache, key string) *verb.Call {
 	t.Helper()
-	claim, err := c.Claim(t.Context(), []byte(key), time.Hour)
-	require.NoError(t, err)
+	claim := &verb.Call{Verb: statement.Claim, Key: []byte(key), Lease: time.Hour}
+	require.NoError(t, c.Do(t.Context(), claim))
 	return claim
+}
+
+// fulfil stores a value under a lease.
+func fulfil(t *testing.T, c *Cache, key string, token int64, value string) error {
+	t.Helper()
+	return c.One(t.Context(), &verb.Call{Verb: statement.Fulfil, Key: []byte(key), Token: token, Value: []byte(value)})
+}
+
+// holds reports whether a release or a refresh finds its token good.
+func holds(t *testing.T, c *Cache, v *verb.Verb, key string, token int64) bool {
+	t.Helper()
+	call := &verb.Call{Verb: v, Key: []byte(key), Token: token, Lease: time.Hour}
+	require.NoError(t, c.Do(t.Context(), call))
+	return call.Status == verb.OK
 }
 
 func TestClaim(t *testing.T) {
 	ctx := t.Context()
 	cache := openDB(t, pgtest.New(t)).Cache("db0")
-	k := []byte("k")
 	claim := claimed(t, cache, "k")
-	require.Equal(t, verb.Won, claim.State)
-	_, err := cache.Fulfil(ctx, k, 1, []byte("v"), Fulfilment{})
-	require.ErrorIs(t, err, fault.ErrNotStored)
-	version, err := cache.Fulfil(ctx, k, claim.Entry.Version, []byte("v"), Fulfilment{Expiry: verb.ExpireIn(time.Hour), Stale: time.Hour})
-	require.NoError(t, err)
+	require.Equal(t, verb.Won, claim.Claim.State)
+	require.ErrorIs(t, fulfil(t, cache, "k", 1, "v"), fault.ErrNotStored)
+	stored := &verb.Call{Verb: statement.Fulfil, Key: []byte("k"), Token: claim.Result.Version, Value: []byte("v"), Expiry: verb.ExpireIn(time.Hour), Stale: time.Hour}
+	require.NoError(t, cache.One(ctx, stored))
+	version := stored.Result.Version
 	hit := claimed(t, cache, "k")
-	require.Equal(t, verb.Hit, hit.State)
-	require.Equal(t, "v", string(hit.Entry.Value))
-	require.Equal(t, version, hit.Entry.Version)
-	for _, want := range []bool{true, false} {
-		won, _, err := cache.Refresh(ctx, k, version, time.Hour)
-		require.NoError(t, err)
-		require.Equal(t, want, won)
+	require.Equal(t, verb.Hit, hit.Claim.State)
+	require.Equal(t, "v", string(hit.Result.Value))
+	require.Equal(t, version, hit.Result.Version)
+	for _, v := range []*verb.Verb{statement.Refresh, statement.Release} {
+		require.True(t, holds(t, cache, v, "k", version))
+		require.False(t, holds(t, cache, v, "k", version), "only once")
+		if v == statement.Refresh {
+			require.Positive(t, claimed(t, cache, "k").Claim.Left)
+		}
 	}
-	for _, want := range []bool{true, false} {
-		released, err := cache.Release(ctx, k, version)
-		require.NoError(t, err)
-		require.Equal(t, want, released)
-	}
-	_, err = cache.Claim(ctx, k, 0)
-	require.ErrorIs(t, err, fault.ErrInvalidTTL)
-	_, err = cache.Fulfil(ctx, k, version, nil, Fulfilment{Absent: true})
-	require.ErrorIs(t, err, fault.ErrInvalidTTL)
+	require.ErrorIs(t, cache.Do(ctx, &verb.Call{Verb: statement.Claim, Key: []byte("k")}), fault.ErrInvalidTTL)
+	absent := &verb.Call{Verb: statement.Fulfil, Key: []byte("k"), Token: version, Absent: true}
+	require.ErrorIs(t, cache.Do(ctx, absent), fault.ErrInvalidTTL)
 }
 
 // Claims of many keys share statements, and of many callers of a key one wins.
@@ -137,8 +147,7 @@ func nothingOld(t *testing.T, db *DB, remove func(context.Context, *Cache) error
 	case "live":
 		require.NoError(t, cache.Do(ctx, &verb.Call{Verb: statement.Set, Key: []byte("k"), Value: []byte("old")}))
 	case "claimed": // and the lease has ended
-		_, err := cache.Claim(ctx, []byte("k"), time.Nanosecond)
-		require.NoError(t, err)
+		require.NoError(t, cache.Do(ctx, &verb.Call{Verb: statement.Claim, Key: []byte("k"), Lease: time.Nanosecond}))
 	}
 	tx, err := db.Pool().Begin(ctx)
 	require.NoError(t, err)
@@ -157,21 +166,21 @@ func nothingOld(t *testing.T, db *DB, remove func(context.Context, *Cache) error
 	}
 	switch {
 	case was == "live":
-		require.Equal(t, verb.Hit, claim.State, "as it was before the transaction")
+		require.Equal(t, verb.Hit, claim.Claim.State, "as it was before the transaction")
 	case claimFirst:
-		require.Equal(t, verb.Won, claim.State)
-		_, err := cache.Fulfil(ctx, []byte("k"), claim.Entry.Version, []byte("old"), Fulfilment{})
+		require.Equal(t, verb.Won, claim.Claim.State)
+		err := fulfil(t, cache, "k", claim.Result.Version, "old")
 		require.Equal(t, commit, errors.Is(err, fault.ErrNotStored), "%v", err)
 	default:
-		require.Equal(t, verb.Unleased, claim.State, "it waits for the transaction, and not for long")
+		require.Equal(t, verb.Unleased, claim.Claim.State, "it waits for the transaction, and not for long")
 	}
 	get := &verb.Call{Verb: statement.Get, Key: []byte("k")}
 	require.NoError(t, cache.Do(ctx, get))
 	if commit {
 		require.NotEqual(t, "old", string(get.Result.Value))
 	}
-	if after := claimed(t, cache, "k"); after.State != verb.Hit {
-		require.Equal(t, verb.Won, after.State, "no caller waits for a load that was voided")
+	if after := claimed(t, cache, "k"); after.Claim.State != verb.Hit {
+		require.Equal(t, verb.Won, after.Claim.State, "no caller waits for a load that was voided")
 	}
 }
 
@@ -180,22 +189,16 @@ func TestFulfilBehindALock(t *testing.T) {
 	ctx := t.Context()
 	db := openDB(t, pgtest.New(t))
 	cache := db.Cache("db0")
-	token := claimed(t, cache, "k").Entry.Version
+	token := claimed(t, cache, "k").Result.Version
 	tx, err := db.Pool().Begin(ctx)
 	require.NoError(t, err)
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	require.NoError(t, removals["Delete"](ctx, cache.With(tx)))
-	_, err = cache.Fulfil(ctx, []byte("k"), token, []byte("old"), Fulfilment{})
-	require.ErrorIs(t, err, fault.ErrNotStored)
-	released, err := cache.Release(ctx, []byte("k"), token)
-	require.NoError(t, err)
-	require.False(t, released)
-	won, _, err := cache.Refresh(ctx, []byte("k"), token, time.Hour)
-	require.NoError(t, err)
-	require.False(t, won)
+	require.ErrorIs(t, fulfil(t, cache, "k", token, "old"), fault.ErrNotStored)
+	require.False(t, holds(t, cache, statement.Release, "k", token))
+	require.False(t, holds(t, cache, statement.Refresh, "k", token))
 	require.NoError(t, tx.Rollback(ctx))
-	_, err = cache.Fulfil(ctx, []byte("k"), token, []byte("v"), Fulfilment{})
-	require.NoError(t, err, "the removal was undone")
+	require.NoError(t, fulfil(t, cache, "k", token, "v"), "the removal was undone")
 }
 
 // A caller whose time ends while the row is locked is told the same as one that has
@@ -210,7 +213,7 @@ func TestClaimBehindALockUntilItsDeadline(t *testing.T) {
 	require.NoError(t, err)
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	require.NoError(t, removals["Delete"](ctx, cache.With(tx)))
-	require.Equal(t, verb.Unleased, claimed(t, cache, "k").State)
+	require.Equal(t, verb.Unleased, claimed(t, cache, "k").Claim.State)
 	calls := []*verb.Call{
 		{Verb: statement.Claim, Key: []byte("k"), Lease: time.Hour},
 		{Verb: statement.Claim, Key: []byte("other"), Lease: time.Hour},
@@ -268,16 +271,15 @@ func TestAFullCacheGrantsNoLease(t *testing.T) {
 	ctx := t.Context()
 	db := openDB(t, pgtest.New(t))
 	cache := db.Cache("db0")
-	token := claimed(t, cache, "lost").Entry.Version
+	token := claimed(t, cache, "lost").Result.Version
 	require.NoError(t, cache.Do(ctx, &verb.Call{Verb: statement.Set, Key: []byte("live"), Value: []byte("v")}))
 	_, err := db.Pool().Exec(ctx, "UPDATE howdah_internal.cache SET full_since = now() WHERE name = 'db0'")
 	require.NoError(t, err)
 	full := openDB(t, db.Pool().Config().ConnString()).Cache("db0")
-	require.Equal(t, verb.Unleased, claimed(t, full, "new").State)
-	require.Equal(t, verb.Lost, claimed(t, full, "lost").State)
-	require.Equal(t, verb.Hit, claimed(t, full, "live").State)
-	_, err = full.Fulfil(ctx, []byte("lost"), token, []byte("v"), Fulfilment{})
-	require.ErrorIs(t, err, fault.ErrCacheFull)
+	require.Equal(t, verb.Unleased, claimed(t, full, "new").Claim.State)
+	require.Equal(t, verb.Lost, claimed(t, full, "lost").Claim.State)
+	require.Equal(t, verb.Hit, claimed(t, full, "live").Claim.State)
+	require.ErrorIs(t, fulfil(t, full, "lost", token, "v"), fault.ErrCacheFull)
 }
 
 // A claim that hits fills memory as a get does; one that wins a lease ends nothing
@@ -301,19 +303,16 @@ func TestClaimsFillMemory(t *testing.T) {
 	}
 	require.NoError(t, cache.Do(ctx, &verb.Call{Verb: statement.Set, Key: []byte("k"), Value: []byte("v")}))
 	require.Eventually(t, func() bool { // until the change log was polled once
-		require.Equal(t, verb.Hit, claimed(t, cache, "k").State)
+		require.Equal(t, verb.Hit, claimed(t, cache, "k").Claim.State)
 		value, fromMemory := recalled("k")
 		require.Equal(t, "v", value)
 		return fromMemory
 	}, time.Minute, time.Millisecond)
 	hit := claimed(t, cache, "k")
-	won, _, err := cache.Refresh(ctx, []byte("k"), hit.Entry.Version, time.Hour)
-	require.NoError(t, err)
-	require.True(t, won)
+	require.True(t, holds(t, cache, statement.Refresh, "k", hit.Result.Version))
 	_, fromMemory := recalled("k")
 	require.True(t, fromMemory, "a lease changes no value")
-	_, err = cache.Fulfil(ctx, []byte("k"), hit.Entry.Version, []byte("w"), Fulfilment{})
-	require.NoError(t, err)
+	require.NoError(t, fulfil(t, cache, "k", hit.Result.Version, "w"))
 	value, _ := recalled("k")
 	require.Equal(t, "w", value)
 }

@@ -246,3 +246,11 @@ func TestFetchKilledWinner(t *testing.T) {
 		require.LessOrEqual(t, late, 500*time.Millisecond)
 	}
 }
+
+func openPatient(t *testing.T, url string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), url, Options{Timeout: 20 * time.Second})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}

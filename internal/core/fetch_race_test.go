@@ -15,9 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/fetch"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -25,26 +22,24 @@ import (
 // The race that breaks cache-aside: a reader loads the old row, a writer changes
 // the row and invalidates its key, and the reader stores the old row.
 
-// races is how often it is run: "go test ./internal/core -run TestFetchRace
-// -fetch.races 10000".
-var races = flag.Int("fetch.races", 200, "keys of TestFetchRace, each with a race of its own")
+// races is how often each combination of a way to read and ways to write is run:
+// "go test ./internal/core -run TestFetchRace -fetch.races 10000".
+var races = flag.Int("fetch.races", 10, "keys of each combination of TestFetchRace, each with a race of its own")
 
 // raceSeed repeats the random choices, though not their timing.
 var raceSeed = flag.Uint64("fetch.seed", 0, "seed of TestFetchRace; 0: a new one")
 
 // race is one key, its row, and those who read and change it.
 type race struct {
+	racing
 	rng    *rand.Rand
-	dbs    []*DB // each of a process of its own
-	cache  string
 	key    string
-	forced bool          // the first load returns after a change, and after another Fetch waits for it
-	read   chan struct{} // forced: it has
+	tags   []string      // of its entry
+	read   chan struct{} // forced: the first load has read the row
 	wrote  chan struct{} // forced: the change is acknowledged
 	once   sync.Once
 	all    sync.WaitGroup // of all who run
-
-	bound time.Duration // of the processes' memory; 0: none
+	forced bool           // the first load returns after a change, and after another Fetch waits for it
 
 	mu     sync.Mutex
 	acks   []time.Time // of the changes to 1, 2 and so on
@@ -72,7 +67,7 @@ func (r *race) choose(n int) int {
 
 // row reads the row at this moment.
 func (r *race) row(ctx context.Context, db *DB) (n int, err error) {
-	err = db.Pool().QueryRow(ctx, "SELECT n FROM source WHERE key = $1", r.key).Scan(&n)
+	err = db.Pool().QueryRow(ctx, "SELECT n FROM "+r.source+" WHERE key = $1", r.key).Scan(&n)
 	return n, err
 }
 
@@ -84,10 +79,8 @@ func (r *race) load(db *DB) func(context.Context) ([]byte, error) {
 			r.once.Do(func() {
 				close(r.read)
 				<-r.wrote
-				before := db.Stats().Fetch[r.cache].Shared
-				r.all.Go(func() { r.fetch(context.WithoutCancel(ctx), db, r.floor()) })
-				for db.Stats().Fetch[r.cache].Shared == before {
-					time.Sleep(100 * time.Microsecond)
+				if !r.reading.alone {
+					r.join(context.WithoutCancel(ctx), db)
 				}
 			})
 		}
@@ -96,9 +89,18 @@ func (r *race) load(db *DB) func(context.Context) ([]byte, error) {
 	}
 }
 
-// fetch judges what a Fetch returns.
+// join lets another Fetch wait for the load that is under way.
+func (r *race) join(ctx context.Context, db *DB) {
+	before := db.Stats().Fetch[r.cache].Shared
+	r.all.Go(func() { r.fetch(ctx, db, r.floor()) })
+	for db.Stats().Fetch[r.cache].Shared == before {
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// fetch judges what a reader gets.
 func (r *race) fetch(ctx context.Context, db *DB, floor int) {
-	value, err := db.Cache(r.cache).Fetch(ctx, r.key, time.Hour, r.load(db), FetchOptions{})
+	value, err := r.reading.fetch(r, ctx, db)
 	var got int
 	fmt.Sscan(string(value), &got)
 	switch {
@@ -127,43 +129,6 @@ func (r *race) reader(ctx context.Context, db *DB) {
 	}
 }
 
-// changes are the ways to change the row and to invalidate or replace its entry.
-var changes = map[string]func(r *race, ctx context.Context, db *DB, n int) error{
-	"With(tx).Delete": func(r *race, ctx context.Context, db *DB, n int) error {
-		return r.inTransaction(ctx, db, n, func(tx pgx.Tx) error {
-			return db.Cache(r.cache).With(tx).Do(ctx, &verb.Call{Verb: statement.Delete, Key: []byte(r.key)})
-		})
-	},
-	"SQL delete": func(r *race, ctx context.Context, db *DB, n int) error {
-		return r.inTransaction(ctx, db, n, func(tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, "SELECT howdah.delete_text($1, $2)", r.cache, r.key)
-			return err
-		})
-	},
-	"Transact": func(r *race, ctx context.Context, db *DB, n int) error {
-		return db.Transact(ctx, TxOptions{}, func(ctx context.Context, tx Tx) error {
-			if _, err := tx.Exec(ctx, "UPDATE source SET n = $2 WHERE key = $1", r.key, n); err != nil {
-				return err
-			}
-			return db.Cache(r.cache).With(tx).Do(ctx, &verb.Call{Verb: statement.GetDelete, Key: []byte(r.key)})
-		})
-	},
-	"Delete": func(r *race, ctx context.Context, db *DB, n int) error {
-		if _, err := db.Pool().Exec(ctx, "UPDATE source SET n = $2 WHERE key = $1", r.key, n); err != nil {
-			return err
-		}
-		r.pause()
-		return db.Cache(r.cache).Do(ctx, &verb.Call{Verb: statement.Delete, Key: []byte(r.key)})
-	},
-	"Set": func(r *race, ctx context.Context, db *DB, n int) error {
-		if _, err := db.Pool().Exec(ctx, "UPDATE source SET n = $2 WHERE key = $1", r.key, n); err != nil {
-			return err
-		}
-		r.pause()
-		return db.Cache(r.cache).One(ctx, &verb.Call{Verb: statement.Set, Key: []byte(r.key), Value: fmt.Append(nil, n)})
-	},
-}
-
 // errRolledBack ends a transaction that shall not be committed.
 var errRolledBack = errors.New("rolled back")
 
@@ -185,8 +150,7 @@ func (r *race) attempt(ctx context.Context, db *DB, n int, entry func(pgx.Tx) er
 			return err
 		}
 		row := func(tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, "UPDATE source SET n = $2 WHERE key = $1", r.key, n)
-			return err
+			return r.update(ctx, tx, n)
 		}
 		steps := []func(pgx.Tx) error{row, entry}
 		if r.choose(2) == 0 {
@@ -204,15 +168,15 @@ func (r *race) attempt(ctx context.Context, db *DB, n int, entry func(pgx.Tx) er
 
 // writer changes the row a few times. There is one, so that plain sets of several
 // writers do not undo each other.
-func (r *race) writer(ctx context.Context, db *DB, names []string) {
-	for n := 1; n <= 2; n++ {
+func (r *race) writer(ctx context.Context, db *DB) {
+	for n := 1; n <= r.reading.changes(); n++ {
 		if n == 1 && r.forced {
 			<-r.read
 		}
 		r.pause()
-		name := names[r.choose(len(names))]
-		if err := changes[name](r, ctx, db, n); err != nil {
-			r.say("%s: %v", name, err)
+		w := r.writings[r.choose(len(r.writings))]
+		if err := w.change(r, ctx, db, n); err != nil {
+			r.say("%s: %v", w.name, err)
 		}
 		r.mu.Lock()
 		r.acks = append(r.acks, time.Now())
@@ -220,72 +184,88 @@ func (r *race) writer(ctx context.Context, db *DB, names []string) {
 		if n == 1 && r.forced {
 			close(r.wrote)
 		}
-		if r.bound == 0 || name != "SQL delete" {
+		if r.bound == 0 || !w.past {
 			r.fetch(ctx, db, n) // memory has the bound for changes past the library only
 		}
 	}
 }
 
 // run lets all of them run, and looks what the cache holds when all is quiet.
-func (r *race) run(ctx context.Context, names []string) {
+func (r *race) run(ctx context.Context) {
 	for i := range 4 {
 		r.all.Go(func() { r.reader(ctx, r.dbs[i%len(r.dbs)]) })
 	}
-	r.all.Go(func() { r.writer(ctx, r.dbs[r.choose(len(r.dbs))], names) })
+	r.all.Go(func() { r.writer(ctx, r.dbs[r.choose(len(r.dbs))]) })
 	r.all.Wait()
 	want, err := r.row(ctx, r.dbs[0])
 	if err != nil {
 		r.say("%v", err)
 	}
-	get := &verb.Call{Verb: statement.Get, Key: []byte(r.key), Fresh: true}
-	switch err := r.dbs[0].Cache(r.cache).One(ctx, get); {
-	case errors.Is(err, fault.ErrMiss):
-	case err != nil:
-		r.say("Get: %v", err)
-	case string(get.Result.Value) != fmt.Sprint(want):
-		r.say("the cache holds %s, and the row %d", get.Result.Value, want)
+	for {
+		claim := &verb.Call{Verb: statement.Claim, Key: []byte(r.key), Lease: time.Millisecond, Fresh: true}
+		err := r.dbs[0].Cache(r.cache).Do(ctx, claim)
+		if err == nil && !claim.Claim.Won && claim.Claim.Left > 0 {
+			time.Sleep(time.Millisecond) // a load in the background
+			continue
+		}
+		found := claim.Claim.State == verb.Hit || claim.Claim.State == verb.Stale
+		switch {
+		case err != nil:
+			r.say("Claim: %v", err)
+		case found && string(claim.Result.Value) != fmt.Sprint(want):
+			r.say("the cache holds %s, and the row %d", claim.Result.Value, want)
+		}
+		return
 	}
 }
 
 // racing is what to run.
 type racing struct {
-	keys   int // several at a time
-	forced bool
-	names  []string              // of changes
-	store  func(*DB) fetch.Store // nil: the right one
-	bound  time.Duration
+	reading  reading
+	writings []writing // of which each change takes one
+	dbs      []*DB     // each of a process of its own
+	cache    string
+	source   string        // the table of the rows
+	watch    string        // arguments of howdah.watch_table; "": it is not watched
+	tagged   bool          // the entry has a tag; otherwise at random
+	bound    time.Duration // of the processes' memory; 0: none
 }
 
-// run returns what was wrong.
-func (o racing) run(t *testing.T) (broken []string) {
+// run races for so many keys, some at a time, and returns what was wrong. At most so
+// many of them are forced.
+func (o racing) run(t *testing.T, keys, forced int) (broken []string) {
 	t.Helper()
 	seed := *raceSeed
 	if seed == 0 {
 		seed = rand.Uint64() >> 16
 	}
 	t.Logf("-fetch.seed %d", seed)
-	url := pgtest.New(t)
-	dbs := []*DB{openRacing(t, url, o.bound), openRacing(t, url, o.bound)}
-	_, err := dbs[0].Pool().Exec(t.Context(), "CREATE TABLE source (key text PRIMARY KEY, n integer)")
-	require.NoError(t, err)
-	_, err = dbs[0].Pool().Exec(t.Context(), "INSERT INTO source SELECT 'key:' || i, 0 FROM generate_series(0, $1::integer - 1) AS i", o.keys)
-	require.NoError(t, err)
-	if o.store != nil {
-		for _, db := range dbs {
-			db.fetches.groups = map[string]*fetch.Group{"db0": fetch.New(o.store(db), nil)}
-		}
+	pool := o.dbs[0].Pool()
+	for _, sql := range []string{
+		"CREATE TABLE " + o.source + " (key text PRIMARY KEY, n integer)",
+		fmt.Sprintf("INSERT INTO %s SELECT '%[1]s:' || i, 0 FROM generate_series(0, %d) AS i", o.source, keys-1),
+	} {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	if o.watch != "" {
+		_, err := pool.Exec(t.Context(), fmt.Sprintf("SELECT howdah.watch_table('%s', cache => '%s', %s)", o.source, o.cache, o.watch))
+		require.NoError(t, err)
 	}
 	var mu sync.Mutex
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range 8 {
+	for range 16 {
 		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(o.keys); i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; i < int64(keys); i = next.Add(1) - 1 {
 				r := &race{
-					rng: rand.New(rand.NewPCG(seed, uint64(i))), dbs: dbs, cache: "db0", key: fmt.Sprintf("key:%d", i),
-					forced: o.forced, bound: o.bound, read: make(chan struct{}), wrote: make(chan struct{}),
+					racing: o, rng: rand.New(rand.NewPCG(seed, uint64(i))), key: fmt.Sprintf("%s:%d", o.source, i),
+					forced: i < int64(forced), read: make(chan struct{}), wrote: make(chan struct{}),
 				}
-				r.run(t.Context(), o.names)
+				if o.tagged || r.choose(2) == 0 {
+					r.tags = []string{"tag of " + r.key}
+				}
+				r.run(t.Context())
 				mu.Lock()
 				broken = append(broken, r.broken...)
 				mu.Unlock()
@@ -293,86 +273,23 @@ func (o racing) run(t *testing.T) (broken []string) {
 		})
 	}
 	workers.Wait()
-	for i, db := range dbs {
-		t.Logf("process %d: %+v", i, db.Stats().Fetch["db0"])
-	}
 	return broken
 }
 
-// openRacing opens a database as one process, with memory if there is a bound.
-func openRacing(t *testing.T, url string, bound time.Duration) *DB {
+// openRacing opens a database as two processes, with memory if there is a bound.
+func openRacing(t *testing.T, url string, bound time.Duration) (dbs []*DB) {
 	t.Helper()
-	if bound == 0 {
-		return openPatient(t, url)
-	}
-	db, err := Open(t.Context(), url, Options{Timeout: 20 * time.Second, Near: NearOptions{Bound: bound}})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	require.NoError(t, db.AlterCache(t.Context(), CacheConfig{Name: "db0", Near: true}, AlterOptions{Only: []string{"near"}}))
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = db.Run(ctx) }()
-	t.Cleanup(func() { stop(); <-ended })
-	return db
-}
-
-func openPatient(t *testing.T, url string) *DB {
-	t.Helper()
-	db, err := Open(t.Context(), url, Options{Timeout: 20 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return db
-}
-
-// With Fetch no stale value is stored, nor returned to a Fetch that began after
-// the change, however the writer invalidates.
-func TestFetchRace(t *testing.T) {
-	var all []string
-	for name := range changes {
-		all = append(all, name)
-		t.Run(name, func(t *testing.T) {
-			require.Empty(t, racing{keys: max(10, *races/20), forced: true, names: []string{name}}.run(t))
-		})
-	}
-	t.Run("random", func(t *testing.T) {
-		require.Empty(t, racing{keys: *races, names: all}.run(t))
-	})
-	t.Run("memory", func(t *testing.T) {
-		require.Empty(t, racing{keys: *races, names: all, bound: 50 * time.Millisecond}.run(t))
-	})
-}
-
-// mutantStore is a cache that forgets what makes Fetch safe.
-type mutantStore struct {
-	fetchStore
-	lying bool // it calls a void token good; otherwise it stores without comparing
-}
-
-func (s mutantStore) Fulfil(ctx context.Context, values []fetch.Value) []error {
-	if s.lying {
-		errs := s.fetchStore.Fulfil(ctx, values)
-		for i, err := range errs {
-			if errors.Is(err, fetch.ErrVoided) {
-				errs[i] = nil
-			}
+	for range 2 {
+		db, err := Open(t.Context(), url, Options{Timeout: 20 * time.Second, Near: NearOptions{Bound: bound}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		dbs = append(dbs, db)
+		if bound > 0 {
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { defer close(ended); _ = db.Run(ctx) }()
+			t.Cleanup(func() { stop(); <-ended })
 		}
-		return errs
 	}
-	errs := make([]error, len(values))
-	for i, v := range values {
-		errs[i] = s.c.One(ctx, &verb.Call{Verb: statement.Set, Key: []byte(v.Key), Value: v.Value, Expiry: verb.ExpireIn(v.TTL)})
-	}
-	return errs
-}
-
-// The judge finds both.
-func TestFetchRaceMutants(t *testing.T) {
-	for name, lying := range map[string]bool{"stores without comparing": false, "joiners take void values": true} {
-		t.Run(name, func(t *testing.T) {
-			store := func(db *DB) fetch.Store { return mutantStore{fetchStore{db.Cache("db0")}, lying} }
-			broken := racing{keys: 20, forced: true, names: []string{"With(tx).Delete", "Delete"}, store: store}.run(t)
-			t.Logf("%d, such as %v", len(broken), broken[:min(1, len(broken))])
-			require.NotEmpty(t, broken)
-		})
-	}
+	return dbs
 }

@@ -59,8 +59,9 @@ var claimStates = [...]fetch.State{
 
 // Refresh implements fetch.Store.
 func (s fetchStore) Refresh(ctx context.Context, key string, version int64, lease time.Duration) (fetch.Token, bool, error) {
-	won, snapshot, err := s.c.Refresh(ctx, []byte(key), version, lease)
-	return fetch.Token{Version: version, Snapshot: snapshot}, won, err
+	call := &verb.Call{Verb: statement.Refresh, Key: []byte(key), Token: version, Lease: lease}
+	err := s.c.Do(ctx, call)
+	return fetch.Token{Version: version, Snapshot: call.Claim.Snapshot}, err == nil && call.Status == verb.OK, err
 }
 
 // Fulfil implements fetch.Store.
@@ -96,6 +97,16 @@ func (s fetchStore) Release(ctx context.Context, leases []fetch.Lease) []bool {
 		good[i] = err == nil && calls[i].Status == verb.OK
 	}
 	return good
+}
+
+// Changed implements fetch.Store. The change log tells, if memory follows it.
+func (s fetchStore) Changed(key string) fetch.News {
+	e := s.c.ready()
+	if e == nil {
+		return fetch.News{}
+	}
+	changed, stop := e.Changed([]byte(key))
+	return fetch.News{Changed: changed, Within: s.c.db.opts.Near.Bound / 3, Stop: stop}
 }
 
 // do runs calls together. What it returns for a call without an error may be read

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,69 @@ func openDB(t *testing.T, databaseURL string) *DB {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
+}
+
+// openNear opens a database with the cache "n" in memory, which polls seldom, and
+// waits until an entry is served from there.
+func openNear(t *testing.T) (db *DB, recalled func(key string) bool) {
+	t.Helper()
+	ctx := t.Context()
+	db, err := Open(ctx, pgtest.New(t), Options{Near: NearOptions{Bound: 10 * time.Second}})
+	require.NoError(t, err)
+	require.NoError(t, db.CreateCache(ctx, CacheConfig{Name: "n", Near: true}))
+	run, stop := context.WithCancel(ctx)
+	var upkeep sync.WaitGroup
+	upkeep.Go(func() { _ = db.Run(run) })
+	t.Cleanup(func() { stop(); upkeep.Wait(); require.NoError(t, db.Close()) })
+	recalled = func(key string) bool {
+		get := &verb.Call{Verb: statement.Get, Key: []byte(key)}
+		require.NoError(t, db.Cache("n").Do(ctx, get))
+		return get.Recalled
+	}
+	require.Eventually(t, func() bool { return recalled("nothing") }, time.Minute, time.Millisecond)
+	return db, recalled
+}
+
+// The invalidation of a tag ends in memory what has the tag, and leaves the rest: at
+// once in its own process, also what was evicted a moment ago.
+func TestInvalidatedTagInMemory(t *testing.T) {
+	ctx := t.Context()
+	db, recalled := openNear(t)
+	cache := db.Cache("n")
+	fill := func() {
+		require.NoError(t, cache.Do(ctx,
+			&verb.Call{Verb: statement.Set, Key: []byte("tagged"), Value: []byte("v"), Tags: []string{"x"}},
+			&verb.Call{Verb: statement.Set, Key: []byte("evicted"), Value: []byte("v"), Tags: []string{"x"}},
+			&verb.Call{Verb: statement.Set, Key: []byte("other"), Value: []byte("v")}))
+		for _, key := range []string{"tagged", "evicted", "other"} {
+			require.Eventually(t, func() bool { return recalled(key) }, time.Minute, time.Millisecond, key)
+		}
+	}
+	fill()
+	_, err := db.Pool().Exec(ctx, "DO $$ DECLARE s howdah_internal.cache := howdah_internal._settings('n'); BEGIN "+
+		"EXECUTE format('DELETE FROM howdah_internal.cache_%s WHERE hash = howdah.key_hash_text(''evicted'')', s.id); "+
+		"EXECUTE format('DELETE FROM howdah_internal.tag_%s WHERE hash = howdah.key_hash_text(''evicted'')', s.id); "+
+		"PERFORM howdah_internal._log(s, ARRAY[howdah.key_hash_text('evicted')]); END $$")
+	require.NoError(t, err)
+	require.True(t, recalled("evicted"), "there was no poll")
+	removed, err := cache.InvalidateTags(ctx, []string{"x"})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, removed)
+	require.False(t, recalled("tagged"))
+	require.False(t, recalled("evicted"))
+	require.True(t, recalled("other"))
+
+	fill()
+	require.NoError(t, pgx.BeginFunc(ctx, db.Pool(), func(tx pgx.Tx) error {
+		_, err := cache.With(tx).InvalidateTags(ctx, []string{"x"})
+		return err
+	}))
+	require.False(t, recalled("tagged"))
+	require.False(t, recalled("other"), "until a poll has seen the commit")
+	removed, err = cache.InvalidateTags(ctx, nil) // polls
+	require.NoError(t, err)
+	require.Zero(t, removed)
+	require.True(t, recalled("nothing"))
 }
 
 func number(t *testing.T, db *DB, sql string, args ...any) (n int64) {

@@ -246,7 +246,7 @@ func (c *Cache) writeAll(ctx context.Context, e *engine.Engine, fn func() error)
 	if c.tx != nil {
 		return e.WriteAllIn(ctx, c.tx, fn)
 	}
-	defer e.DropMemory()
+	defer e.CatchUp(ctx)
 	return fn()
 }
 

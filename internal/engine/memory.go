@@ -145,6 +145,15 @@ func recallRest(found *verb.Entry, entry near.Entry) {
 	}
 }
 
+// Changed tells of changes of a key, as near.Cache.Changed says. The channel is nil if
+// there is no memory that learns of them.
+func (e *Engine) Changed(key []byte) (changed <-chan struct{}, stop func()) {
+	if m := e.memory.Load(); m != nil {
+		return m.Changed(e.set.Hash(key))
+	}
+	return nil, func() {}
+}
+
 // keeps reports whether the answer of a call, or what it stores, may be kept in
 // memory.
 func (e *Engine) keeps(c *verb.Call) bool {

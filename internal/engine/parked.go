@@ -152,8 +152,15 @@ func (p *parked) run(ctx context.Context, tx pgx.Tx, fn func() error) error {
 	return err
 }
 
-// DropMemory ends what is in memory of the cache, after a write of keys that are
-// not known.
+// CatchUp sees to it that memory holds nothing older than a write of keys that are not
+// known, and that has been answered: it learns of them by the change log.
+func (e *Engine) CatchUp(ctx context.Context) {
+	if m := e.memory.Load(); m != nil && !e.set.Memory.CatchUp(ctx) {
+		m.DropAll()
+	}
+}
+
+// DropMemory ends what is in memory of the cache.
 func (e *Engine) DropMemory() {
 	if m := e.memory.Load(); m != nil {
 		m.DropAll()

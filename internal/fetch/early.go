@@ -47,7 +47,7 @@ func (g *Group) Refresh(ctx context.Context, key string, version int64, load Loa
 			g.load([]*party{{key: key, token: token, lease: true, ends: ends}}, lead)
 			return
 		}
-		g.rest(retryPause) // another process refreshes it: hits do not ask again and again
+		g.rest(retryPause, nil) // another process refreshes it: hits do not ask again and again
 	})
 }
 

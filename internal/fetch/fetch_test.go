@@ -50,6 +50,91 @@ func TestOneLoadForAll(t *testing.T) {
 	})
 }
 
+// Where changes are told of, those who wait hardly ask, and learn of a store, of a
+// release and of a removal when it is told.
+func TestNews(t *testing.T) {
+	const within = 30 * time.Millisecond
+	for name, end := range map[string]func(*world, Token){
+		"stored":   func(w *world, _ Token) { w.set("k", "v", time.Minute, 0) },
+		"removed":  func(w *world, _ Token) { w.remove("k") },
+		"released": func(w *world, token Token) { w.Release(context.Background(), []Lease{{"k", token}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(t *testing.T, w *world, g *Group) {
+				w.within = within
+				token := w.Claim(t.Context(), []string{"k"}, 10*time.Second)[0].Token
+				l := &loading{value: "v"}
+				p := start(t.Context(), g, "k", l.load, plain)
+				time.Sleep(5 * time.Second)
+				asked := len(w.polls)
+				require.LessOrEqual(t, asked, 5*4+7)
+				end(w, token)
+				told := time.Now()
+				<-p.done
+				require.NoError(t, p.err)
+				require.Equal(t, "v", p.value)
+				require.Equal(t, within, time.Since(told))
+				require.Len(t, w.polls, asked+1)
+				require.Zero(t, w.listening)
+			})
+		})
+	}
+}
+
+// Without news, pauses are as short as without any: where they end, where they come
+// later than the next pause ends, and, but for one toldPause, where they fail.
+func TestNoNews(t *testing.T) {
+	for name, from := range map[string]func(*world){
+		"late":   func(w *world) { w.within = 2 * longestPause },
+		"ended":  func(w *world) { w.within = 0 },
+		"silent": func(w *world) { w.silent = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(t *testing.T, w *world, g *Group) {
+				w.within = time.Millisecond
+				w.Claim(t.Context(), []string{"k"}, time.Minute)
+				l := &loading{}
+				p := start(t.Context(), g, "k", l.load, plain)
+				time.Sleep(5 * time.Second)
+				from(w)
+				time.Sleep(toldPause) // the pause of that moment
+				w.set("k", "v", time.Minute, 0)
+				began := time.Now()
+				<-p.done
+				require.Zero(t, l.loads())
+				longest := longestPause
+				if w.silent {
+					longest = toldPause
+				}
+				require.LessOrEqual(t, time.Since(began), longest)
+				require.Zero(t, w.listening)
+			})
+		})
+	}
+}
+
+// A caller that leaves, and the end of the Group, end the news.
+func TestNewsEnd(t *testing.T) {
+	inTime(t, func(t *testing.T, w *world, g *Group) {
+		w.within = time.Millisecond
+		w.Claim(t.Context(), []string{"k"}, time.Minute)
+		l := &loading{}
+		ctx, leave := context.WithTimeout(t.Context(), 3*time.Second)
+		defer leave()
+		_, err := fetchOne(ctx, g, "k", l.load, plain)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(toldPause)
+		require.Zero(t, w.listening)
+		p := start(t.Context(), g, "k", l.load, plain)
+		time.Sleep(3 * time.Second)
+		require.Equal(t, 1, w.listening)
+		g.Close()
+		<-p.done
+		require.ErrorIs(t, p.err, ErrClosed)
+		require.Zero(t, w.listening)
+	})
+}
+
 // The lease of a process that has died is taken by another when it ends.
 func TestDeadWinner(t *testing.T) {
 	inTime(t, func(t *testing.T, w *world, g *Group) {

@@ -26,6 +26,15 @@ type flight struct {
 	pause  time.Duration // before the next round, which asks again for the lease of another process
 	left   time.Duration // of that lease, when it was seen last
 	leases int           // of other processes, seen one after the other
+	news   News          // of the key since the last claim
+}
+
+// hush ends the news.
+func (f *flight) hush() {
+	if f.news.Stop != nil {
+		f.news.Stop()
+	}
+	f.news = News{}
 }
 
 // party is a step of a flight: the callers that it may answer, who came before
@@ -80,6 +89,7 @@ func (g *Group) proceed(f *flight, back ...*call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f.waiting = append(back, f.waiting...); len(f.waiting) == 0 {
+		f.hush()
 		delete(g.flights, f.key)
 		return
 	}
@@ -90,7 +100,10 @@ func (g *Group) proceed(f *flight, back ...*call) {
 // begun. lead is the call whose load and options count; nil: the first that
 // waits.
 func (g *Group) round(flights []*flight, lead *call) {
-	if !g.rest(flights[0].pause) {
+	first := flights[0] // another round than the first one is that of one flight
+	open := g.rest(first.pause, first.news.Changed)
+	first.hush()
+	if !open {
 		g.abandon(flights)
 		return
 	}
@@ -104,6 +117,9 @@ func (g *Group) round(flights []*flight, lead *call) {
 		}
 		if lead == nil {
 			lead = calls[0]
+		}
+		if f.pause > 0 { // it may have to wait for long
+			f.news = g.store.Changed(f.key)
 		}
 		parties = append(parties, &party{f: f, key: f.key, calls: calls})
 		keys = append(keys, f.key)
@@ -127,13 +143,15 @@ func (g *Group) round(flights []*flight, lead *call) {
 	}
 }
 
-// rest waits before a round. It returns false if the Group is closed.
-func (g *Group) rest(pause time.Duration) bool {
+// rest waits before a round, or until something changed. It returns false if the
+// Group is closed.
+func (g *Group) rest(pause time.Duration, changed <-chan struct{}) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-g.done:
 		return false
+	case <-changed:
 	case <-timer.C:
 	}
 	select {
@@ -159,6 +177,7 @@ func (g *Group) settle(p *party, lead *call, c Claim) (load bool) {
 	p.token = c.Token
 	if c.State != Lost && (c.State != Stale || c.Won) {
 		p.f.pause, p.f.leases = 0, 0
+		p.f.hush()
 	}
 	switch {
 	case c.Err != nil:
@@ -224,6 +243,10 @@ const (
 	shortestPause = 5 * time.Millisecond
 	longestPause  = 50 * time.Millisecond
 
+	// toldPause is the pause where news come earlier than the next pause would end.
+	// It is for what they may not tell of.
+	toldPause = 250 * time.Millisecond
+
 	// patience is how many leases a flight sees, none of which brought a value,
 	// before it loads without one.
 	patience = 3
@@ -242,6 +265,9 @@ func (g *Group) tired(p *party, left time.Duration) bool {
 	}
 	f.left = left
 	f.pause = min(max(f.pause+f.pause/2, shortestPause), longestPause)
+	if f.news.Changed != nil && f.pause >= f.news.Within {
+		f.pause = toldPause
+	}
 	f.pause = min(f.pause, max(left, time.Millisecond))
 	return f.leases > patience
 }

@@ -115,7 +115,7 @@ func (g *Group) load(parties []*party, lead *call) {
 	}
 	if len(releases) > 0 {
 		if found.err != nil && releases[0].f == nil {
-			g.rest(retryPause)
+			g.rest(retryPause, nil)
 		}
 		g.release(releases, found, lead)
 	}

@@ -39,6 +39,8 @@ func newModel(seed uint64) *model {
 	m := &model{world: newWorld(), seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), source: map[string]int{}, floor: map[string]int{}}
 	slow := time.Duration(5+m.rng.IntN(100)) * time.Millisecond
 	m.delay = func() { m.sleep(slow) }
+	m.within = time.Duration(m.rng.IntN(3)*m.rng.IntN(50)) * time.Millisecond
+	m.silent = m.rng.IntN(8) == 0
 	return m
 }
 
@@ -82,6 +84,7 @@ func (m *model) write() {
 	m.mu.Unlock()
 	if together {
 		delete(m.rows, key)
+		m.changed(key)
 	}
 	m.world.mu.Unlock()
 	if !together {

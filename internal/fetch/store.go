@@ -26,6 +26,17 @@ type Store interface {
 	// Release ends leases without storing anything, and reports for each whether
 	// its token was still good.
 	Release(ctx context.Context, leases []Lease) []bool
+
+	// Changed returns what tells of changes of a key that are made from now on: a
+	// store under a lease, the end of a lease by Release, every other change.
+	Changed(key string) News
+}
+
+// News tells of the changes of a key. The zero News tells of none.
+type News struct {
+	Changed <-chan struct{} // closed after the first change; or when no more is told
+	Within  time.Duration   // how long after it, usually
+	Stop    func()          // must be called; nil: nothing is told
 }
 
 // ErrVoided is the error of Store.Fulfil for a value that something has

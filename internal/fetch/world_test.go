@@ -20,8 +20,13 @@ type world struct {
 	polls   []time.Time
 	away    bool          // the database does not answer
 	delay   func()        // before and after each call; nil: none
-	stored  func([]Value) // before values are stored; nil: nothing
-	full    error         // of Fulfil
+	within  time.Duration // after which changes are told of; 0: never
+	silent  bool          // they are not, though it is said that they are
+	waiting map[string][]chan struct{}
+
+	listening int           // who have not stopped
+	stored    func([]Value) // before values are stored; nil: nothing
+	full      error         // of Fulfil
 
 	// Mutants: a store that forgets to compare tokens, and one that calls a void
 	// token good, so that those who joined take what it should have kept from them.
@@ -39,7 +44,7 @@ type row struct {
 
 var _ Store = (*world)(nil)
 
-func newWorld() *world { return &world{rows: map[string]*row{}} }
+func newWorld() *world { return &world{rows: map[string]*row{}, waiting: map[string][]chan struct{}{}} }
 
 // begin is the way of a call to the database.
 func (w *world) begin(verb string, keys ...string) {
@@ -141,6 +146,7 @@ func (w *world) Fulfil(_ context.Context, values []Value) []error {
 		default:
 			w.rows[v.Key] = &row{version: w.next(), value: v.Value, expires: time.Now().Add(v.TTL), stale: v.Stale}
 		}
+		w.changed(v.Key)
 	}
 	return errs
 }
@@ -155,6 +161,7 @@ func (w *world) Release(_ context.Context, leases []Lease) []bool {
 		good[i] = !w.away && r != nil && r.version == l.Token.Version
 		if good[i] {
 			r.leased = time.Time{}
+			w.changed(l.Key)
 		}
 	}
 	return good
@@ -170,12 +177,44 @@ func (w *world) set(key, value string, ttl, stale time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rows[key] = &row{version: w.next(), value: []byte(value), expires: time.Now().Add(ttl), stale: stale}
+	w.changed(key)
 }
 
 func (w *world) remove(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.rows, key)
+	w.changed(key)
+}
+
+func (w *world) Changed(key string) News {
+	if w.within == 0 {
+		return News{}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := make(chan struct{})
+	w.waiting[key] = append(w.waiting[key], changed)
+	w.listening++
+	return News{Changed: changed, Within: w.within, Stop: func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.listening--
+	}}
+}
+
+// changed tells those who wait, after a while. The caller holds mu.
+func (w *world) changed(key string) {
+	waiting := w.waiting[key]
+	delete(w.waiting, key)
+	if w.silent {
+		return
+	}
+	time.AfterFunc(w.within, func() {
+		for _, changed := range waiting {
+			close(changed)
+		}
+	})
 }
 
 // calls returns the verbs that were called since the last time.

@@ -23,30 +23,41 @@ func (m *Memory) apply(sent Instant, a Answer) error {
 	}
 	old := m.view.Load()
 	next := &view{asked: sent, gen: old.gen, lit: a.Lit, stranded: a.Stranded, start: a.Start}
-	m.releaseFinished(s, m.follow.start != 0 && m.follow.start != a.Start, sent)
+	replaced := m.follow.start != 0 && m.follow.start != a.Start
 	if why := m.follow.reset(a); why != dropNothing {
 		m.counts.drops[why].Add(1)
 		next.gen++
 		m.own.forget(next.gen)
 		m.sweepSoon()
+		m.missed()
 	} else {
 		m.invalidate(a.Changes)
+		m.signalChanges(a.Changes)
 		m.own.expire()
 	}
 	if old.stranded && !a.Stranded {
 		m.dropDurable()
 	}
+	m.releaseFinished(s, replaced, sent) // what they wrote is invalidated
 	if !a.Lit {
 		m.follow = follower{start: a.Start}
-		m.view.Store(next)
+		m.show(next)
 		return errUnlit
 	}
 	m.follow = follower{cursor: s.cursor(), incarnation: a.Incarnation, tick: a.Tick, start: a.Start}
 	if !m.unsettled(s, sent) {
 		next.end = sent.add(m.options.Bound)
 	}
-	m.view.Store(next)
+	m.show(next)
 	return nil
+}
+
+// show makes a view the present one, and ends the calls of CatchUp that wait for it.
+func (m *Memory) show(v *view) {
+	m.view.Store(v)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.caughtUp()
 }
 
 // reset says why everything must be dropped: the changes since the cursor may

@@ -103,14 +103,17 @@ type Memory struct {
 	counts  counts
 	wake    chan struct{}
 	sweep   chan struct{}
+	hurry   chan struct{} // ends the pause before the next poll
 	own     ownRows
 	follow  follower // used by Run alone
 
-	mu      sync.Mutex // guards what is below
-	caches  map[int32]*Cache
-	parked  map[*Parking]struct{}
-	parking map[uint32]int // parked writes of each slot
-	sent    uint64         // polls
+	mu       sync.Mutex // guards what is below
+	caches   map[int32]*Cache
+	parked   map[*Parking]struct{}
+	parking  map[uint32]int // parked writes of each slot
+	catching map[*catching]struct{}
+	signals  map[uint32]*signal // of slots, to those who wait for a change
+	sent     uint64             // polls
 
 	running  bool    // Run
 	ran      Instant // when it was called
@@ -143,15 +146,18 @@ func New(o Options) (*Memory, error) {
 		now = time.Now
 	}
 	m := &Memory{
-		options: o,
-		base:    now(),
-		slots:   new(slots),
-		wake:    make(chan struct{}, 1),
-		sweep:   make(chan struct{}, 1),
-		caches:  map[int32]*Cache{},
-		parked:  map[*Parking]struct{}{},
-		parking: map[uint32]int{},
-		own:     ownRows{rows: map[ownRow]uint64{}},
+		options:  o,
+		base:     now(),
+		slots:    new(slots),
+		wake:     make(chan struct{}, 1),
+		sweep:    make(chan struct{}, 1),
+		hurry:    make(chan struct{}, 1),
+		caches:   map[int32]*Cache{},
+		parked:   map[*Parking]struct{}{},
+		parking:  map[uint32]int{},
+		signals:  map[uint32]*signal{},
+		catching: map[*catching]struct{}{},
+		own:      ownRows{rows: map[ownRow]uint64{}},
 	}
 	m.clock = func() Instant { return m.instant(now()) }
 	m.absents.budget = o.Bytes / 8

@@ -376,7 +376,11 @@ func (w *world) ownTransaction() {
 		if w.faults.noParking {
 			k.cache.Bump(k.hash)
 		} else {
-			p = k.cache.Park(k.hash)
+			if w.chance(3) { // it does not know which key it writes
+				p = k.cache.ParkAll()
+			} else {
+				p = k.cache.Park(k.hash)
+			}
 			tx.parked = append(tx.parked, p)
 		}
 		w.write(tx, k)
@@ -395,7 +399,7 @@ func (w *world) ownTransaction() {
 			k.own = len(k.history) - 1
 		}
 	}
-	if !commit && w.chance(2) {
+	if w.chance(2) { // its end was seen
 		for _, p := range tx.parked {
 			p.Release()
 		}

@@ -34,7 +34,9 @@ func (c *Cache) Park(hash int64) *Parking {
 }
 
 // ParkAll is Park for a write of keys that are not known. The generation of the
-// cache is odd meanwhile, which no entry has.
+// cache is odd meanwhile, which no entry has. It becomes what it was when a poll has
+// found the transaction finished, and invalidated what the log names; otherwise
+// another one.
 func (c *Cache) ParkAll() *Parking {
 	p := &Parking{m: c.m, all: c}
 	m := c.m
@@ -59,7 +61,7 @@ func (p *Parking) Until(xid uint64) {
 		// No poll will end it, so it is not kept; but there shall be no lease
 		// while it may be open.
 		m.unpolled = max(m.unpolled, xid)
-		m.release(p)
+		m.release(p, false)
 	}
 }
 
@@ -68,19 +70,22 @@ func (p *Parking) Until(xid uint64) {
 func (p *Parking) Release() {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
-	p.m.release(p)
+	p.m.release(p, false)
 }
 
-// release invalidates the slot, and serves it again after its last Parking. The
-// caller holds mu.
-func (m *Memory) release(p *Parking) {
+// release invalidates the slot, and serves it again after its last Parking. Polled
+// says that a poll has invalidated what the transaction changed. The caller holds mu.
+func (m *Memory) release(p *Parking, polled bool) {
 	if _, parked := m.parked[p]; !parked {
 		return
 	}
 	delete(m.parked, p)
 	if p.all != nil {
+		if !polled {
+			p.all.gen.Add(nextGeneration)
+		}
 		if p.all.parked--; p.all.parked == 0 {
-			p.all.gen.Add(1)
+			p.all.gen.Add(^uint32(0))
 		}
 		return
 	}
@@ -103,7 +108,7 @@ func (m *Memory) releaseFinished(s snapshot, replaced bool, now Instant) {
 			p.lost = now
 		}
 		if s.finished(p.xid) || p.lost != (Instant{}) && now.since(p.lost) > patience {
-			m.release(p)
+			m.release(p, true)
 		}
 	}
 }

@@ -48,6 +48,7 @@ func (m *Memory) leave() {
 	v := *m.view.Load()
 	v.end = Instant{}
 	m.view.Store(&v)
+	m.signalAll()
 }
 
 // unread is how long polls go on after the last read.
@@ -62,14 +63,14 @@ type loop struct {
 	outage Instant // when the lease ended while polls failed; zero: it has not
 }
 
-// wanted tells whether a read or a parked write needs polls. Polls that are not
-// wanted cost nothing but the lease: the next one resumes from the cursor.
+// wanted tells whether polls are wanted. Those that are not cost nothing but the
+// lease: the next one resumes from the cursor.
 func (l *loop) wanted() bool {
 	now := l.m.clock()
 	if l.m.asked.Swap(false) {
 		l.read = now
 	}
-	return now.since(l.read) < unread || l.m.parkedWrites() > 0
+	return now.since(l.read) < unread || l.m.parkedWrites() > 0 || l.m.awaited()
 }
 
 // await waits until a read wants polls, and tells whether one does.
@@ -98,6 +99,7 @@ func (l *loop) step(ctx context.Context) {
 	done := m.clock()
 	pause := m.options.Bound/3 - done.since(sent)
 	if err != nil {
+		m.missed()
 		// At first soon, so that one broken connection does not cost the
 		// lease.
 		pause = max(m.options.Bound>>max(0, 4-l.failed), time.Millisecond)
@@ -116,6 +118,7 @@ func (l *loop) step(ctx context.Context) {
 	l.note(err, done)
 	select {
 	case <-time.After(pause):
+	case <-m.hurry:
 	case <-ctx.Done():
 	}
 }

@@ -2,6 +2,7 @@ package near
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -30,6 +31,9 @@ type served struct {
 	takes time.Duration   // to answer
 	fail  error
 	unlit bool
+
+	changes  []Change // of the next poll
+	snapshot string
 }
 
 // Write is the log.
@@ -81,7 +85,9 @@ func (s *served) poll(ctx context.Context, since Cursor) (Answer, error) {
 	if s.fail != nil {
 		return Answer{}, s.fail
 	}
-	return Answer{Snapshot: "3:3:", Lit: !s.unlit}, nil
+	changes := s.changes
+	s.changes = nil
+	return Answer{Snapshot: cmp.Or(s.snapshot, "3:3:"), Lit: !s.unlit, Changes: changes}, nil
 }
 
 // end waits for the end of Run.

@@ -4,6 +4,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
+    hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     ended    bigint;
 BEGIN
     -- As schema/statements/release.sql.
@@ -22,7 +23,10 @@ BEGIN
         SELECT count(*) FROM slot
         $sql$, 'cache_' || settings.id)
     INTO ended
-    USING howdah.key_hash(howdah_internal._check_key(key)), key, token;
+    USING hash, key, token;
+    IF ended > 0 THEN
+        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+    END IF;
     RETURN ended > 0;
 END
 $$;

@@ -1,6 +1,7 @@
 -- Ends leases by their tokens. A row that held nothing but the lease goes, unless
 -- its version is watched. One that another transaction holds is left out: it is
--- about to change, or its lease ends by itself.
+-- about to change, or its lease ends by itself. The change log tells those who wait
+-- for the lease, though nothing that a reader sees changes.
 --   $1 hashes, $2 keys, $3 tokens
 WITH locked AS MATERIALIZED (
     SELECT u.h, t.expires_at = '-infinity' AND t.accessed = 0 AS empty
@@ -21,4 +22,5 @@ WITH locked AS MATERIALIZED (
     SET leased_until = '-infinity'
     WHERE t.hash = ANY (ARRAY(SELECT l.h FROM locked AS l WHERE NOT l.empty))
 )
+{log}, near AS ({note_rows locked.h})
 SELECT l.h FROM locked AS l
