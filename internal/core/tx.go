@@ -56,10 +56,14 @@ func (db *DB) Transact(ctx context.Context, opts TxOptions, fn func(ctx context.
 	return e.Exclusive(ctx, opts.Keys, func(ctx context.Context) error { return db.transact(ctx, opts.Watch, fn) })
 }
 
+// maxMoves is how often a transaction is repeated because the table of a cache has
+// another name: a table that is gone for good must not keep it.
+const maxMoves = 10
+
 func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
 	for attempt := 0; ; attempt++ {
 		err := db.transactOnce(ctx, watch, fn)
-		if !fault.IsConflict(err) {
+		if !fault.IsConflict(err) && !(fault.IsMoved(err) && attempt < maxMoves) {
 			return err
 		}
 		// Conflicts resolve fastest when the parties do not return in step.

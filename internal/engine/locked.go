@@ -42,6 +42,11 @@ func (e *Engine) Locked(ctx context.Context, keys [][]byte, fn func(pgx.Tx) erro
 		return fault.From(err, false, false)
 	}
 	defer conn.Release()
+	if e.Table().Loaded.IsZero() { // the last transaction has met a table that is gone
+		if err := e.Reload(ctx, conn); err != nil {
+			return err
+		}
+	}
 	left := e.set.Timeout
 	if d, ok := ctx.Deadline(); ok {
 		left = time.Until(d)
