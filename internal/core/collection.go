@@ -23,15 +23,24 @@ type collection[V any] interface {
 // read returns the collection of a key, nil if the key is absent. Memory may answer.
 // A cache that fails open has an absent one. Errors: ErrWrongType, and those of reads.
 func read[V any, T collection[V]](ctx context.Context, c *Cache, key []byte) (T, error) {
+	found, err := c.load(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return decode[V, T](found)
+}
+
+// load returns the entry of read.
+func (c *Cache) load(ctx context.Context, key []byte) (*verb.Entry, error) {
 	call := &verb.Call{Verb: statement.GetEntry, Key: key, AnyKind: true, Recall: true}
 	err := c.Do(ctx, call)
 	switch {
 	case errors.Is(err, fault.ErrMiss):
-		return nil, nil
+		return &verb.Entry{}, nil
 	case err != nil:
 		return nil, err
 	}
-	return decode[V, T](&call.Result, time.Now().UnixMilli())
+	return &call.Result, nil
 }
 
 // readMany is read for several keys, in one snapshot. Memory is not asked.
@@ -45,17 +54,17 @@ func readMany[V any, T collection[V]](ctx context.Context, c *Cache, keys [][]by
 	case err != nil:
 		return nil, err
 	}
-	now := time.Now().UnixMilli()
 	for i := range call.Entries {
-		if list[i], err = decode[V, T](&call.Entries[i], now); err != nil {
+		if list[i], err = decode[V, T](&call.Entries[i]); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
 }
 
-// decode returns the collection that an entry holds, without fields that have expired.
-func decode[V any, T collection[V]](found *verb.Entry, now int64) (T, error) {
+// decode returns the collection that an entry holds, without fields that had expired
+// when it was read, by the clock of the database.
+func decode[V any, T collection[V]](found *verb.Entry) (T, error) {
 	if !found.Found {
 		return nil, nil
 	}
@@ -64,7 +73,7 @@ func decode[V any, T collection[V]](found *verb.Entry, now int64) (T, error) {
 		return nil, err
 	}
 	entry := values.Entry{Value: value} // without its expiry, which the database has judged
-	entry.Expire(now)
+	entry.Expire(found.Now / 1000)
 	return valueOf[V, T](&entry)
 }
 

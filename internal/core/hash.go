@@ -124,7 +124,11 @@ func (c *Cache) HExpire(ctx context.Context, key []byte, field string, ttl time.
 // HTTL returns how long a field has to live, NoExpiry if it does not expire. Error:
 // ErrMiss.
 func (c *Cache) HTTL(ctx context.Context, key []byte, field string) (time.Duration, error) {
-	h, err := read[values.Hash](ctx, c, key)
+	found, err := c.load(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	h, err := decode[values.Hash](found)
 	if err != nil {
 		return 0, err
 	}
@@ -135,5 +139,5 @@ func (c *Cache) HTTL(ctx context.Context, key []byte, field string) (time.Durati
 	case at == 0:
 		return verb.NoExpiry, nil
 	}
-	return time.Until(time.UnixMilli(at)), nil
+	return time.UnixMilli(at).Sub(time.UnixMicro(found.Now)), nil
 }

@@ -29,7 +29,7 @@ func openNear(t *testing.T, url string) *DB {
 func recall(t *testing.T, cache *Cache, key string) (value string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		call := &verb.Call{Verb: statement.GetEntry, Key: []byte(key), Recall: true}
+		call := &verb.Call{Verb: statement.GetEntry, Key: []byte(key), Recall: true, AnyKind: true}
 		require.NoError(t, cache.One(t.Context(), call))
 		value = string(call.Result.Value)
 		return call.Recalled

@@ -134,9 +134,7 @@ func (g *group) take(c *verb.Call) (size int) {
 		if !entry.ExpiresAt.IsZero() {
 			l.expires = entry.ExpiresAt.UnixMilli()
 		}
-		if entry.Now != 0 {
-			g.table.ahead.Store(entry.Now - time.Now().UnixMicro())
-		}
+		g.table.engine.NoteTime(entry.Now)
 		size += len(l.value)
 		g.loaded = append(g.loaded, l)
 	}

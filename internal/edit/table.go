@@ -3,8 +3,6 @@ package edit
 import (
 	"context"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/engine"
@@ -45,13 +43,7 @@ type Table struct {
 
 	mu   sync.Mutex
 	open map[string]*group // the newest group of a key that others may join
-
-	ahead atomic.Int64 // microseconds: the clock of the database beside that of this process
 }
-
-// now is the time by the clock of the database as far as the last load told it, in
-// milliseconds since 1970.
-func (t *Table) now() int64 { return (time.Now().UnixMicro() + t.ahead.Load()) / 1000 }
 
 // Start begins an edit and calls done exactly once, on another goroutine or before
 // it returns. done must be quick and must not block.

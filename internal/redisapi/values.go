@@ -143,7 +143,7 @@ func (r *request) now() int64 {
 	for i := range r.call.Entries {
 		now = max(now, r.call.Entries[i].Now)
 	}
-	if now == 0 { // memory answered, or there is nothing
+	if now == 0 { // there is nothing
 		return time.Now().UnixMicro()
 	}
 	return now
