@@ -27,7 +27,11 @@ func read[V any, T collection[V]](ctx context.Context, c *Cache, key []byte) (T,
 	if err != nil {
 		return nil, err
 	}
-	return decode[V, T](found)
+	value, err := decode[V, T](found)
+	if err == nil && value != nil {
+		c.seen.note(found, value)
+	}
+	return value, err
 }
 
 // load returns the entry of read.
@@ -121,7 +125,7 @@ func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []b
 	var last outcome
 	e := &edit.Edit{Keys: [][]byte{key}, Room: room, Run: func(v *edit.View) {
 		last = outcome{}
-		last.result, last.err = alterEntry(v, key, expiry, run)
+		last.result, last.err = alterEntry(v, key, c.guard, expiry, run)
 	}}
 	if err := c.Edit(ctx, e); err != nil {
 		return outcome{}.result, err
@@ -129,10 +133,13 @@ func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []b
 	return last.result, last.err
 }
 
-// alterEntry runs an alteration on an entry.
-func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, expiry verb.Expiry, run alteration[T, R]) (result R, err error) {
+// alterEntry runs an alteration on an entry, if its guard holds.
+func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, guard *Guard, expiry verb.Expiry, run alteration[T, R]) (result R, err error) {
 	entry := v.Entry(key)
 	entry.Expire(v.Now)
+	if !guard.holds(v, key, entry) {
+		return result, fault.ErrNotStored
+	}
 	value, err := valueOf[V, T](entry)
 	if err != nil {
 		return result, err

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/coalesce"
@@ -69,6 +70,7 @@ type View struct {
 	// does not say so.
 	Grows bool
 
+	group   *group
 	entries map[string]*values.Entry
 	single  bool         // there is one key, whose entry needs no map
 	key     string       // it
@@ -130,6 +132,17 @@ func (v *View) Entry(key []byte) *values.Entry {
 	}
 	v.missing = append(v.missing, append([]byte(nil), key...))
 	return new(values.Entry)
+}
+
+// Version returns the version of a loaded entry, 0 if the key is absent or an edit
+// before this one has changed it.
+func (v *View) Version(key []byte) int64 {
+	for i, k := range v.group.keys {
+		if bytes.Equal(k, key) && !v.find(key).Changed {
+			return v.group.loaded[i].version
+		}
+	}
+	return 0
 }
 
 // Has reports whether the entries of all these keys are loaded. If it returns false,
