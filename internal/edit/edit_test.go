@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -254,4 +255,33 @@ func TestCallerLeaves(t *testing.T) {
 	close(ends)
 	require.NoError(t, <-done)
 	require.Equal(t, []string{"first"}, run(t, cache, "smembers", "s").texts)
+}
+
+// The time that a function takes is not that of its edit: one that runs for longer than
+// the timeout, and again because an entry has changed or a key was missing, is stored.
+func TestSlowFunctionIsStored(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	other, url := newCache(t)
+	db, err := core.Open(t.Context(), url, core.Options{Timeout: timeout})
+	require.NoError(t, err)
+	defer db.Close()
+	runs := 0
+	e := &edit.Edit{Keys: [][]byte{[]byte("k")}, Slow: true, Room: true}
+	e.Run = func(v *edit.View) {
+		if runs++; runs < 3 {
+			time.Sleep(2 * timeout) // what the function does
+			run(t, other, "rpush", "k", "other")
+		}
+		entry, second := v.Entry([]byte("k")), v.Entry([]byte("second")) // which is missing at first
+		list, _ := entry.Value.(*values.List)
+		if list == nil {
+			list = new(values.List)
+		}
+		list.Push("mine", false)
+		entry.Put(list)
+		second.Put(list)
+	}
+	require.NoError(t, db.Cache("c").Edit(t.Context(), e))
+	require.Equal(t, 3, runs)
+	require.Equal(t, []string{"other", "other", "mine"}, run(t, other, "lrange", "k", "0", "-1").texts)
 }

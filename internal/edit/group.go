@@ -31,6 +31,7 @@ type group struct {
 	call   verb.Call
 	loaded []loaded // one for each of keys
 	tries  int
+	spent  int64 // nanoseconds that the functions have taken
 	grows  bool // a function may have made the cache larger
 	full   bool // the cache refused to grow
 	locked bool // in a transaction that holds the rows
@@ -159,7 +160,9 @@ func (g *group) run() {
 
 // runAll runs the functions of the edits that have not failed.
 func (g *group) runAll() {
+	began := coalesce.Now()
 	changes, missing, err := g.apply()
+	g.spend(coalesce.Now() - began)
 	switch {
 	case err != nil:
 		g.release(err)
@@ -172,6 +175,20 @@ func (g *group) runAll() {
 		g.release(nil) // all entries were read at one moment
 	default:
 		g.commit(changes)
+	}
+}
+
+// maxSpent bounds the time that the functions of a group take in all, beside the time
+// of their edits: that of three scripts which run as long as they may.
+const maxSpent = 15 * time.Second
+
+// spend gives the edits the time that their functions have taken: their own time is for
+// PostgreSQL and for others who change the entries.
+func (g *group) spend(took int64) {
+	took = min(took, int64(maxSpent)-g.spent)
+	g.spent += took
+	for _, e := range g.edits {
+		e.deadline += took
 	}
 }
 
