@@ -100,22 +100,22 @@ func valueOf[V any, T collection[V]](entry *values.Entry) (T, error) {
 type alteration[T values.Value, R any] func(value T, now int64) (result R, changed bool, err error)
 
 // add runs an alteration that may make the collection, with a TTL, or make it larger;
-// one that exists keeps its TTL.
-func add[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, ttl time.Duration, run alteration[T, R]) (R, error) {
+// one that exists keeps its TTL. bytes is what its arguments take.
+func add[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, bytes int, ttl time.Duration, run alteration[T, R]) (R, error) {
 	expiry, err := verb.TTL(ttl)
 	if err != nil {
 		var none R
 		return none, err
 	}
-	return alter(ctx, c, key, true, expiry, run)
+	return alter(ctx, c, key, bytes, true, expiry, run)
 }
 
 // remove runs an alteration that makes nothing larger.
-func remove[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, run alteration[T, R]) (R, error) {
-	return alter(ctx, c, key, false, verb.Expiry{}, run)
+func remove[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, bytes int, run alteration[T, R]) (R, error) {
+	return alter(ctx, c, key, bytes, false, verb.Expiry{}, run)
 }
 
-func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, room bool, expiry verb.Expiry, run alteration[T, R]) (R, error) {
+func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, bytes int, room bool, expiry verb.Expiry, run alteration[T, R]) (R, error) {
 	// What Run leaves is read only when the edit is done: a caller that leaves early
 	// must not look at it.
 	type outcome struct {
@@ -123,7 +123,7 @@ func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []b
 		err    error
 	}
 	var last outcome
-	e := &edit.Edit{Keys: [][]byte{key}, Room: room, Run: func(v *edit.View) {
+	e := &edit.Edit{Keys: [][]byte{key}, Bytes: len(key) + bytes, Room: room, Run: func(v *edit.View) {
 		last = outcome{}
 		last.result, last.err = alterEntry(v, key, c.guard, expiry, run)
 	}}
@@ -157,6 +157,14 @@ func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, guard *
 	}
 	entry.Put(value)
 	return result, nil
+}
+
+// sizeOf is the bytes of a list.
+func sizeOf[S ~string | ~[]byte](list []S) (bytes int) {
+	for _, s := range list {
+		bytes += len(s)
+	}
+	return bytes
 }
 
 // Type returns the kind of what a key holds. Error: ErrMiss.

@@ -14,6 +14,9 @@ type Edit struct {
 	// Keys are those that Run will certainly ask for. They and their bytes must not
 	// change until the edit is done.
 	Keys [][]byte
+	// Bytes is what the arguments take, the keys included. Edits that wait count it
+	// towards the bound of the queue, as writes do.
+	Bytes int
 	// Room says that the edit may make a cache larger. One that is full refuses it.
 	Room bool
 	// Slow says that Run may take long: it then has a goroutine of its own.
@@ -51,6 +54,12 @@ func (e *Edit) begin() bool {
 
 // leave reports that the edit will never run.
 func (e *Edit) leave() bool { return e.state.CompareAndSwap(waiting, left) }
+
+// end answers the caller.
+func (e *Edit) end(t *Table) {
+	t.engine.Unreserve(e.Bytes)
+	e.done(e)
+}
 
 // late reports that the time of the edit is up. In a transaction its context has a deadline.
 func (e *Edit) late() bool { return e.deadline != 0 && e.deadline <= coalesce.Now() }

@@ -32,9 +32,9 @@ type group struct {
 	loaded []loaded // one for each of keys
 	tries  int
 	spent  int64 // nanoseconds that the functions have taken
-	grows  bool // a function may have made the cache larger
-	full   bool // the cache refused to grow
-	locked bool // in a transaction that holds the rows
+	grows  bool  // a function may have made the cache larger
+	full   bool  // the cache refused to grow
+	locked bool  // in a transaction that holds the rows
 }
 
 // loaded is what was found under a key.
@@ -200,10 +200,10 @@ func (g *group) dropLeft() {
 	for _, e := range g.edits {
 		switch {
 		case !e.begin():
-			e.done(e)
+			e.end(g.table)
 		case e.late():
 			e.Err = errLate
-			e.done(e)
+			e.end(g.table)
 		default:
 			kept = append(kept, e)
 		}
@@ -268,6 +268,6 @@ func (g *group) finish(err error) {
 		if e.Err == nil {
 			e.Err = err
 		}
-		e.done(e)
+		e.end(g.table)
 	}
 }

@@ -50,6 +50,10 @@ type Table struct {
 func (t *Table) Start(e *Edit, done func(*Edit)) {
 	e.done, e.Err, e.deadline = done, nil, coalesce.Now()+int64(t.engine.Timeout())
 	e.state.Store(waiting)
+	if e.Err = t.engine.Reserve(e.Bytes); e.Err != nil {
+		done(e)
+		return
+	}
 	keys := distinct(e.Keys)
 	if len(keys) == 1 && t.join(e) {
 		return

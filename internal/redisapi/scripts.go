@@ -159,7 +159,7 @@ func (r *request) runScript(keys [][]byte, run func(context.Context, *scriptHost
 	if r.task != nil {
 		outer = r.task.ctx // EXEC holds rows, and has its own time
 	}
-	r.edit = edit.Edit{Keys: keys, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
+	r.edit = edit.Edit{Keys: keys, Bytes: r.size, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
 	survey, killed := &survey{cache: r.cache()}, false
 	r.edit.Run = func(v *edit.View) {
 		if killed { // in an earlier run
