@@ -16,25 +16,9 @@ const (
 	maxSlow  = 32
 )
 
-// Tables are the tables of all caches of a database.
-type Tables struct {
-	mu     sync.Mutex
-	tables map[*engine.Engine]*Table
-}
-
-// Of returns the table of a cache.
-func (ts *Tables) Of(e *engine.Engine) *Table {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	t := ts.tables[e]
-	if t == nil {
-		if ts.tables == nil {
-			ts.tables = make(map[*engine.Engine]*Table)
-		}
-		t = &Table{engine: e, open: make(map[string]*group)}
-		ts.tables[e] = t
-	}
-	return t
+// Of returns the table of a cache. It ends with the engine.
+func Of(e *engine.Engine) *Table {
+	return e.Companion(func() any { return &Table{engine: e, open: make(map[string]*group)} }).(*Table)
 }
 
 // Table runs the edits of one cache.
