@@ -57,9 +57,8 @@ func (c *Cache) HIncrBy(ctx context.Context, key, field string, delta int64, ttl
 }
 
 // HExpire lets a field live ttl from now, NoExpiry: as long as its hash, which it does
-// not outlive. It counts in milliseconds, by the clocks of the processes that read and
-// write the hash. ErrMiss if the hash or the field is absent, ErrInvalidTTL if ttl is 0
-// or negative.
+// not outlive. It counts in milliseconds, by the clock of the database. ErrMiss if the
+// hash or the field is absent, ErrInvalidTTL if ttl is 0 or negative.
 func (c *Cache) HExpire(ctx context.Context, key, field string, ttl time.Duration) error {
 	return c.core().HExpire(ctx, []byte(key), field, ttl)
 }

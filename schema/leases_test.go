@@ -138,6 +138,7 @@ var leaseSteps = map[string][]struct {
 	"touch":           {{true, true, "touch('c', 'k', '1 h')"}},
 	// They change caches, not entries.
 	"alter_cache": nil, "create_cache": nil, "create_database": nil, "drop_cache": nil, "grant_runtime": nil, "revoke_runtime": nil,
+	"swap_caches":    nil, // the leases go with the entries
 	"unwatch_table":  nil, // TestLoadsFromBeforeTheCommitAreVoid says what a watch does
 	"watch_table":    nil,
 	"invalidate_all": nil, // of copies in memory: entries stay as they are

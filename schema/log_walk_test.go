@@ -154,6 +154,7 @@ var functionEffects = map[string][]step{
 	"set_text":        {{logs, "howdah.set_text('n', 'k', '2')", ""}},
 	"set_many":        {{logs, "howdah.set_many('n', '{k,new,k}', '{2,2,3}')", ""}},
 	"set_many_text":   {{logs, "howdah.set_many_text('n', '{k}', '{2}')", ""}},
+	"swap_caches":     {{logs, "howdah.swap_caches('n', 'twin')", "SELECT howdah.create_cache('twin', near => true)"}, {hidden, "howdah.swap_caches('n', 'n')", ""}},
 	"touch":           {{unlogged, "howdah.touch('n', 'k', '2 h')", ""}}, // a copy expires early
 	"touch_text":      {{unlogged, "howdah.touch_text('n', 'k', '2 h')", ""}},
 	"_detect_reset":   {{hidden, "howdah_internal._detect_reset()", "DELETE FROM howdah_internal.change_state"}},
@@ -170,6 +171,7 @@ var functionEffects = map[string][]step{
 	"_invalidate":   {{logs, "howdah_internal._invalidate('n', '{k}', '{}', false)", ""}, {logs, "howdah_internal._invalidate('n', '{}', '{}', true)", ""}},
 	// Parts of a watch, whose effect TestWatchNotesInTheChangeLog shows.
 	"_apply_watches": nil, "_bury": nil, "_check_expression": nil, "_invalidate_table": nil, "_note_watch": nil, "watch_table": nil, "unwatch_table": nil,
+	"_rename_table":   nil, // swap_caches and _turn_log show what it does
 	"_turn_log":       {{hidden, "howdah.alter_cache('n', near => false)", ""}},
 	"_trim_log":       {{hidden, "howdah_internal._trim_log('infinity')", "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'"}},
 	"_hold":           {{hidden, "howdah_internal._hold(c, ARRAY[H(new), H(k)], ARRAY['new'::bytea, 'k']) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},

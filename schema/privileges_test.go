@@ -70,7 +70,7 @@ func TestRuntimeRole(t *testing.T) {
 
 	for _, sql := range []string{
 		"SELECT howdah.create_cache('x')", "SELECT howdah.alter_cache('c', fillfactor => 50)", "SELECT howdah.drop_cache('c')",
-		"SELECT howdah.grant_runtime(current_user::text)", "SELECT howdah.create_database(1)", "SELECT howdah.revoke_runtime(current_user::text)",
+		"SELECT howdah.grant_runtime(current_user::text)", "SELECT howdah.create_database(1)", "SELECT howdah.swap_caches('c', 'later')", "SELECT howdah.revoke_runtime(current_user::text)",
 		"CREATE TABLE howdah.x ()", "DROP TABLE " + table(t, app, "c"), "ALTER TABLE " + table(t, app, "c") + " ADD x int",
 		"UPDATE howdah_internal.cache SET max_ttl = '1 s'", "INSERT INTO howdah_internal.cache (name) VALUES ('x')", "UPDATE howdah.meta SET functions = 9",
 		"DELETE FROM howdah.migration", "SELECT * FROM howdah.runtime_role", "SELECT * FROM other.secret", "CREATE SCHEMA mine",

@@ -34,7 +34,7 @@ var sections = []struct {
 	{"Loading", []string{"claim", "claim_text", "fulfil", "fulfil_text", "release", "release_text"}},
 	{"Tags", []string{"set_tagged", "set_tagged_text", "invalidate_tag", "invalidate_tags"}},
 	{"Walking and counting", []string{"scan", "scan_text", "count"}},
-	{"Caches", []string{"create_cache", "alter_cache", "drop_cache", "invalidate_all", "caches", "create_database", "grant_runtime", "revoke_runtime"}},
+	{"Caches", []string{"create_cache", "alter_cache", "swap_caches", "drop_cache", "invalidate_all", "caches", "create_database", "grant_runtime", "revoke_runtime"}},
 	{"Watches of tables", []string{"watch_table", "unwatch_table", "watches"}},
 	{"Upkeep", []string{"maintain"}},
 	{"Sessions", []string{

@@ -65,10 +65,10 @@ func TestFunctionsOfTheDatabase(t *testing.T) {
 	require.Empty(t, all[string](t, db, `
 		SELECT proname::text FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS a
 		WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND a.grantee = 0`), "executable by PUBLIC")
-	require.Equal(t, []string{"_apply_watches", "create_database"}, all[string](t, db, `
+	require.Equal(t, []string{"_apply_watches", "create_database", "swap_caches"}, all[string](t, db, `
 		SELECT proname::text FROM pg_proc WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND prosecdef
 		ORDER BY proname`))
-	require.Equal(t, 2, one[int](t, db, "SELECT count(*) FROM pg_proc WHERE prosecdef AND 'search_path=pg_catalog, pg_temp' = ANY (proconfig)"))
+	require.Equal(t, 3, one[int](t, db, "SELECT count(*) FROM pg_proc WHERE prosecdef AND 'search_path=pg_catalog, pg_temp' = ANY (proconfig)"))
 }
 
 // keyHash is the hash as a client computes it.

@@ -68,6 +68,7 @@ type Coalescer struct {
 
 	admitted               uint64 // ops so far; see Op.order
 	queuedOps, queuedBytes int
+	reserved               int           // bytes; see Table.Reserve
 	active                 int           // flights, holders of Exclusive, sweeps
 	closed                 bool          // new ops are refused
 	aborted                bool          // and queued ones
@@ -236,10 +237,7 @@ func (c *Coalescer) refuse(op *Op) error {
 	case op.Held:
 		return nil
 	}
-	t, cost := op.Table, op.queueCost()
-	if t.queuedOps > 0 && t.queuedBytes+cost > t.opt.MaxQueueBytes ||
-		c.queuedOps > 0 && c.queuedBytes+cost > c.opt.MaxQueueBytes {
-		t.stats.Overloaded++
+	if op.Table.full(op.queueCost()) {
 		return ErrOverloaded
 	}
 	return nil

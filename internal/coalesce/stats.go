@@ -43,7 +43,7 @@ func (c *Coalescer) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.stats
-	s.Queued, s.QueuedBytes = c.queuedOps, c.queuedBytes
+	s.Queued, s.QueuedBytes = c.queuedOps, c.queuedBytes+c.reserved
 	return s
 }
 
@@ -52,7 +52,7 @@ func (t *Table) Stats() TableStats {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
 	s := t.stats
-	s.Queued, s.QueuedBytes = t.queuedOps, t.queuedBytes
+	s.Queued, s.QueuedBytes = t.queuedOps, t.queuedBytes+t.reserved
 	return s
 }
 

@@ -26,6 +26,7 @@ type Table struct {
 	locked       suspicion // of the whole table
 
 	queuedOps, queuedBytes int
+	reserved               int // bytes; see Reserve
 	stats                  TableStats
 }
 
@@ -37,6 +38,41 @@ func (c *Coalescer) NewTable(opt TableOptions) *Table {
 		t.feeds[i].init(t, &c.lanes[i])
 	}
 	return t
+}
+
+// Reserve counts bytes that wait beside the ops, for a caller that makes ops of them
+// later, towards MaxQueueBytes until Unreserve. Error: ErrOverloaded.
+func (t *Table) Reserve(bytes int) error {
+	c := t.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.full(bytes) {
+		return ErrOverloaded
+	}
+	t.reserved += bytes
+	c.reserved += bytes
+	return nil
+}
+
+// Unreserve takes back a Reserve of as many bytes.
+func (t *Table) Unreserve(bytes int) {
+	c := t.c
+	c.mu.Lock()
+	t.reserved -= bytes
+	c.reserved -= bytes
+	c.mu.Unlock()
+}
+
+// full reports whether what waits leaves no room for more bytes, and counts that. What
+// nothing waits before has room.
+func (t *Table) full(bytes int) bool {
+	c := t.c
+	own, all := t.queuedBytes+t.reserved, c.queuedBytes+c.reserved
+	full := own > 0 && own+bytes > t.opt.MaxQueueBytes || all > 0 && all+bytes > c.opt.MaxQueueBytes
+	if full {
+		t.stats.Overloaded++
+	}
+	return full
 }
 
 // Owner returns TableOptions.Owner.

@@ -168,6 +168,27 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 	return fault.FromFunction(err)
 }
 
+// SwapCaches exchanges the entries of two caches at one moment for all who use them, by
+// the function howdah.swap_caches. Errors: ErrCacheNotFound, ErrInvalidName,
+// ErrInvalidSetting (their tables differ, or have watches), ErrPermission, ErrCacheInUse
+// (a transaction has used one of them for two seconds; nothing was changed), ErrUnknownOutcome.
+func (db *DB) SwapCaches(ctx context.Context, first, second string) error {
+	for _, name := range []string{first, second} {
+		if err := statement.CheckName(name); err != nil {
+			return err
+		}
+	}
+	err := db.exec(ctx, schema.Query("swap_caches"), first, second)
+	if err != nil && fault.State(err) == "" {
+		return db.Failure(err, true)
+	}
+	if err == nil {
+		db.changed(first)
+		db.changed(second)
+	}
+	return fault.FromFunction(err)
+}
+
 // Caches returns the settings of all caches, by name. A TTL that was set by SQL
 // and is longer than a time.Duration can say is given as 292 years, and one of
 // 1000 years or more as none, which it is.

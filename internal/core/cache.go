@@ -25,6 +25,8 @@ type Cache struct {
 	tx       Tx
 	failOpen bool
 	fresh    bool
+	guard    *Guard
+	seen     *Seen
 	known    atomic.Pointer[engine.Engine]
 	group    atomic.Pointer[fetch.Group]
 }

@@ -23,15 +23,28 @@ type collection[V any] interface {
 // read returns the collection of a key, nil if the key is absent. Memory may answer.
 // A cache that fails open has an absent one. Errors: ErrWrongType, and those of reads.
 func read[V any, T collection[V]](ctx context.Context, c *Cache, key []byte) (T, error) {
+	found, err := c.load(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	value, err := decode[V, T](found)
+	if err == nil && value != nil {
+		c.seen.note(found, value)
+	}
+	return value, err
+}
+
+// load returns the entry of read.
+func (c *Cache) load(ctx context.Context, key []byte) (*verb.Entry, error) {
 	call := &verb.Call{Verb: statement.GetEntry, Key: key, AnyKind: true, Recall: true}
 	err := c.Do(ctx, call)
 	switch {
 	case errors.Is(err, fault.ErrMiss):
-		return nil, nil
+		return &verb.Entry{}, nil
 	case err != nil:
 		return nil, err
 	}
-	return decode[V, T](&call.Result, time.Now().UnixMilli())
+	return &call.Result, nil
 }
 
 // readMany is read for several keys, in one snapshot. Memory is not asked.
@@ -45,17 +58,17 @@ func readMany[V any, T collection[V]](ctx context.Context, c *Cache, keys [][]by
 	case err != nil:
 		return nil, err
 	}
-	now := time.Now().UnixMilli()
 	for i := range call.Entries {
-		if list[i], err = decode[V, T](&call.Entries[i], now); err != nil {
+		if list[i], err = decode[V, T](&call.Entries[i]); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
 }
 
-// decode returns the collection that an entry holds, without fields that have expired.
-func decode[V any, T collection[V]](found *verb.Entry, now int64) (T, error) {
+// decode returns the collection that an entry holds, without fields that had expired
+// when it was read, by the clock of the database.
+func decode[V any, T collection[V]](found *verb.Entry) (T, error) {
 	if !found.Found {
 		return nil, nil
 	}
@@ -64,7 +77,7 @@ func decode[V any, T collection[V]](found *verb.Entry, now int64) (T, error) {
 		return nil, err
 	}
 	entry := values.Entry{Value: value} // without its expiry, which the database has judged
-	entry.Expire(now)
+	entry.Expire(found.Now / 1000)
 	return valueOf[V, T](&entry)
 }
 
@@ -87,22 +100,22 @@ func valueOf[V any, T collection[V]](entry *values.Entry) (T, error) {
 type alteration[T values.Value, R any] func(value T, now int64) (result R, changed bool, err error)
 
 // add runs an alteration that may make the collection, with a TTL, or make it larger;
-// one that exists keeps its TTL.
-func add[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, ttl time.Duration, run alteration[T, R]) (R, error) {
+// one that exists keeps its TTL. bytes is what its arguments take.
+func add[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, bytes int, ttl time.Duration, run alteration[T, R]) (R, error) {
 	expiry, err := verb.TTL(ttl)
 	if err != nil {
 		var none R
 		return none, err
 	}
-	return alter(ctx, c, key, true, expiry, run)
+	return alter(ctx, c, key, bytes, true, expiry, run)
 }
 
 // remove runs an alteration that makes nothing larger.
-func remove[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, run alteration[T, R]) (R, error) {
-	return alter(ctx, c, key, false, verb.Expiry{}, run)
+func remove[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, bytes int, run alteration[T, R]) (R, error) {
+	return alter(ctx, c, key, bytes, false, verb.Expiry{}, run)
 }
 
-func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, room bool, expiry verb.Expiry, run alteration[T, R]) (R, error) {
+func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []byte, bytes int, room bool, expiry verb.Expiry, run alteration[T, R]) (R, error) {
 	// What Run leaves is read only when the edit is done: a caller that leaves early
 	// must not look at it.
 	type outcome struct {
@@ -110,9 +123,9 @@ func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []b
 		err    error
 	}
 	var last outcome
-	e := &edit.Edit{Keys: [][]byte{key}, Room: room, Run: func(v *edit.View) {
+	e := &edit.Edit{Keys: [][]byte{key}, Bytes: len(key) + bytes, Room: room, Run: func(v *edit.View) {
 		last = outcome{}
-		last.result, last.err = alterEntry(v, key, expiry, run)
+		last.result, last.err = alterEntry(v, key, c.guard, expiry, run)
 	}}
 	if err := c.Edit(ctx, e); err != nil {
 		return outcome{}.result, err
@@ -120,10 +133,13 @@ func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []b
 	return last.result, last.err
 }
 
-// alterEntry runs an alteration on an entry.
-func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, expiry verb.Expiry, run alteration[T, R]) (result R, err error) {
+// alterEntry runs an alteration on an entry, if its guard holds.
+func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, guard *Guard, expiry verb.Expiry, run alteration[T, R]) (result R, err error) {
 	entry := v.Entry(key)
 	entry.Expire(v.Now)
+	if !guard.holds(v, key, entry) {
+		return result, fault.ErrNotStored
+	}
 	value, err := valueOf[V, T](entry)
 	if err != nil {
 		return result, err
@@ -141,6 +157,14 @@ func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, expiry 
 	}
 	entry.Put(value)
 	return result, nil
+}
+
+// sizeOf is the bytes of a list.
+func sizeOf[S ~string | ~[]byte](list []S) (bytes int) {
+	for _, s := range list {
+		bytes += len(s)
+	}
+	return bytes
 }
 
 // Type returns the kind of what a key holds. Error: ErrMiss.

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/upkeep"
@@ -27,7 +26,6 @@ type DB struct {
 	upkeep  *upkeep.Upkeep
 	opts    Options
 	fetches fetches
-	edits   edit.Tables
 }
 
 // Open connects to a PostgreSQL URL. See howdah.Open.

@@ -18,7 +18,7 @@ func (c *Cache) Edit(ctx context.Context, e *edit.Edit) error {
 	case c.tx != nil:
 		return edit.DoIn(ctx, engine, c.tx, e)
 	}
-	return c.db.edits.Of(engine).Do(ctx, e)
+	return edit.Of(engine).Do(ctx, e)
 }
 
 // StartEdit begins an edit without waiting for it and calls done exactly once, on
@@ -40,5 +40,5 @@ func (c *Cache) StartEdit(e *edit.Edit, done func(*edit.Edit)) {
 			c.known.Store(engine)
 		}
 	}
-	c.db.edits.Of(engine).Start(e, done)
+	edit.Of(engine).Start(e, done)
 }

@@ -83,10 +83,14 @@ func (c *Cache) HEdit(ctx context.Context, key []byte, change HChange) (Changed,
 		}
 		return n, changed || n.Removed > 0, nil
 	}
-	if len(change.Set) == 0 {
-		return remove(ctx, c, key, run)
+	bytes := sizeOf(change.Remove)
+	for field, value := range change.Set {
+		bytes += len(field) + len(value)
 	}
-	return add(ctx, c, key, change.TTL, run)
+	if len(change.Set) == 0 {
+		return remove(ctx, c, key, bytes, run)
+	}
+	return add(ctx, c, key, bytes, change.TTL, run)
 }
 
 // Changed counts what an edit of a collection did.
@@ -97,7 +101,7 @@ type Changed struct {
 
 // HIncrement adds to the integer of a field and returns the sum.
 func (c *Cache) HIncrement(ctx context.Context, key []byte, field string, delta int64, ttl time.Duration) (int64, error) {
-	return add(ctx, c, key, ttl, func(h *values.Hash, _ int64) (int64, bool, error) {
+	return add(ctx, c, key, len(field), ttl, func(h *values.Hash, _ int64) (int64, bool, error) {
 		sum, err := h.Increment(field, delta)
 		return sum, true, fieldError(err)
 	})
@@ -108,7 +112,7 @@ func (c *Cache) HExpire(ctx context.Context, key []byte, field string, ttl time.
 	if ttl <= 0 {
 		return fault.ErrInvalidTTL
 	}
-	_, err := remove(ctx, c, key, func(h *values.Hash, now int64) (struct{}, bool, error) {
+	_, err := remove(ctx, c, key, len(field), func(h *values.Hash, now int64) (struct{}, bool, error) {
 		at := int64(0)
 		if ttl != verb.NoExpiry {
 			at = now + max(1, ttl.Milliseconds())
@@ -124,7 +128,11 @@ func (c *Cache) HExpire(ctx context.Context, key []byte, field string, ttl time.
 // HTTL returns how long a field has to live, NoExpiry if it does not expire. Error:
 // ErrMiss.
 func (c *Cache) HTTL(ctx context.Context, key []byte, field string) (time.Duration, error) {
-	h, err := read[values.Hash](ctx, c, key)
+	found, err := c.load(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	h, err := decode[values.Hash](found)
 	if err != nil {
 		return 0, err
 	}
@@ -135,5 +143,5 @@ func (c *Cache) HTTL(ctx context.Context, key []byte, field string) (time.Durati
 	case at == 0:
 		return verb.NoExpiry, nil
 	}
-	return time.Until(time.UnixMilli(at)), nil
+	return time.UnixMilli(at).Sub(time.UnixMicro(found.Now)), nil
 }

@@ -31,29 +31,34 @@ func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to str
 	if len(from) > verb.MaxKeyBytes || len(to) > verb.MaxKeyBytes {
 		return fmt.Errorf("%w: at most %d bytes", fault.ErrKeyTooLong, verb.MaxKeyBytes)
 	}
-	source, err := c.current(ctx)
-	if err != nil {
-		return err
-	}
-	goal, err := target.current(ctx)
-	if err != nil {
-		return err
-	}
 	if c.tx != nil {
-		return c.transferIn(ctx, c.tx, source, from, goal, to, replace, remove)
+		return c.transferIn(ctx, c.tx, from, target, to, replace, remove)
 	}
 	opts := TxOptions{Cache: c.name, Keys: [][]byte{[]byte(from)}}
-	if source == goal {
+	if c.name == target.name {
 		opts.Keys = append(opts.Keys, []byte(to))
 	}
 	return c.db.Transact(ctx, opts, func(ctx context.Context, tx Tx) error {
-		return c.transferIn(ctx, tx, source, from, goal, to, replace, remove)
+		return c.transferIn(ctx, tx, from, target, to, replace, remove)
 	})
 }
 
-// transferIn looks at both places under lock, writes the target from the
+// transferIn is transfer in a transaction.
+func (c *Cache) transferIn(ctx context.Context, tx Tx, from string, target *Cache, to string, replace, remove bool) error {
+	source, err := c.With(tx).current(ctx)
+	if err != nil {
+		return err
+	}
+	goal, err := target.With(tx).current(ctx)
+	if err != nil {
+		return err
+	}
+	return c.transferRow(ctx, tx, source, from, goal, to, replace, remove)
+}
+
+// transferRow looks at both places under lock, writes the target from the
 // source within the database, and removes the source.
-func (c *Cache) transferIn(ctx context.Context, tx Tx, source *engine.Engine, from string, goal *engine.Engine, to string, replace, remove bool) error {
+func (c *Cache) transferRow(ctx context.Context, tx Tx, source *engine.Engine, from string, goal *engine.Engine, to string, replace, remove bool) error {
 	fromHash, toHash := c.db.engines.Hash([]byte(from)), c.db.engines.Hash([]byte(to))
 	// By table and hash, as everybody locks: two transfers in opposite
 	// directions do not wait for each other.

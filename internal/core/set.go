@@ -79,8 +79,9 @@ func (c *Cache) SEdit(ctx context.Context, key []byte, change SChange) (Changed,
 		}
 		return n, n != Changed{}, nil
 	}
+	bytes := sizeOf(change.Add) + sizeOf(change.Remove)
 	if len(change.Add) == 0 {
-		return remove(ctx, c, key, run)
+		return remove(ctx, c, key, bytes, run)
 	}
-	return add(ctx, c, key, change.TTL, run)
+	return add(ctx, c, key, bytes, change.TTL, run)
 }

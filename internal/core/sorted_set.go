@@ -54,10 +54,14 @@ func (c *Cache) ZEdit(ctx context.Context, key []byte, change ZChange) (Changed,
 			return Changed{}, errNaN
 		}
 	}
-	if len(change.Add) == 0 {
-		return remove(ctx, c, key, change.run)
+	bytes := sizeOf(change.Remove)
+	for _, m := range change.Add {
+		bytes += len(m.Name)
 	}
-	return add(ctx, c, key, change.TTL, change.run)
+	if len(change.Add) == 0 {
+		return remove(ctx, c, key, bytes, change.run)
+	}
+	return add(ctx, c, key, bytes, change.TTL, change.run)
 }
 
 func (change *ZChange) run(z *values.SortedSet, _ int64) (n Changed, changed bool, err error) {
@@ -82,7 +86,7 @@ func (change *ZChange) run(z *values.SortedSet, _ int64) (n Changed, changed boo
 
 // ZIncrement adds to the score of a member and returns the sum.
 func (c *Cache) ZIncrement(ctx context.Context, key []byte, member string, delta float64, ttl time.Duration) (float64, error) {
-	return add(ctx, c, key, ttl, func(z *values.SortedSet, _ int64) (float64, bool, error) {
+	return add(ctx, c, key, len(member), ttl, func(z *values.SortedSet, _ int64) (float64, bool, error) {
 		before, _ := z.Score(member)
 		sum := before + delta
 		if math.IsNaN(sum) {
@@ -150,7 +154,7 @@ func (c *Cache) ZRangeByScore(ctx context.Context, key []byte, r values.ScoreRan
 
 // ZRemoveByScore removes the members with scores in a range, and returns how many.
 func (c *Cache) ZRemoveByScore(ctx context.Context, key []byte, r values.ScoreRange) (int, error) {
-	return remove(ctx, c, key, func(z *values.SortedSet, _ int64) (int, bool, error) {
+	return remove(ctx, c, key, 0, func(z *values.SortedSet, _ int64) (int, bool, error) {
 		n := z.RemoveByScore(r)
 		return n, n > 0, nil
 	})
@@ -158,7 +162,7 @@ func (c *Cache) ZRemoveByScore(ctx context.Context, key []byte, r values.ScoreRa
 
 // ZRemoveByRank removes the members at places, and returns how many.
 func (c *Cache) ZRemoveByRank(ctx context.Context, key []byte, start, stop int64) (int, error) {
-	return remove(ctx, c, key, func(z *values.SortedSet, _ int64) (int, bool, error) {
+	return remove(ctx, c, key, 0, func(z *values.SortedSet, _ int64) (int, bool, error) {
 		n := z.RemoveByRank(start, stop)
 		return n, n > 0, nil
 	})

@@ -56,10 +56,14 @@ func (db *DB) Transact(ctx context.Context, opts TxOptions, fn func(ctx context.
 	return e.Exclusive(ctx, opts.Keys, func(ctx context.Context) error { return db.transact(ctx, opts.Watch, fn) })
 }
 
+// maxMoves is how often a transaction is repeated because the table of a cache has
+// another name: a table that is gone for good must not keep it.
+const maxMoves = 10
+
 func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
 	for attempt := 0; ; attempt++ {
 		err := db.transactOnce(ctx, watch, fn)
-		if !fault.IsConflict(err) {
+		if !fault.IsConflict(err) && !(fault.IsMoved(err) && attempt < maxMoves) {
 			return err
 		}
 		// Conflicts resolve fastest when the parties do not return in step.
@@ -73,45 +77,16 @@ func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Conte
 }
 
 func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
-	conn, err := db.engines.Acquire(ctx)
-	if err != nil {
-		return fault.From(err, false, false)
-	}
-	defer conn.Release()
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{
-		// Two statements in one text are one round trip.
-		BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = " + db.lockBudget(ctx),
+	err := db.engines.InTransaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ", func(tx pgx.Tx) error {
+		if err := db.checkWatched(ctx, tx, watch); err != nil {
+			return txFailure(err)
+		}
+		return fn(ctx, tx)
 	})
-	if err != nil {
-		return fault.From(err, false, false)
-	}
-	own := &engine.OwnTx{Tx: tx}
-	defer own.Release() // after the rollback, if there is one
-	defer tx.Rollback(context.WithoutCancel(ctx))
-	if err := db.checkWatched(ctx, tx, watch); err != nil {
-		return txFailure(err)
-	}
-	if err := fn(ctx, own); err != nil {
-		return err
-	}
-	err = tx.Commit(ctx)
-	switch {
-	case errors.Is(err, pgx.ErrTxCommitRollback):
+	if errors.Is(err, pgx.ErrTxCommitRollback) {
 		return fmt.Errorf("howdah: nothing was committed, because a statement inside the transaction had failed: return its error: %w", err)
-	case err != nil && fault.State(err) == "":
-		return fmt.Errorf("%w: %w", fault.ErrUnknownOutcome, err)
 	}
-	return txFailure(err)
-}
-
-// lockBudget is how long a statement of a transaction may wait for a lock:
-// half of what is left, so that PostgreSQL answers before the caller leaves.
-func (db *DB) lockBudget(ctx context.Context) string {
-	left := db.opts.Timeout
-	if d, ok := ctx.Deadline(); ok {
-		left = time.Until(d)
-	}
-	return fmt.Sprintf("'%dms'", max(1, left.Milliseconds()/2))
+	return err
 }
 
 // txFailure keeps conflicts, which transact repeats, and translates the rest.

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/coalesce"
@@ -13,6 +14,9 @@ type Edit struct {
 	// Keys are those that Run will certainly ask for. They and their bytes must not
 	// change until the edit is done.
 	Keys [][]byte
+	// Bytes is what the arguments take, the keys included. Edits that wait count it
+	// towards the bound of the queue, as writes do.
+	Bytes int
 	// Room says that the edit may make a cache larger. One that is full refuses it.
 	Room bool
 	// Slow says that Run may take long: it then has a goroutine of its own.
@@ -51,6 +55,12 @@ func (e *Edit) begin() bool {
 // leave reports that the edit will never run.
 func (e *Edit) leave() bool { return e.state.CompareAndSwap(waiting, left) }
 
+// end answers the caller.
+func (e *Edit) end(t *Table) {
+	t.engine.Unreserve(e.Bytes)
+	e.done(e)
+}
+
 // late reports that the time of the edit is up. In a transaction its context has a deadline.
 func (e *Edit) late() bool { return e.deadline != 0 && e.deadline <= coalesce.Now() }
 
@@ -69,6 +79,7 @@ type View struct {
 	// does not say so.
 	Grows bool
 
+	group   *group
 	entries map[string]*values.Entry
 	single  bool         // there is one key, whose entry needs no map
 	key     string       // it
@@ -130,6 +141,17 @@ func (v *View) Entry(key []byte) *values.Entry {
 	}
 	v.missing = append(v.missing, append([]byte(nil), key...))
 	return new(values.Entry)
+}
+
+// Version returns the version of a loaded entry, 0 if the key is absent or an edit
+// before this one has changed it.
+func (v *View) Version(key []byte) int64 {
+	for i, k := range v.group.keys {
+		if bytes.Equal(k, key) && !v.find(key).Changed {
+			return v.group.loaded[i].version
+		}
+	}
+	return 0
 }
 
 // Has reports whether the entries of all these keys are loaded. If it returns false,

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -254,4 +255,68 @@ func TestCallerLeaves(t *testing.T) {
 	close(ends)
 	require.NoError(t, <-done)
 	require.Equal(t, []string{"first"}, run(t, cache, "smembers", "s").texts)
+}
+
+// The time that a function takes is not that of its edit: one that runs for longer than
+// the timeout, and again because an entry has changed or a key was missing, is stored.
+func TestSlowFunctionIsStored(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	other, url := newCache(t)
+	db, err := core.Open(t.Context(), url, core.Options{Timeout: timeout})
+	require.NoError(t, err)
+	defer db.Close()
+	runs := 0
+	e := &edit.Edit{Keys: [][]byte{[]byte("k")}, Slow: true, Room: true}
+	e.Run = func(v *edit.View) {
+		if runs++; runs < 3 {
+			time.Sleep(2 * timeout) // what the function does
+			run(t, other, "rpush", "k", "other")
+		}
+		entry, second := v.Entry([]byte("k")), v.Entry([]byte("second")) // which is missing at first
+		list, _ := entry.Value.(*values.List)
+		if list == nil {
+			list = new(values.List)
+		}
+		list.Push("mine", false)
+		entry.Put(list)
+		second.Put(list)
+	}
+	require.NoError(t, db.Cache("c").Edit(t.Context(), e))
+	require.Equal(t, 3, runs)
+	require.Equal(t, []string{"other", "other", "mine"}, run(t, other, "lrange", "k", "0", "-1").texts)
+}
+
+// Edits that wait count towards the bound of the queue with their bytes, together with
+// writes.
+func TestEditsInAFullQueue(t *testing.T) {
+	first, url := newCache(t)
+	db, err := core.Open(t.Context(), url, core.Options{MaxQueueBytes: 64 << 10, Timeout: time.Minute})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	cache, large := db.Cache("c"), bytes.Repeat([]byte("x"), 40<<10)
+	_, err = cache.RPush(t.Context(), []byte("l"), [][]byte{large}, 0)
+	require.NoError(t, err)
+
+	runs, ends := make(chan struct{}), make(chan struct{})
+	blocker := &edit.Edit{Keys: [][]byte{[]byte("l")}, Slow: true, Run: func(*edit.View) { close(runs); <-ends }}
+	done := make(chan error, 2)
+	cache.StartEdit(blocker, func(e *edit.Edit) { done <- e.Err })
+	<-runs
+	waits, _ := command("rpush", "l", string(large))
+	waits.Bytes = len(large)
+	cache.StartEdit(waits, func(e *edit.Edit) { done <- e.Err })
+	_, err = cache.RPush(t.Context(), []byte("l"), [][]byte{large}, 0)
+	require.ErrorIs(t, err, fault.ErrOverloaded)
+	_, err = cache.HEdit(t.Context(), []byte("h"), core.HChange{Set: map[string][]byte{"f": large}})
+	require.ErrorIs(t, err, fault.ErrOverloaded)
+	set := &verb.Call{Verb: statement.Set, Key: []byte("k"), Value: large}
+	require.ErrorIs(t, cache.Do(t.Context(), set), fault.ErrOverloaded)
+	_, err = cache.SEdit(t.Context(), []byte("small"), core.SChange{Add: []string{"x"}})
+	require.NoError(t, err)
+	close(ends)
+	require.NoError(t, <-done)
+	require.NoError(t, <-done)
+	_, err = cache.RPush(t.Context(), []byte("l"), [][]byte{large}, 0)
+	require.NoError(t, err, "all bytes are given back")
+	require.EqualValues(t, 3, run(t, first, "llen", "l").ints[0])
 }

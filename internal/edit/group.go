@@ -31,9 +31,10 @@ type group struct {
 	call   verb.Call
 	loaded []loaded // one for each of keys
 	tries  int
-	grows  bool // a function may have made the cache larger
-	full   bool // the cache refused to grow
-	locked bool // in a transaction that holds the rows
+	spent  int64 // nanoseconds that the functions have taken
+	grows  bool  // a function may have made the cache larger
+	full   bool  // the cache refused to grow
+	locked bool  // in a transaction that holds the rows
 }
 
 // loaded is what was found under a key.
@@ -134,9 +135,7 @@ func (g *group) take(c *verb.Call) (size int) {
 		if !entry.ExpiresAt.IsZero() {
 			l.expires = entry.ExpiresAt.UnixMilli()
 		}
-		if entry.Now != 0 {
-			g.table.ahead.Store(entry.Now - time.Now().UnixMicro())
-		}
+		g.table.engine.NoteTime(entry.Now)
 		size += len(l.value)
 		g.loaded = append(g.loaded, l)
 	}
@@ -161,7 +160,9 @@ func (g *group) run() {
 
 // runAll runs the functions of the edits that have not failed.
 func (g *group) runAll() {
+	began := coalesce.Now()
 	changes, missing, err := g.apply()
+	g.spend(coalesce.Now() - began)
 	switch {
 	case err != nil:
 		g.release(err)
@@ -177,6 +178,20 @@ func (g *group) runAll() {
 	}
 }
 
+// maxSpent bounds the time that the functions of a group take in all, beside the time
+// of their edits: that of three scripts which run as long as they may.
+const maxSpent = 15 * time.Second
+
+// spend gives the edits the time that their functions have taken: their own time is for
+// PostgreSQL and for others who change the entries.
+func (g *group) spend(took int64) {
+	took = min(took, int64(maxSpent)-g.spent)
+	g.spent += took
+	for _, e := range g.edits {
+		e.deadline += took
+	}
+}
+
 var errLate = fault.Timeout("the entries keep changing, or functions before it took long; nothing was changed", nil)
 
 // dropLeft ends the edits whose callers have left, or whose time is up.
@@ -185,10 +200,10 @@ func (g *group) dropLeft() {
 	for _, e := range g.edits {
 		switch {
 		case !e.begin():
-			e.done(e)
+			e.end(g.table)
 		case e.late():
 			e.Err = errLate
-			e.done(e)
+			e.end(g.table)
 		default:
 			kept = append(kept, e)
 		}
@@ -253,6 +268,6 @@ func (g *group) finish(err error) {
 		if e.Err == nil {
 			e.Err = err
 		}
-		e.done(e)
+		e.end(g.table)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -25,7 +26,7 @@ func (g *group) runLocked() {
 		ctx, cancel := context.WithTimeout(context.Background(), g.table.engine.Timeout())
 		err := g.table.engine.Locked(ctx, g.keys, func(tx pgx.Tx) error { return g.runIn(ctx, tx) })
 		cancel()
-		if !errors.Is(err, errAgain) {
+		if !errors.Is(err, errAgain) && !fault.IsMoved(err) {
 			g.release(err)
 			return
 		}

@@ -3,8 +3,6 @@ package edit
 import (
 	"context"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/engine"
@@ -18,25 +16,9 @@ const (
 	maxSlow  = 32
 )
 
-// Tables are the tables of all caches of a database.
-type Tables struct {
-	mu     sync.Mutex
-	tables map[*engine.Engine]*Table
-}
-
-// Of returns the table of a cache.
-func (ts *Tables) Of(e *engine.Engine) *Table {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	t := ts.tables[e]
-	if t == nil {
-		if ts.tables == nil {
-			ts.tables = make(map[*engine.Engine]*Table)
-		}
-		t = &Table{engine: e, open: make(map[string]*group)}
-		ts.tables[e] = t
-	}
-	return t
+// Of returns the table of a cache. It ends with the engine.
+func Of(e *engine.Engine) *Table {
+	return e.Companion(func() any { return &Table{engine: e, open: make(map[string]*group)} }).(*Table)
 }
 
 // Table runs the edits of one cache.
@@ -45,19 +27,17 @@ type Table struct {
 
 	mu   sync.Mutex
 	open map[string]*group // the newest group of a key that others may join
-
-	ahead atomic.Int64 // microseconds: the clock of the database beside that of this process
 }
-
-// now is the time by the clock of the database as far as the last load told it, in
-// milliseconds since 1970.
-func (t *Table) now() int64 { return (time.Now().UnixMicro() + t.ahead.Load()) / 1000 }
 
 // Start begins an edit and calls done exactly once, on another goroutine or before
 // it returns. done must be quick and must not block.
 func (t *Table) Start(e *Edit, done func(*Edit)) {
 	e.done, e.Err, e.deadline = done, nil, coalesce.Now()+int64(t.engine.Timeout())
 	e.state.Store(waiting)
+	if e.Err = t.engine.Reserve(e.Bytes); e.Err != nil {
+		done(e)
+		return
+	}
 	keys := distinct(e.Keys)
 	if len(keys) == 1 && t.join(e) {
 		return

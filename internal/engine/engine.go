@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,12 +28,22 @@ type Engine struct {
 	counters counters
 	reads    atomic.Pointer[Reads] // nil: reads are not counted
 
+	companion     any // see Companion
+	makeCompanion sync.Once
+
 	// Pressure is how its writers and upkeep feel each other.
 	Pressure Pressure
 }
 
 // Name returns the cache's name.
 func (e *Engine) Name() string { return e.name }
+
+// Companion returns what the room above keeps of the cache beside its engine. The first
+// call makes it.
+func (e *Engine) Companion(create func() any) any {
+	e.makeCompanion.Do(func() { e.companion = create() })
+	return e.companion
+}
 
 // Table returns the settings of the cache as they were read last.
 func (e *Engine) Table() *statement.Table { return e.table.Load() }

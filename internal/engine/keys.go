@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/statement"
 )
 
@@ -32,6 +33,18 @@ func (e *Engine) Hold(op *coalesce.Op, keys [][]byte, granted func(error)) {
 
 // Release frees what Hold was granted.
 func (e *Engine) Release(op *coalesce.Op) { e.set.coalescer.Release(op) }
+
+// Reserve counts the bytes of an edit towards Options.MaxQueueBytes, until Unreserve.
+// Error: ErrOverloaded.
+func (e *Engine) Reserve(bytes int) error {
+	if e.keys.Reserve(bytes) != nil {
+		return fault.ErrOverloaded
+	}
+	return nil
+}
+
+// Unreserve takes back a Reserve of as many bytes.
+func (e *Engine) Unreserve(bytes int) { e.keys.Unreserve(bytes) }
 
 // IsNewest reports whether nothing has come for the only key of op since Hold.
 func (e *Engine) IsNewest(op *coalesce.Op) bool { return e.set.coalescer.IsNewest(op) }

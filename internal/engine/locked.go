@@ -15,59 +15,83 @@ import (
 	"github.com/howdah/howdah/internal/verb"
 )
 
-// OwnTx is a transaction whose end its owner sees.
-type OwnTx struct {
+// ownTx is a transaction whose end its owner sees.
+type ownTx struct {
 	pgx.Tx
 	parkings []*near.Parking
 }
 
 // Keep implements Keeper.
-func (tx *OwnTx) Keep(p *near.Parking) { tx.parkings = append(tx.parkings, p) }
+func (tx *ownTx) Keep(p *near.Parking) { tx.parkings = append(tx.parkings, p) }
 
-// Release has memory serve again what the transaction wrote. Call it when the
-// transaction has ended.
-func (tx *OwnTx) Release() {
+// release has memory serve again what the transaction wrote, when it has ended.
+func (tx *ownTx) release() {
 	for _, p := range tx.parkings {
 		p.Release()
 	}
 }
 
-// Locked runs fn in a transaction (READ COMMITTED) in which no other can change the
-// keys, absent ones included, and commits it if fn returns nil. The locks are taken
-// in the order of the hashes. Errors: fn's, ErrUnknownOutcome if the connection was
-// lost during the commit, and those of a call that was not applied.
-func (e *Engine) Locked(ctx context.Context, keys [][]byte, fn func(pgx.Tx) error) error {
-	conn, err := e.set.Acquire(ctx)
+// InTransaction runs fn in a transaction that begins with a statement, and commits it if
+// fn returns nil. A statement waits for a lock half of the time that is left, so that
+// PostgreSQL answers before the caller leaves. Errors: fn's, pgx.ErrTxCommitRollback,
+// conflicts with other transactions as they are (fault.IsConflict), ErrUnknownOutcome if
+// the connection was lost during the commit, and those of a call that was not applied.
+func (s *Set) InTransaction(ctx context.Context, begin string, fn func(pgx.Tx) error) error {
+	conn, err := s.Acquire(ctx)
 	if err != nil {
 		return fault.From(err, false, false)
 	}
 	defer conn.Release()
-	left := e.set.Timeout
+	left := s.Timeout
 	if d, ok := ctx.Deadline(); ok {
 		left = time.Until(d)
 	}
-	begin := fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '%dms'", max(1, left.Milliseconds()/2))
-	if e.Table().Durability == "async" {
-		begin += "; SET LOCAL synchronous_commit = off"
-	}
+	// Several statements in one text are one round trip.
+	begin += fmt.Sprintf("; SET LOCAL lock_timeout = '%dms'", max(1, left.Milliseconds()/2))
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 	if err != nil {
 		return fault.From(err, false, false)
 	}
-	own := &OwnTx{Tx: tx}
-	defer own.Release() // after the rollback, if there is one
+	own := &ownTx{Tx: tx}
+	defer own.release() // after the rollback, if there is one
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if err := e.lock(ctx, own, keys); err != nil {
-		return err
-	}
 	if err := fn(own); err != nil {
 		return err
 	}
 	err = tx.Commit(ctx)
-	if err != nil && !errors.Is(err, pgx.ErrTxCommitRollback) && fault.State(err) == "" {
+	switch {
+	case errors.Is(err, pgx.ErrTxCommitRollback), fault.IsConflict(err):
+		return err
+	case err != nil && fault.State(err) == "":
 		return fmt.Errorf("%w: %w", fault.ErrUnknownOutcome, err)
 	}
 	return fault.From(err, false, false)
+}
+
+// Locked runs fn in a transaction (READ COMMITTED) in which no other can change the
+// keys, absent ones included, and commits it if fn returns nil. The locks are taken
+// in the order of the hashes. Errors: as of InTransaction.
+func (e *Engine) Locked(ctx context.Context, keys [][]byte, fn func(pgx.Tx) error) error {
+	if e.Table().Loaded.IsZero() { // the last transaction has met a table that is gone
+		if err := e.Reload(ctx, e.set); err != nil {
+			return err
+		}
+	}
+	begin := "BEGIN ISOLATION LEVEL READ COMMITTED"
+	if e.Table().Durability == "async" {
+		begin += "; SET LOCAL synchronous_commit = off"
+	}
+	var inner error
+	err := e.set.InTransaction(ctx, begin, func(tx pgx.Tx) error {
+		if inner = e.lock(ctx, tx, keys); inner == nil {
+			inner = fn(tx)
+		}
+		return inner
+	})
+	if inner == nil && (errors.Is(err, pgx.ErrTxCommitRollback) || fault.IsConflict(err)) {
+		return fault.From(err, false, false) // of the commit
+	}
+	return err
 }
 
 // lock takes the rows of keys.

@@ -60,7 +60,7 @@ func (e *Engine) Recall(c *verb.Call) bool {
 	c.Result.Found, c.Result.Value, c.Result.Length = true, entry.Value, len(entry.Value)
 	c.Result.Kind, c.Shared = entry.Kind, true
 	if c.Recall || c.AnyKind {
-		recallRest(&c.Result, entry)
+		e.recallRest(&c.Result, entry)
 	}
 	c.CheckKind(&c.Result)
 	return true
@@ -135,13 +135,13 @@ func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry, roo
 	return hits, run
 }
 
-// recallRest is what a get does not ask for. What remains of the entry's life is by
-// the clock of this process; it has not ended, or memory would not have answered.
-func recallRest(found *verb.Entry, entry near.Entry) {
-	found.Version, found.Kind, found.TTL = entry.Version, entry.Kind, verb.NoExpiry
+// recallRest is what a get does not ask for. What remains of the entry's life has not
+// ended, or memory would not have answered.
+func (e *Engine) recallRest(found *verb.Entry, entry near.Entry) {
+	found.Version, found.Kind, found.TTL, found.Now = entry.Version, entry.Kind, verb.NoExpiry, e.Now()
 	if !entry.Expires.IsZero() {
 		found.TTL = max(time.Until(entry.Expires), time.Microsecond)
-		found.ExpiresAt = entry.Expires
+		found.ExpiresAt = time.UnixMicro(found.Now).Add(found.TTL)
 	}
 }
 
@@ -282,6 +282,7 @@ func (e *Engine) remember(r *statement.Request) {
 			m.Saw(row.Hash, row.Key, found.Version, false)
 		case c.Memory != nil && c.Memory.ID() == r.Table.ID:
 			c.Shared = true
+			e.NoteTime(found.Now)
 			c.Memory.Fill(c.Tokens[row.Index], row.Key, entryOf(found, c.Began), c.ServerStart)
 		case c.Verb == statement.Stat || c.Verb == statement.StatMany:
 			m.Saw(row.Hash, row.Key, found.Version, !found.Found)

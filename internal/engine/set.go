@@ -61,9 +61,10 @@ type Set struct {
 
 	connections connections
 	coalescer   *coalesce.Coalescer
-	deadlines   pgwire.Deadlines                 // of all flights
-	flights     atomic.Int32                     // under way
-	diskFull    atomic.Int64                     // Unix nanoseconds; see DiskFull
+	deadlines   pgwire.Deadlines // of all flights
+	flights     atomic.Int32     // under way
+	diskFull    atomic.Int64     // Unix nanoseconds; see DiskFull
+	clock       clock
 	spins       [coalesce.Write + 1]*pgwire.Spin // by the kind of a lone flight
 }
 

@@ -69,6 +69,10 @@ func isUnloggedOnStandby(err error) bool {
 	return errors.As(err, &pgErr) && pgErr.Code == "0A000" && pgErr.Routine == "get_relation_info"
 }
 
+// IsMoved reports that the table of a cache was not there: the cache was dropped, or
+// its table has another name, which its settings say.
+func IsMoved(err error) bool { return errors.Is(err, ErrCacheNotFound) && State(err) == "42P01" }
+
 // From turns an error of a connection or of a statement into one of this
 // package. sent says that the statement had left this process, writes that it
 // changes data. It returns nil for nil.

@@ -35,12 +35,13 @@ type collection struct {
 	cache  *core.Cache
 	key    []byte
 	values url.Values
+	seen   *core.Seen // by a GET
 }
 
-// collection reads the path and the query of a request on a collection. known are the
-// parameters that the route takes besides the key.
+// collection reads the path, the query and the condition of a request on a collection.
+// known are the parameters that the route takes besides the key.
 func (a *api) collection(r *http.Request, encoded string, known ...string) (collection, error) {
-	if err := unconditional(r); err != nil {
+	if err := without(r, "If-Lease"); err != nil {
 		return collection{}, err
 	}
 	values, err := query(r, append(known, "key", "key64")...)
@@ -55,7 +56,41 @@ func (a *api) collection(r *http.Request, encoded string, known ...string) (coll
 	if wantsFresh(r) {
 		cache = cache.Fresh()
 	}
-	return collection{cache, key, values}, nil
+	if r.Method == http.MethodGet {
+		seen := new(core.Seen)
+		return collection{cache.Seeing(seen), key, values, seen}, nil
+	}
+	switch condition, err := writeCondition(r); {
+	case err != nil:
+		return collection{}, err
+	case condition.given:
+		cache = cache.Guarded(core.Guard{Absent: condition.absent, Present: condition.present, Versions: condition.versions})
+	}
+	return collection{cache, key, values, nil}, nil
+}
+
+// write answers a GET, or says that the client's copy is still good. A hash with fields
+// that expire has no ETag: they go without another version.
+func (c *collection) write(w http.ResponseWriter, r *http.Request, answer any) error {
+	if c.seen.Version == 0 {
+		if fieldOf(r, "If-Match") != "" {
+			return problemf(preconditionFailed, "The key is absent or expired.")
+		}
+		return writeJSON(w, http.StatusOK, answer)
+	}
+	notModified, err := readCondition(r, c.seen.Version)
+	if err != nil {
+		return err
+	}
+	setVersion(w.Header(), c.seen.Version)
+	switch {
+	case !c.seen.Lasting:
+		w.Header().Del("ETag")
+	case notModified:
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return writeJSON(w, http.StatusOK, answer)
 }
 
 // integer reads a parameter, and gives its default if it is left out.

@@ -2,8 +2,12 @@ package httpapi
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -141,9 +145,100 @@ func TestCollectionsRefused(t *testing.T) {
 		before := c.do("GET", collectionPath(kind, kind), "").want(t, 200)
 		require.Contains(t, before.body, `"e"`)
 		require.Less(t, len(before.body), 100)
-		c.do("GET", collectionPath(kind, kind), "", `If-None-Match: "1"`).problem(t, 400, "bad-request")
+		c.do("GET", collectionPath(kind, kind), "", "If-Lease: 1").problem(t, 400, "bad-request")
 		c.json("PATCH", "/v1/caches/none/"+kind+"/k", body(kind, "e")).problem(t, 404, "cache-not-found")
 		c.do("DELETE", collectionPath(kind, kind), "", `If-Match: "1"`).problem(t, 412, "precondition-failed")
 		c.do("DELETE", collectionPath(kind, kind), "").want(t, 204)
+	}
+}
+
+// PATCH and POST take the conditions of entries, and GET has what they need.
+func TestCollectionConditions(t *testing.T) {
+	c := serve(t, nil)
+	patches := map[string]string{
+		"hashes": `{"fields":{"a":"1"}}`, "sets": `{"add":["%d"]}`, "sorted-sets": `{"add":[{"member":"a","score":%d}]}`, "lists": `{"push":["a"]}`,
+	}
+	posts := map[string]string{"hashes": "/increment?field=a", "sorted-sets": "/increment?member=a", "lists": "/pop"}
+	for kind, patch := range patches {
+		n := 0
+		k := collectionPath(kind, kind)
+		try := func(header string) answer {
+			n++
+			return c.json("PATCH", k, strings.ReplaceAll(patch, "%d", strconv.Itoa(n)), header)
+		}
+		etag := func() string { return c.do("GET", k, "").want(t, 200).header.Get("ETag") }
+		require.Empty(t, etag())
+		c.do("GET", k, "", "If-Match: *").problem(t, 412, "precondition-failed")
+		c.do("GET", k, "", "If-None-Match: *").want(t, 200)
+		try("If-Match: *").problem(t, 412, "precondition-failed")
+		try(`If-Match: "1"`).problem(t, 412, "precondition-failed")
+		require.Empty(t, etag(), "nothing was made")
+		try("If-None-Match: *").want(t, 200)
+		try("If-None-Match: *").problem(t, 412, "precondition-failed")
+		try("If-Match: *").want(t, 200)
+		first := etag()
+		try("If-Match: "+first).want(t, 200)
+		try("If-Match: "+first).problem(t, 412, "precondition-failed")
+		try(`If-Match: "17", `+etag()).want(t, 200)
+		try("If-None-Match: "+etag()).problem(t, 400, "bad-request")
+		try("If-Lease: 1").problem(t, 400, "bad-request")
+
+		last := etag()
+		c.do("GET", k, "", "If-None-Match: "+last).want(t, 304)
+		c.do("GET", k, "", "If-None-Match: "+first).want(t, 200)
+		c.do("GET", k, "", "If-Match: "+last).want(t, 200)
+		c.do("GET", k, "", "If-Match: "+first).problem(t, 412, "precondition-failed")
+		if post := posts[kind]; post != "" {
+			c.do("POST", k+post, "", "If-Match: "+first).problem(t, 412, "precondition-failed")
+			c.do("POST", k+post, "", "If-Match: "+last).want(t, 200)
+			c.do("POST", k+post, "", "If-Match: "+last).problem(t, 412, "precondition-failed")
+			last = etag()
+		}
+		c.do("DELETE", k, "", "If-Match: "+first).problem(t, 412, "precondition-failed")
+		c.do("DELETE", k, "", "If-Match: "+last).want(t, 204)
+		try("If-Match: "+last).problem(t, 412, "precondition-failed")
+	}
+}
+
+// A field that expires is no new version: an ETag would name two answers.
+func TestHashOfFieldsThatExpire(t *testing.T) {
+	c := serve(t, nil)
+	k := collectionPath("hashes", "h")
+	c.json("PATCH", k, `{"fields":{"a":"1","b":"2"}}`).want(t, 200)
+	require.NoError(t, c.db.Cache("db0").HExpire(t.Context(), "h", "a", time.Hour))
+	got := c.do("GET", k, "").want(t, 200)
+	require.Empty(t, got.header.Get("ETag"))
+	version := `"` + got.header.Get("Howdah-Version") + `"`
+	c.do("GET", k, "", "If-None-Match: "+version).want(t, 200)
+	c.json("PATCH", k, `{"fields":{"a":"1"}}`, "If-Match: "+version).want(t, 200)
+	c.json("PATCH", k, `{"fields":{"a":"1"}}`, "If-Match: "+version).problem(t, 412, "precondition-failed")
+	require.NotEmpty(t, c.do("GET", k, "").want(t, 200).header.Get("ETag"), "no field expires any more")
+}
+
+// Of writers that race with the same condition exactly one changes the collection, also
+// where their edits share a commit.
+func TestOneEditorWins(t *testing.T) {
+	c := serve(t, nil)
+	k := collectionPath("lists", "l")
+	condition := "If-None-Match: *"
+	for round := range 20 {
+		var winners atomic.Int32
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				switch got := c.json("PATCH", k, `{"push":["x"]}`, condition); got.status {
+				case 200:
+					winners.Add(1)
+				case 412:
+				default:
+					t.Errorf("status %d: %s", got.status, got.body)
+				}
+			})
+		}
+		wg.Wait()
+		require.EqualValues(t, 1, winners.Load())
+		got := c.do("GET", k, "").want(t, 200)
+		require.Equal(t, round+1, strings.Count(got.body, "x"))
+		condition = "If-Match: " + got.header.Get("ETag")
 	}
 }

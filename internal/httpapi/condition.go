@@ -64,8 +64,11 @@ func writeCondition(r *http.Request) (condition, error) {
 }
 
 // unconditional refuses conditions on routes that could not keep them.
-func unconditional(r *http.Request) error {
-	for _, name := range []string{"If-Match", "If-None-Match", "If-Lease"} {
+func unconditional(r *http.Request) error { return without(r, "If-Match", "If-None-Match", "If-Lease") }
+
+// without refuses headers that a route could not keep.
+func without(r *http.Request, names ...string) error {
+	for _, name := range names {
 		if fieldOf(r, name) != "" {
 			return problemf(badRequest, "This route takes no %s; use PUT or DELETE on the entry.", name)
 		}

@@ -38,7 +38,7 @@ func (a *api) getHash(w http.ResponseWriter, r *http.Request) error {
 	for field, value := range fields {
 		answer.Fields[encode(field, encoding)] = encode(string(value), encoding)
 	}
-	return writeJSON(w, http.StatusOK, answer)
+	return c.write(w, r, answer)
 }
 
 // patchHash removes and stores fields, all or none.

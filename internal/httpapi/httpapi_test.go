@@ -79,9 +79,9 @@ func (c *client) do(method, path, body string, header ...string) answer {
 	return a
 }
 
-func (c *client) json(method, path, body string) answer {
+func (c *client) json(method, path, body string, header ...string) answer {
 	c.t.Helper()
-	return c.do(method, path, body, "Content-Type: application/json")
+	return c.do(method, path, body, append(header, "Content-Type: application/json")...)
 }
 
 // want fails unless the status is this.

@@ -30,7 +30,7 @@ func (a *api) getList(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
+	return c.write(w, r, struct {
 		Elements []string `json:"elements"`
 		Encoding string   `json:"encoding,omitempty"`
 	}{written, encoding})

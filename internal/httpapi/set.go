@@ -39,7 +39,7 @@ func (a *api) getSet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, members{written, encoding})
+	return c.write(w, r, members{written, encoding})
 }
 
 // patchSet removes and adds members, all or none.

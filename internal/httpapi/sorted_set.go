@@ -79,7 +79,7 @@ func (a *api) getSortedSet(w http.ResponseWriter, r *http.Request) error {
 		s := score(m.Score)
 		answer.Members[i] = scored{written[i], &s}
 	}
-	return writeJSON(w, http.StatusOK, answer)
+	return c.write(w, r, answer)
 }
 
 func (c *collection) byRank(r *http.Request) ([]values.Member, error) {

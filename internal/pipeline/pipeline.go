@@ -65,6 +65,7 @@ type Pipeline struct {
 	account    Account
 	ready      Output // replies that are ready, before those of the queue
 	head, tail Reply  // requests in the order of their replies
+	open       Reply  // of them, one before which all are finished; nil: all are
 	inFlight   int    // of them, those not finished
 	queued     int    // of them, all
 	arguments  int    // bytes of the requests
@@ -203,6 +204,9 @@ func (p *Pipeline) enqueue(r Reply) {
 		p.tail.place().next = r
 	}
 	p.tail = r
+	if p.open == nil {
+		p.open = r
+	}
 	p.queued++
 }
 
@@ -236,16 +240,15 @@ func (p *Pipeline) Finish(r Reply) {
 	}
 }
 
-// IsNext reports whether the outcome of every request before r is known.
+// IsNext reports whether the outcome of every request before r, which is not finished,
+// is known.
 func (p *Pipeline) IsNext(r Reply) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for before := p.head; before != nil && before != r; before = before.place().next {
-		if !before.place().done {
-			return false
-		}
+	for p.open != nil && p.open.place().done {
+		p.open = p.open.place().next
 	}
-	return true
+	return p.open == nil || p.open == r
 }
 
 // mustWake reports whether Wake must be called.
@@ -303,6 +306,9 @@ func (p *Pipeline) Output(out *Output) (closing bool) {
 	for r := p.head; r != nil && r.place().done; r = p.head {
 		place := r.place()
 		p.head = place.next
+		if p.open == r {
+			p.open = place.next
+		}
 		p.queued--
 		p.arguments -= place.size
 		p.after -= place.after.unwritten()
@@ -394,7 +400,7 @@ func (p *Pipeline) Close() bool {
 		}
 		r = next
 	}
-	p.head, p.tail = nil, nil
+	p.head, p.tail, p.open = nil, nil, nil
 	p.ready.Release()
 	p.values = Values{}
 	p.arguments, p.after, p.input = 0, 0, 0

@@ -2,6 +2,7 @@ package redisapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 const (
 	errDatabaseRange  = refusal("ERR DB index is out of range")
 	errSameObject     = refusal("ERR source and destination objects are the same")
+	errSwapInMulti    = refusal("ERR SWAPDB is not available inside a transaction")
 	errDatabaseIsNone = refusal("ERR this database does not exist and cannot be created inside a transaction; SELECT it before MULTI")
 )
 
@@ -119,4 +121,38 @@ func selectDatabase(t *task, args [][]byte) error {
 	t.conn.set(func(s *session) { s.database = number })
 	t.out = append(t.out, resp.OK...)
 	return nil
+}
+
+// swapDatabases exchanges the contents of two databases.
+func swapDatabases(t *task, args [][]byte) error {
+	if t.tx != nil {
+		return errSwapInMulti // which has settled where its entries are
+	}
+	for i, ordinal := range []string{"first", "second"} {
+		if number, err := parseInt(args[i+1]); err != nil || number < math.MinInt32 || number > math.MaxInt32 {
+			return refusal("ERR invalid " + ordinal + " DB index")
+		}
+	}
+	var names [2]string
+	for i := range names {
+		number, err := t.database(args[i+1])
+		if err != nil {
+			return err
+		}
+		names[i] = t.conn.engine.caches[number].Name()
+	}
+	if names[0] == names[1] {
+		t.out = append(t.out, resp.OK...)
+		return nil
+	}
+	ctx, cancel := t.bounded()
+	defer cancel()
+	err := t.conn.engine.options.DB.SwapCaches(ctx, names[0], names[1])
+	switch {
+	case errors.Is(err, fault.ErrPermission):
+		return refusal("NOPERM the database role may not swap databases; run GRANT EXECUTE ON FUNCTION howdah.swap_caches(text, text) as the owner of the schema")
+	case err == nil:
+		t.out = append(t.out, resp.OK...)
+	}
+	return err
 }

@@ -25,6 +25,7 @@ const (
 	errWatchTooBig = refusal("ERR too many keys are watched; EXEC or UNWATCH first")
 	errQueueTooBig = refusal("ERR transaction holds too much data; EXEC it in parts")
 	errNoScripts   = refusal("NOPERM this server is set to run no scripts")
+	errDebug       = refusal(`ERR DEBUG command not allowed. If the enable-debug-command option is set to "local", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.`)
 	errMemory      = refusal("OOM the clients of this server hold all the memory that it has for requests and replies; try again, or raise max-clients-memory")
 )
 
@@ -40,6 +41,10 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 	}
 	if !cmd.takes(len(args)) {
 		c.reject(cmd, wrongArity(cmd.fullName))
+		return
+	}
+	if cmd.refused != "" {
+		c.reject(cmd, cmd.refused)
 		return
 	}
 	if !c.authenticated && !cmd.noAuth {

@@ -44,7 +44,10 @@ func keyspaceCommands() []*Command {
 			Summary: "Removes all keys of databases 0 to 15", Complexity: "As of FLUSHDB",
 			Syntax: "[ASYNC | SYNC]", Note: "Caches that are no numbered database are left alone. ASYNC and SYNC mean the same.", run: flushAll},
 		{Name: "swapdb", Arity: 3, Flags: "write fast", Group: "server", ACL: "keyspace dangerous", Since: "4.0.0",
-			Summary: "Refused", Complexity: "O(1)", Syntax: "index1 index2", now: fail("ERR SWAPDB is not supported")},
+			Summary: "Exchanges the contents of two databases", Complexity: "O(1)", Syntax: "index1 index2",
+			Note: "At one moment for all servers and clients. It waits up to 2 s for transactions that use one of the databases, and others wait behind it. " +
+				"Refused inside MULTI, and for caches of different durability, fillfactor, prefix_index or near, or with watches of tables. " +
+				"A database role that is not the owner needs EXECUTE on howdah.swap_caches.", run: swapDatabases},
 	}
 }
 

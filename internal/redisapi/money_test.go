@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
@@ -237,7 +238,31 @@ func TestMoney(t *testing.T) {
 // each of them asked is done whole or not at all.
 func TestMoneyOverRestarts(t *testing.T) {
 	own := pgtest.Own(t)
-	b := newBank(t, own.NewURL())
+	moneyOverRestarts(t, own, own.NewURL(), "fast", max(*transfers/5, 1000))
+}
+
+// TestMoneyOverCrashes is the same with crashes of PostgreSQL, which a cache of class
+// sync survives with all that was answered.
+func TestMoneyOverCrashes(t *testing.T) {
+	own := pgtest.Own(t)
+	url := own.NewURL()
+	db, err := howdah.Open(t.Context(), url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.AlterCache(t.Context(), howdah.CacheConfig{Name: "db0", Durability: howdah.Sync}, howdah.AlterOptions{Only: []string{"durability"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	moneyOverRestarts(t, own, url, "immediate", max(*transfers/10, 1000))
+}
+
+// moneyOverRestarts has the clients do n steps, during which PostgreSQL is stopped three
+// times in a mode of pg_ctl, and started again.
+func moneyOverRestarts(t *testing.T, own *pgtest.Server, url, mode string, n int) {
+	b := newBank(t, url)
 	b.faults = func(reply string) bool {
 		for _, prefix := range []string{"-LOADING", "-ERR timeout", "-ERR outcome unknown", "-TRYAGAIN"} {
 			if strings.HasPrefix(reply, prefix) {
@@ -247,32 +272,52 @@ func TestMoneyOverRestarts(t *testing.T) {
 		return false
 	}
 	var restarts sync.WaitGroup
-	n := max(*transfers/5, 1000)
 	b.left.Store(int64(n))
 	restarts.Go(func() {
 		for part := int64(3); part > 0; part-- {
 			waitFor(t, "some transfers", func() bool { return b.left.Load() < part*int64(n)/4 })
-			own.Stop("fast")
+			own.Stop(mode)
 			own.Start()
 		}
 	})
-	var counted, unknown atomic.Int64
+	counters := []*tally{
+		{count: []string{"EVAL", "return redis.call('INCR', KEYS[1])", "1", "scripts"}, read: []string{"GET", "scripts"}},
+		{count: []string{"INCR", "plain"}, read: []string{"GET", "plain"}},
+		{count: []string{"RPUSH", "list", "x"}, read: []string{"LLEN", "list"}},
+	}
 	b.run(n, func(c *teller) {
 		c.step()
-		switch reply, ok := c.try("EVAL", "return redis.call('INCR', KEYS[1])", "1", "counter"); {
-		case ok:
-			counted.Add(1)
-		case strings.HasPrefix(reply, "-ERR outcome unknown"):
-			unknown.Add(1)
-		}
+		counters[c.IntN(len(counters))].add(c)
 	})
 	restarts.Wait()
-	c := dial(t, b.servers[0].addr())
-	if n := int64(number(c.do("GET", "counter"))); n < counted.Load() || n > counted.Load()+unknown.Load() {
-		t.Errorf("%d scripts counted, %d of them without a reply, and the counter is %d", counted.Load()+unknown.Load(), unknown.Load(), n)
+	for _, counter := range counters {
+		counter.check(dial(t, b.servers[0].addr()))
 	}
 	if sum := b.check(); sum != b.total() || b.broken.Load() != 0 {
 		t.Errorf("the sum is %d and must be %d; %d times a script saw what may not be", sum, b.total(), b.broken.Load())
+	}
+}
+
+// tally is a counter in the cache, and what its clients were told.
+type tally struct {
+	count, read      []string // command lines
+	counted, unknown atomic.Int64
+}
+
+func (y *tally) add(c *teller) {
+	switch reply, ok := c.try(y.count...); {
+	case ok:
+		y.counted.Add(1)
+	case strings.HasPrefix(reply, "-ERR outcome unknown"):
+		y.unknown.Add(1)
+	}
+}
+
+// check compares: what was answered is there, and what failed is not.
+func (y *tally) check(c *testClient) {
+	least, most := y.counted.Load(), y.counted.Load()+y.unknown.Load()
+	if n := int64(number(c.do(y.read...))); n < least || n > most {
+		c.t.Errorf("%q is %d, and must be from %d to %d", y.read, n, least, most)
 	}
 }
 

@@ -207,7 +207,7 @@ func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Cont
 	if r.task != nil {
 		outer = r.task.ctx // EXEC holds rows, and has its own time
 	}
-	r.edit = edit.Edit{Keys: keys, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
+	r.edit = edit.Edit{Keys: keys, Bytes: r.size, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
 	survey := &survey{cache: r.cache()}
 	var killed error // the reply, if an earlier run was killed
 	r.edit.Run = func(v *edit.View) {

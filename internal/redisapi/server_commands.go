@@ -18,6 +18,9 @@ func serverCommands() []*Command {
 			Summary: "Returns the time in seconds and microseconds", Complexity: "O(1)", Note: "By the clock of PostgreSQL, which expiry goes by.", run: timeNow},
 		{Name: "wait", Arity: 3, Flags: "noscript", Group: "generic", ACL: "connection", Since: "3.0.0", Tips: "request_policy:all_shards response_policy:agg_min",
 			Summary: "Returns 0: replication is that of PostgreSQL", Complexity: "O(1)", Syntax: "numreplicas timeout", now: wait},
+		{Name: "debug", Arity: -2, Flags: "admin noscript loading stale", Group: "server", Since: "1.0.0",
+			Summary: "Refused", Complexity: "O(1)", Syntax: "subcommand [argument ...]",
+			Note: "With Redis's own error where enable-debug-command is no, its default. Howdah has no other setting of it.", refused: errDebug},
 	}
 }
 

@@ -44,6 +44,9 @@ type Command struct {
 	// database, and so no slot. Default: every one needs it.
 	free func(e *Engine, args [][]byte) bool
 
+	// refused is the reply to every command line, with or without a password; "": it runs.
+	refused refusal
+
 	// keyFlags returns the flags of the key, for commands where they depend on
 	// the command line.
 	keyFlags func(args [][]byte) string

@@ -14,7 +14,7 @@ import (
 )
 
 const noteWatch = "The version of a key shows whether it has changed, wherever it was written. WATCH of an absent key leaves a row in its place " +
-	"for ten minutes: after that, or after FLUSHDB, EXEC fails."
+	"for ten minutes: after that, or after FLUSHDB or SWAPDB, EXEC fails."
 
 func transactionCommands() []*Command {
 	return []*Command{

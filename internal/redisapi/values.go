@@ -143,7 +143,7 @@ func (r *request) now() int64 {
 	for i := range r.call.Entries {
 		now = max(now, r.call.Entries[i].Now)
 	}
-	if now == 0 { // memory answered, or there is nothing
+	if now == 0 { // there is nothing
 		return time.Now().UnixMicro()
 	}
 	return now
@@ -152,7 +152,7 @@ func (r *request) now() int64 {
 // change makes the edit of a command that changes the values of its keys.
 func (r *request) change(keys [][]byte) {
 	r.reply = replyAnswer
-	r.edit.Keys = keys
+	r.edit.Keys, r.edit.Bytes = keys, r.size
 	r.edit.Room = r.cmd.has("denyoom")
 	r.edit.Run = func(v *edit.View) {
 		r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, v, r.proto, v.Now, v.MaxString)
@@ -210,7 +210,7 @@ func (t *task) doEdit(r *request) error {
 // runValue runs a command of the room of values as a step of a task, and appends its
 // reply.
 func (t *task) runValue(cmd *Command, args [][]byte) error {
-	change := edit.Edit{Keys: cmd.value.Keys(nil, args), Room: cmd.has("denyoom")}
+	change := edit.Edit{Keys: cmd.value.Keys(nil, args), Bytes: sizeOf(args), Room: cmd.has("denyoom")}
 	var answer []byte // of its own: the edit may go on when the task has ended
 	change.Run = func(v *edit.View) {
 		answer = evaluate(answer[:0], cmd.value, args, v, t.conn.proto, v.Now, v.MaxString)

@@ -73,7 +73,7 @@ func Dump(v Value) []byte {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.Score))
 		}
 	case *Hash:
-		if v.expires() {
+		if v.Expires() {
 			version = rdbVersionExpiry
 			b = v.appendExpiring([]byte{rdbExpiringHash})
 			break
@@ -87,8 +87,8 @@ func Dump(v Value) []byte {
 	return binary.LittleEndian.AppendUint64(b, checksum(b))
 }
 
-// expires reports whether a field has an expiry.
-func (h *Hash) expires() bool {
+// Expires reports whether a field has an expiry.
+func (h *Hash) Expires() bool {
 	for _, f := range h.fields.all() {
 		if f.expiresAt != 0 {
 			return true

@@ -160,37 +160,8 @@ func (h *Hash) expireField(name string, at int64, condition condition, now int64
 	return fieldDone
 }
 
-// fieldTimes makes HTTL and its relatives: the unit in milliseconds, and whether
-// the answer is the time that is left, or a time since 1970.
-func fieldTimes(unit int64, relative bool) func(*Call) error {
-	return func(c *Call) error {
-		_, h, err := c.hash(c.Args[1])
-		if err != nil {
-			return err
-		}
-		names, err := namedFields(c.Args[2:], errCountFields)
-		if err != nil {
-			return err
-		}
-		c.Reply.Array(len(names))
-		for _, name := range names {
-			f := h.find(string(name))
-			switch {
-			case f == nil:
-				c.Reply.Int(fieldAbsent)
-			case f.expiresAt == 0:
-				c.Reply.Int(fieldNoExpiry)
-			case relative:
-				c.Reply.Int((f.expiresAt - c.Now + unit - 1) / unit)
-			default:
-				c.Reply.Int((f.expiresAt + unit - 1) / unit)
-			}
-		}
-		return nil
-	}
-}
-
-func hpersist(c *Call) error {
+// answerFields answers for each named field: what answer returns of one that expires.
+func answerFields(c *Call, answer func(e *Entry, h *Hash, f *hashField) int64) error {
 	e, h, err := c.hash(c.Args[1])
 	if err != nil {
 		return err
@@ -208,10 +179,30 @@ func hpersist(c *Call) error {
 		case f.expiresAt == 0:
 			c.Reply.Int(fieldNoExpiry)
 		default:
-			f.expiresAt = 0
-			e.put(h)
-			c.Reply.Int(fieldDone)
+			c.Reply.Int(answer(e, h, f))
 		}
 	}
 	return nil
+}
+
+// fieldTimes makes HTTL and its relatives: the unit in milliseconds, and whether
+// the answer is the time that is left, or a time since 1970.
+func fieldTimes(unit int64, relative bool) func(*Call) error {
+	return func(c *Call) error {
+		base := int64(0)
+		if relative {
+			base = c.Now
+		}
+		return answerFields(c, func(_ *Entry, _ *Hash, f *hashField) int64 {
+			return (f.expiresAt - base + unit - 1) / unit
+		})
+	}
+}
+
+func hpersist(c *Call) error {
+	return answerFields(c, func(e *Entry, h *Hash, f *hashField) int64 {
+		f.expiresAt = 0
+		e.put(h)
+		return fieldDone
+	})
 }

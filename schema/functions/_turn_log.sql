@@ -10,12 +10,7 @@ BEGIN
                         ELSE c.features || '{near}' END
     WHERE c.name = settings.name
     RETURNING c.id INTO new;
-    EXECUTE format('ALTER TABLE howdah_internal.cache_%s RENAME TO cache_%s', settings.id, new);
-    EXECUTE format('ALTER INDEX howdah_internal.cache_%s_pkey RENAME TO cache_%s_pkey', settings.id, new);
-    EXECUTE format('ALTER INDEX IF EXISTS howdah_internal.cache_%s_prefix RENAME TO cache_%s_prefix', settings.id, new);
-    EXECUTE format('ALTER TABLE howdah_internal.tag_%s RENAME TO tag_%s', settings.id, new);
-    EXECUTE format('ALTER INDEX howdah_internal.tag_%s_pkey RENAME TO tag_%s_pkey', settings.id, new);
-    EXECUTE format('ALTER INDEX howdah_internal.tag_%s_tag RENAME TO tag_%s_tag', settings.id, new);
+    PERFORM howdah_internal._rename_table(settings.id, new);
 END
 $$;
 
