@@ -16,8 +16,8 @@ func GrantScript(role string, databases bool) string {
 -- Lets a role use the caches: USAGE on the schemas howdah and howdah_internal; SELECT
 -- on the settings and on the views of the caches;
 -- SELECT, INSERT, UPDATE, DELETE and TRUNCATE on the table of every cache there is
--- or will be, and all but TRUNCATE on the sessions; what upkeep writes down; EXECUTE
--- on the verbs. It can make, change or drop nothing%s.
+-- or will be, and all but TRUNCATE on the sessions and on the scripts of Redis clients;
+-- what upkeep writes down; EXECUTE on the verbs. It can make, change or drop nothing%s.
 SELECT howdah.grant_runtime(%s, create_databases => %t);
 `, map[bool]string{true: " but the caches db1 to db15"}[databases], literal(role), databases)
 }

@@ -80,11 +80,11 @@ func TestFunctionChangesAreGuarded(t *testing.T) {
 	db := open(t)
 	state := func() string { return one[string](t, db, "SELECT functions::text FROM howdah_internal.script_state") }
 	first := state()
-	second := one[string](t, db, schema.Query("function_save"), first, "lib", []byte("x"))
+	second := one[string](t, db, schema.Query("function_save"), first, []string{"lib"}, [][]byte{[]byte("x")}, false)
 	require.NotEqual(t, first, second)
 	require.Equal(t, second, state())
 	for name, args := range map[string][]any{
-		"function_save": {first, "lib", []byte("y")}, "function_delete": {first, "lib"}, "function_flush": {first},
+		"function_save": {first, []string{"lib", "more"}, [][]byte{[]byte("y"), []byte("z")}, true}, "function_delete": {first, "lib"},
 	} {
 		require.Empty(t, all[string](t, db, schema.Query(name), args...), name)
 	}
@@ -92,8 +92,10 @@ func TestFunctionChangesAreGuarded(t *testing.T) {
 	require.Equal(t, second, state())
 	third := one[string](t, db, schema.Query("function_delete"), second, "lib")
 	require.Zero(t, one[int](t, db, "SELECT count(*) FROM howdah_internal.function_library"))
-	fourth := one[string](t, db, schema.Query("function_save"), third, "lib", []byte("x"))
-	run(t, db, schema.Query("function_flush"), fourth)
+	fourth := one[string](t, db, schema.Query("function_save"), third, []string{"lib"}, [][]byte{[]byte("x")}, false)
+	run(t, db, schema.Query("function_save"), fourth, []string{"more"}, [][]byte{[]byte("y")}, true)
+	require.Equal(t, []string{"more"}, all[string](t, db, "SELECT name FROM howdah_internal.function_library"))
+	run(t, db, schema.Query("function_save"), state(), []string{}, [][]byte{}, true)
 	require.Zero(t, one[int](t, db, "SELECT count(*) FROM howdah_internal.function_library"))
 }
 
@@ -125,10 +127,10 @@ func TestRightsOfScripts(t *testing.T) {
 	run(t, app, schema.Query("script_exists"), [][]byte{make([]byte, 20)})
 	run(t, app, schema.Query("functions"))
 	state := one[string](t, app, "SELECT functions::text FROM howdah_internal.script_state")
-	state = one[string](t, app, schema.Query("function_save"), state, "lib", []byte("x"))
-	state = one[string](t, app, schema.Query("function_save"), state, "lib", []byte("y"))
+	state = one[string](t, app, schema.Query("function_save"), state, []string{"lib"}, [][]byte{[]byte("x")}, false)
+	state = one[string](t, app, schema.Query("function_save"), state, []string{"lib"}, [][]byte{[]byte("y")}, false)
 	state = one[string](t, app, schema.Query("function_delete"), state, "lib")
-	run(t, app, schema.Query("function_flush"), state)
+	run(t, app, schema.Query("function_save"), state, []string{}, [][]byte{}, true)
 	run(t, app, schema.Query("script_flush"))
 	require.Empty(t, scriptSources(t, app))
 	for _, sql := range []string{
@@ -157,7 +159,7 @@ func TestDecoysOfScripts(t *testing.T) {
 	run(t, db, schema.Query("script_flush"))
 	var state string
 	require.NoError(t, db.QueryRow(ctx(t), schema.Query("functions")).Scan(&state, nil, nil))
-	state = one[string](t, db, schema.Query("function_save"), state, "lib", []byte("x"))
+	state = one[string](t, db, schema.Query("function_save"), state, []string{"lib"}, [][]byte{[]byte("x")}, false)
 	state = one[string](t, db, schema.Query("function_delete"), state, "lib")
-	run(t, db, schema.Query("function_flush"), state)
+	run(t, db, schema.Query("function_save"), state, []string{}, [][]byte{}, true)
 }

@@ -97,7 +97,7 @@ func (s *serveSettings) addListeners(f *pflag.FlagSet) {
 // addLimits adds the flags that bound what clients and the database may take.
 func (s *serveSettings) addLimits(f *pflag.FlagSet) {
 	c := &s.config
-	f.BoolVar(&c.NoScripts, "no-scripts", false, "refuse Lua scripts of Redis clients (EVAL, EVALSHA, SCRIPT LOAD)")
+	f.BoolVar(&c.NoScripts, "no-scripts", false, "refuse Lua scripts of Redis clients (EVAL, EVALSHA, SCRIPT LOAD, FCALL, FUNCTION LOAD)")
 	f.IntVar(&c.MaxClients, "max-clients", 10000, "most Redis connections at a time")
 	f.Var(&s.memory, "max-clients-memory", "most memory that all Redis connections together may hold (default: a quarter of the machine's or the container's)")
 	f.Var(&s.request, "max-request-bytes", "size limit of a value, of a Redis argument and of an HTTP body")

@@ -99,20 +99,20 @@ func (s Scripts) Libraries(ctx context.Context) (all []FunctionLibrary, state st
 	return all, state, err
 }
 
-// SaveLibrary stores a library if the state of the libraries is still the one given. It
-// returns the state after that, "" if it was another: then nothing was stored.
-func (s Scripts) SaveLibrary(ctx context.Context, state, name string, source []byte) (next string, err error) {
-	return s.replace(ctx, "function_save", state, name, source)
+// SaveLibraries stores libraries if the state of the libraries is still the one given,
+// and removes all others if asked to. It returns the state after that, "" if it was
+// another: then nothing was done.
+func (s Scripts) SaveLibraries(ctx context.Context, state string, libraries []FunctionLibrary, others bool) (next string, err error) {
+	names, sources := make([]string, len(libraries)), make([][]byte, len(libraries))
+	for i, l := range libraries {
+		names[i], sources[i] = l.Name, l.Source
+	}
+	return s.replace(ctx, "function_save", state, names, sources, others)
 }
 
-// DeleteLibrary removes a library. Results: as of SaveLibrary.
+// DeleteLibrary removes a library. Results: as of SaveLibraries.
 func (s Scripts) DeleteLibrary(ctx context.Context, state, name string) (next string, err error) {
 	return s.replace(ctx, "function_delete", state, name)
-}
-
-// FlushLibraries removes all libraries. Results: as of SaveLibrary.
-func (s Scripts) FlushLibraries(ctx context.Context, state string) (next string, err error) {
-	return s.replace(ctx, "function_flush", state)
 }
 
 func (s Scripts) replace(ctx context.Context, query string, args ...any) (next string, err error) {

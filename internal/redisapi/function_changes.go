@@ -81,29 +81,23 @@ func functionLoad(t *task, args [][]byte) error {
 		replace = true
 	}
 	source := args[len(args)-1]
-	if len(source) > maxScriptText {
-		return errLongLibrary
+	library, err := newLibrary(source)
+	if err != nil {
+		return err
 	}
-	name, err := lua.LibraryName(source)
-	switch {
-	case err != nil:
-		return refusal(err.Error())
-	case len(name) > maxLibraryName:
-		return errLongLibraryName
-	}
-	library := &functionLibrary{name: name, source: source}
+	name := library.name
 	err = t.changeFunctions(functionChange{
 		decide: func(now *functions) (*functions, error) {
 			if !replace && now.named(name) != nil {
 				return nil, refusal(fmt.Sprintf("ERR Library '%s' already exists", name))
 			}
-			if err := t.load(library); err != nil {
+			if err := t.load(t.ctx, library); err != nil {
 				return nil, err
 			}
 			return now.with(library)
 		},
 		store: func(ctx context.Context, stored core.Scripts, state string) (string, error) {
-			return stored.SaveLibrary(ctx, state, name, source)
+			return stored.SaveLibraries(ctx, state, []core.FunctionLibrary{{Name: name, Source: source}}, false)
 		},
 	})
 	if err == nil {
@@ -112,8 +106,23 @@ func functionLoad(t *task, args [][]byte) error {
 	return err
 }
 
+// newLibrary returns a library that is not loaded yet.
+func newLibrary(source []byte) (*functionLibrary, error) {
+	if len(source) > maxScriptText {
+		return nil, errLongLibrary
+	}
+	name, err := lua.LibraryName(source)
+	switch {
+	case err != nil:
+		return nil, refusal(err.Error())
+	case len(name) > maxLibraryName:
+		return nil, errLongLibraryName
+	}
+	return &functionLibrary{name: name, source: source}, nil
+}
+
 // load loads a library, if it is not loaded yet.
-func (t *task) load(l *functionLibrary) error {
+func (t *task) load(ctx context.Context, l *functionLibrary) error {
 	if l.library != nil {
 		return nil
 	}
@@ -122,7 +131,7 @@ func (t *task) load(l *functionLibrary) error {
 		return err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeoutCause(t.ctx, loadTime, errLoadTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, loadTime, errLoadTime)
 	defer cancel()
 	if l.library, err = lua.LoadLibrary(ctx, l.source, lua.Limits{}); err != nil {
 		return scriptError(err)
@@ -137,7 +146,7 @@ func functionDelete(t *task, args [][]byte) error {
 			if now.named(name) == nil {
 				return nil, errNoLibrary
 			}
-			return newFunctions("", now.without(name)), nil
+			return newFunctions("", without(now.libraries, map[string]bool{name: true})), nil
 		},
 		store: func(ctx context.Context, stored core.Scripts, state string) (string, error) {
 			return stored.DeleteLibrary(ctx, state, name)
@@ -159,7 +168,7 @@ func functionFlush(t *task, args [][]byte) error {
 	err := t.changeFunctions(functionChange{
 		decide: func(*functions) (*functions, error) { return newFunctions("", nil), nil },
 		store: func(ctx context.Context, stored core.Scripts, state string) (string, error) {
-			return stored.FlushLibraries(ctx, state)
+			return stored.SaveLibraries(ctx, state, nil, true)
 		},
 	})
 	if err == nil {

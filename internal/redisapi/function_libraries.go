@@ -21,6 +21,12 @@ const (
 	maxLibraryName  = 1 << 10
 )
 
+const (
+	errManyLibraries  = refusal("ERR there would be more than 1000 function libraries, the most that Howdah keeps; delete some")
+	errManyFunctions  = refusal("ERR there would be 10000 functions, more than Howdah keeps; delete some libraries")
+	errLargeLibraries = refusal("ERR the function libraries would have more than 16777216 bytes of text, names and descriptions, the most that Howdah keeps; delete some")
+)
+
 // functions are the function libraries of a database in one state. They do not change.
 type functions struct {
 	state     string
@@ -62,7 +68,7 @@ func (f *function) run(ctx context.Context, run *lua.Run) ([]byte, error) {
 
 // newFunctions makes the functions of libraries.
 func newFunctions(state string, libraries []*functionLibrary) *functions {
-	slices.SortFunc(libraries, func(a, b *functionLibrary) int { return cmp.Compare(a.name, b.name) })
+	libraries = slices.SortedFunc(slices.Values(libraries), func(a, b *functionLibrary) int { return cmp.Compare(a.name, b.name) })
 	fs := &functions{state: state, libraries: libraries, byName: make(map[string]*function)}
 	for _, l := range libraries {
 		fs.bytes += l.size()
@@ -93,27 +99,40 @@ func (fs *functions) named(name string) *functionLibrary {
 	return fs.libraries[i]
 }
 
-// without returns the libraries but one.
-func (fs *functions) without(name string) []*functionLibrary {
-	return slices.DeleteFunc(slices.Clone(fs.libraries), func(l *functionLibrary) bool { return l.name == name })
+// without returns the libraries but those of these names.
+func without(libraries []*functionLibrary, names map[string]bool) []*functionLibrary {
+	return slices.DeleteFunc(slices.Clone(libraries), func(l *functionLibrary) bool { return names[l.name] })
 }
 
-// with returns the functions with one more library, which replaces one of its name.
-// Error: another library has one of its functions, or there are too many.
-func (fs *functions) with(l *functionLibrary) (*functions, error) {
-	for _, f := range l.library.Functions() {
-		if other := fs.find([]byte(f.Name)); other != nil && other.library.name != l.name {
-			return nil, refusal("ERR Function " + f.Name + " already exists")
+// with returns the functions with more libraries, which replace those of their names.
+// Error: two libraries have one function, or there are too many.
+func (fs *functions) with(added ...*functionLibrary) (*functions, error) {
+	names := make(map[string]bool)
+	for _, l := range added {
+		names[l.name] = true
+	}
+	kept := without(fs.libraries, names)
+	owners := make(map[string]*functionLibrary)
+	for name, f := range newFunctions("", kept).byName {
+		owners[name] = f.library
+	}
+	for _, l := range added {
+		for _, f := range l.library.Functions() {
+			name := lowerName([]byte(f.Name))
+			if owners[name] != nil && owners[name] != l {
+				return nil, refusal("ERR Function " + f.Name + " already exists")
+			}
+			owners[name] = l
 		}
 	}
-	next := newFunctions("", append(fs.without(l.name), l))
+	next := newFunctions("", append(kept, added...))
 	switch {
 	case len(next.libraries) > maxLibraries:
-		return nil, refusal(fmt.Sprintf("ERR there are %d function libraries, the most that Howdah keeps; delete some", maxLibraries))
+		return nil, errManyLibraries
 	case next.bytes > maxLibraryBytes:
-		return nil, refusal(fmt.Sprintf("ERR the function libraries would have more than %d bytes of text, names and descriptions, the most that Howdah keeps; delete some", maxLibraryBytes))
+		return nil, errLargeLibraries
 	case len(next.byName) == maxFunctions:
-		return nil, refusal(fmt.Sprintf("ERR there would be %d functions, more than Howdah keeps; delete some libraries", maxFunctions))
+		return nil, errManyFunctions
 	}
 	return next, nil
 }

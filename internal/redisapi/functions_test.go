@@ -8,6 +8,7 @@ import (
 
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/values"
 )
 
 // libraryOf is a library with one function of this body.
@@ -207,9 +208,11 @@ func TestFunctionBounds(t *testing.T) {
 		SELECT 'lib' || i, convert_to(format(E'#!lua name=lib%s\nredis.register_function(''f%s'', function() return 1 end)%s', i, i, repeat(' ', 1000)), 'UTF8')
 		FROM generate_series(1, 1000) AS i`)
 	execSQL(t, url, "UPDATE howdah_internal.script_state SET functions = gen_random_uuid()")
-	c.want("-ERR there are 1000 function libraries, the most that Howdah keeps; delete some\r\n", "FUNCTION", "LOAD", libraryOf("more", "g", "return 1"))
+	c.want("-ERR there would be more than 1000 function libraries, the most that Howdah keeps; delete some\r\n", "FUNCTION", "LOAD", libraryOf("more", "g", "return 1"))
 	c.want(bulk("lib7"), "FUNCTION", "LOAD", "REPLACE", libraryOf("lib7", "g", "return 7"))
 	c.want(":7\r\n", "FCALL", "g", "0")
+	c.want("-ERR there would be more than 1000 function libraries, the most that Howdah keeps; delete some\r\n", "FUNCTION", "RESTORE",
+		string(values.DumpFunctions([]string{libraryOf("lib8", "h", "return 1"), libraryOf("more", "i", "return 1")})), "REPLACE")
 	execSQL(t, url, `UPDATE howdah_internal.function_library SET source = source || convert_to(repeat(' ', 1000000), 'UTF8') WHERE name ~ '^lib1?.$'`)
 	execSQL(t, url, "UPDATE howdah_internal.script_state SET functions = gen_random_uuid()")
 	c.want("-ERR the function libraries would have more than 16777216 bytes of text, names and descriptions, the most that Howdah keeps; delete some\r\n",
@@ -255,7 +258,8 @@ func TestFunctionsInMulti(t *testing.T) {
 	c.want(resp.Queued, "FUNCTION", "LOAD", libraryOf("more", "g", "return 1"))
 	c.want(resp.Queued, "FUNCTION", "DELETE", "lib")
 	c.want(resp.Queued, "FUNCTION", "FLUSH")
+	c.want(resp.Queued, "FUNCTION", "RESTORE", string(values.DumpFunctions(nil)))
 	c.want(resp.Queued, "FCALL", "f", "1", "n")
 	const refused = "-ERR Command not allowed inside a transaction\r\n"
-	c.want("*5\r\n:1\r\n"+refused+refused+refused+":2\r\n", "EXEC")
+	c.want("*6\r\n:1\r\n"+refused+refused+refused+refused+":2\r\n", "EXEC")
 }

@@ -180,7 +180,7 @@ func (x *execution) learnQueued(ctx context.Context) error {
 	e, since := x.conn.engine, int64(0)
 	for _, q := range x.queue {
 		switch q.cmd.fullName {
-		case "evalsha", "evalsha_ro", "script|exists", "function|list", "function|stats":
+		case "evalsha", "evalsha_ro", "script|exists", "function|list", "function|stats", "function|dump":
 			since = max(since, e.recentScripts())
 		case "fcall", "fcall_ro":
 			since = max(since, e.recentScripts())

@@ -200,7 +200,7 @@ func TestScriptsMayWrite(t *testing.T) {
 func TestNoScripts(t *testing.T) {
 	c := dial(t, serve(t, Options{NoScripts: true}).addr())
 	const refused = "-NOPERM this server is set to run no scripts\r\n"
-	for _, line := range []string{"EVAL x 0", "EVAL_RO x 0", "EVALSHA x 0", "EVALSHA_RO x 0", "SCRIPT LOAD x", "FCALL f 0", "FCALL_RO f 0", "FUNCTION LOAD x"} {
+	for _, line := range []string{"EVAL x 0", "EVAL_RO x 0", "EVALSHA x 0", "EVALSHA_RO x 0", "SCRIPT LOAD x", "FCALL f 0", "FCALL_RO f 0", "FUNCTION LOAD x", "FUNCTION RESTORE x"} {
 		c.want(refused, strings.Fields(line)...)
 	}
 	c.want("*1\r\n:0\r\n", "SCRIPT", "EXISTS", "x")

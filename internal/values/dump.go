@@ -218,15 +218,19 @@ func restore(c *Call) error {
 	return nil
 }
 
+// sound reports whether the version and the checksum at the end of a payload are right.
+// It has room for both.
+func sound(payload []byte) bool {
+	body := len(payload) - rdbFooter
+	version := binary.LittleEndian.Uint16(payload[body:])
+	return version <= rdbNewestVersion && binary.LittleEndian.Uint64(payload[body+2:]) == checksum(payload[:body+2])
+}
+
 // Restore reads a payload of DUMP, of this or of Redis up to 7.4. Its error is
 // the reply. What it allocates is in proportion to the payload.
 func Restore(payload []byte) (Value, error) {
 	body := len(payload) - rdbFooter
-	if body < 1 {
-		return nil, errDumpPayload
-	}
-	version := binary.LittleEndian.Uint16(payload[body:])
-	if version > rdbNewestVersion || binary.LittleEndian.Uint64(payload[body+2:]) != checksum(payload[:body+2]) {
+	if body < 1 || !sound(payload) {
 		return nil, errDumpPayload
 	}
 	r := &rdbReader{unpacker{rest: string(payload[1:body]), ok: true}}
