@@ -26,9 +26,9 @@ func openDB(t *testing.T, databaseURL string) *DB {
 	return db
 }
 
-// openNear opens a database with the cache "n" in memory, which polls seldom, and
+// openRecalling opens a database with the cache "n" in memory, which polls seldom, and
 // waits until an entry is served from there.
-func openNear(t *testing.T) (db *DB, recalled func(key string) bool) {
+func openRecalling(t *testing.T) (db *DB, recalled func(key string) bool) {
 	t.Helper()
 	ctx := t.Context()
 	db, err := Open(ctx, pgtest.New(t), Options{Near: NearOptions{Bound: 10 * time.Second}})
@@ -51,7 +51,7 @@ func openNear(t *testing.T) (db *DB, recalled func(key string) bool) {
 // once in its own process, also what was evicted a moment ago.
 func TestInvalidatedTagInMemory(t *testing.T) {
 	ctx := t.Context()
-	db, recalled := openNear(t)
+	db, recalled := openRecalling(t)
 	cache := db.Cache("n")
 	fill := func() {
 		require.NoError(t, cache.Do(ctx,
