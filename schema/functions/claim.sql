@@ -35,7 +35,7 @@ BEGIN
             PERFORM set_config('lock_timeout', '200ms', true);
             EXECUTE format($sql$
                 INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, leased_until, key, value)
-                VALUES ($1, (howdah_internal._clock() & -1024) - 1024 + (pg_current_xact_id()::text::bigint & 1023), '-infinity', $3, $2, '')
+                VALUES ($1, howdah_internal._clock(), '-infinity', $3, $2, '')
                 ON CONFLICT (hash) DO UPDATE
                 SET key           = excluded.key,
                     value         = CASE WHEN c.key = excluded.key THEN c.value ELSE '' END,
