@@ -34,7 +34,10 @@ func (c *Cache) SetWith(ctx context.Context, key string, value []byte, ttl time.
 }
 
 // InvalidateTag removes every entry that was stored with a tag, and voids the loads
-// of such entries that are under way. It returns how many entries existed.
+// of such entries that are under way. It returns how many entries existed. Memory
+// (Options.Near) of this process drops them before the call returns, for which it
+// polls the change log once, and keeps the others; of more than 1,000 it drops the
+// whole cache.
 //
 // Bound to the transaction that changes what the entries were made from (With), it
 // takes effect when that commits; until then nothing is stored with the tag. The

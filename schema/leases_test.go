@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,6 +41,36 @@ func wins(t *testing.T, db querier, key string) int64 {
 	c := claim(t, db, key)
 	require.Equal(t, claimed{State: "won", Token: c.Token, Won: true, Left: true}, c)
 	return *c.Token
+}
+
+// A claim that waits has an old timestamp, which may be that of another claim, whose
+// row was removed meanwhile. Their tokens differ even so. All statements of one
+// message have one timestamp.
+func TestTokensOfOneMoment(t *testing.T) {
+	db := open(t)
+	conn, err := db.Acquire(ctx(t))
+	require.NoError(t, err)
+	defer conn.Release()
+	run(t, conn, "PREPARE c AS "+schema.Statement("claim", schema.Table{Name: table(t, db, "c")}))
+	const claims = 20
+	results, err := conn.Conn().PgConn().Exec(ctx(t), strings.Repeat(
+		"BEGIN; EXECUTE c ('{1}', '{k}', '{1000000}', false); COMMIT; BEGIN; DELETE FROM "+table(t, db, "c")+"; COMMIT;", claims)).ReadAll()
+	require.NoError(t, err)
+	tokens := map[string]bool{}
+	for _, r := range results {
+		if len(r.Rows) > 0 {
+			require.Equal(t, "t", string(r.Rows[1][9]), "won")
+			tokens[string(r.Rows[1][3])] = true
+		}
+	}
+	require.Len(t, tokens, claims)
+	now := one[int64](t, db, "SELECT howdah_internal._clock()")
+	for token := range tokens {
+		version, err := strconv.ParseInt(token, 10, 64)
+		require.NoError(t, err)
+		require.Less(t, version, now, "versions of entries are later")
+		require.Greater(t, version, now-time.Minute.Microseconds())
+	}
 }
 
 func TestClaim(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,6 +46,15 @@ type race struct {
 	mu     sync.Mutex
 	acks   []time.Time // of the changes to 1, 2 and so on
 	broken []string
+	story  []string // what happened, for who looks into a failure
+	began  time.Time
+}
+
+// note adds to the story.
+func (r *race) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.story = append(r.story, fmt.Sprintf("%.3f ms ", float64(time.Since(r.began).Microseconds())/1000)+fmt.Sprintf(format, args...))
 }
 
 func (r *race) say(format string, args ...any) {
@@ -51,6 +62,8 @@ func (r *race) say(format string, args ...any) {
 	defer r.mu.Unlock()
 	r.broken = append(r.broken, r.key+": "+fmt.Sprintf(format, args...))
 }
+
+func (r *race) process(db *DB) int { return slices.Index(r.dbs, db) }
 
 func (r *race) pause() {
 	r.mu.Lock()
@@ -75,6 +88,7 @@ func (r *race) load(db *DB) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
 		r.pause()
 		n, err := r.row(ctx, db)
+		r.note("process %d loaded %d (%v)", r.process(db), n, err)
 		if r.forced {
 			r.once.Do(func() {
 				close(r.read)
@@ -100,7 +114,9 @@ func (r *race) join(ctx context.Context, db *DB) {
 
 // fetch judges what a reader gets.
 func (r *race) fetch(ctx context.Context, db *DB, floor int) {
+	r.note("process %d fetches", r.process(db))
 	value, err := r.reading.fetch(r, ctx, db)
+	r.note("process %d fetched %q (%v)", r.process(db), value, err)
 	var got int
 	fmt.Sscan(string(value), &got)
 	switch {
@@ -175,12 +191,14 @@ func (r *race) writer(ctx context.Context, db *DB) {
 		}
 		r.pause()
 		w := r.writings[r.choose(len(r.writings))]
+		r.note("process %d writes %d by %s", r.process(db), n, w.name)
 		if err := w.change(r, ctx, db, n); err != nil {
 			r.say("%s: %v", w.name, err)
 		}
 		r.mu.Lock()
 		r.acks = append(r.acks, time.Now())
 		r.mu.Unlock()
+		r.note("acknowledged")
 		if n == 1 && r.forced {
 			close(r.wrote)
 		}
@@ -252,6 +270,7 @@ func (o racing) run(t *testing.T, keys, forced int) (broken []string) {
 		_, err := pool.Exec(t.Context(), fmt.Sprintf("SELECT howdah.watch_table('%s', cache => '%s', %s)", o.source, o.cache, o.watch))
 		require.NoError(t, err)
 	}
+	var story []string
 	var mu sync.Mutex
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -259,7 +278,7 @@ func (o racing) run(t *testing.T, keys, forced int) (broken []string) {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(keys); i = next.Add(1) - 1 {
 				r := &race{
-					racing: o, rng: rand.New(rand.NewPCG(seed, uint64(i))), key: fmt.Sprintf("%s:%d", o.source, i),
+					began: time.Now(), racing: o, rng: rand.New(rand.NewPCG(seed, uint64(i))), key: fmt.Sprintf("%s:%d", o.source, i),
 					forced: i < int64(forced), read: make(chan struct{}), wrote: make(chan struct{}),
 				}
 				if o.tagged || r.choose(2) == 0 {
@@ -267,12 +286,18 @@ func (o racing) run(t *testing.T, keys, forced int) (broken []string) {
 				}
 				r.run(t.Context())
 				mu.Lock()
+				if len(r.broken) > 0 && len(broken) == 0 {
+					story = r.story
+				}
 				broken = append(broken, r.broken...)
 				mu.Unlock()
 			}
 		})
 	}
 	workers.Wait()
+	if len(broken) > 0 {
+		t.Logf("the first that went wrong:\n%s", strings.Join(story, "\n"))
+	}
 	return broken
 }
 

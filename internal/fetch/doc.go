@@ -33,7 +33,8 @@
 //	claim:    party := all who wait          before the claim is sent
 //	          a hit answers the party
 //	          the lease of another process: the party waits, and the next round
-//	          begins after 5 ms, then later and later, up to 50 ms
+//	          begins after 5 ms, then later and later, up to 50 ms; or, where the
+//	          Store tells of changes sooner than that, when it does
 //	load:     party += all who came during the claim   before the load begins
 //	          late := all who came during the load     before the value is sent
 //	fulfil:   stores the value if the token is good

@@ -20,7 +20,7 @@
 //
 // Each statement that changes entries writes one row into a change log, in the
 // same transaction: its xid, the cache, the hashes of the keys. Run polls the log
-// every B/3 while somebody reads. A poll is one statement, so all that it sees is
+// every B/3 while somebody reads, or waits for a change. A poll is one statement, so all that it sees is
 // one snapshot.
 //
 //	poll:      sent := clock                      before the poll is sent
@@ -160,10 +160,17 @@
 // give an xid again whose commit was lost: then the row that is passed over is of a
 // write that was lost, too.
 //
+// A write that does not know its keys cannot bump them. CatchUp polls at once
+// instead, and the writer is answered when a poll that was sent after the write was
+// answered has been applied: by the proof above, with B = 0 for that moment, nothing
+// older is served then.
+//
 // A write in a transaction of the application becomes visible when the application
 // commits, and nobody tells. Its slot is parked before the write is sent: nothing
 // is served or kept there until a poll that was sent after the xid was known finds
-// it finished.
+// it finished. If it does not know its keys, all of the cache is parked. The poll that finds
+// it finished has bumped what it changed, so the other entries may be served again;
+// what was read meanwhile has removed its own.
 //
 // # Overlapping reads
 //

@@ -16,7 +16,7 @@ WITH found AS MATERIALIZED (
            OR $4::boolean AND t.expires_at > statement_timestamp() - t.stale_seconds::float8 * interval '1 second')
 ), won AS (
     INSERT INTO {table} AS t (hash, key, value, version, expires_at, leased_until)
-    SELECT u.h, u.k, '', {clock}, '-infinity', statement_timestamp() + u.lease::float8 * interval '1 microsecond'
+    SELECT u.h, u.k, '', {token}, '-infinity', statement_timestamp() + u.lease::float8 * interval '1 microsecond'
     FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) AS u (h, k, lease)
     WHERE NOT $4 AND u.h NOT IN (SELECT f.hash FROM found AS f)
     ON CONFLICT (hash) DO UPDATE
