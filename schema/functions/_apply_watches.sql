@@ -8,16 +8,21 @@ SET jit = off
 SET enable_seqscan = off
 AS $$
 DECLARE
+    note  howdah_internal.watch_note;
+    notes record;
     part  record;
-    notes integer := (SELECT count(*) FROM (SELECT FROM howdah_internal.watch_note AS n WHERE n.xid = pg_current_xact_id() LIMIT 2) AS n);
 BEGIN
-    -- Nearly every transaction changes watched tables by one statement.
-    IF notes = 1 AND NEW.keys IS NOT NULL THEN
-        DELETE FROM howdah_internal.watch_note AS n WHERE n.xid = pg_current_xact_id();
-        PERFORM howdah_internal._invalidate(NEW.cache, NEW.keys, NEW.tags, false);
-        RETURN NULL;
-    ELSIF notes = 0 THEN
+    -- Nearly every transaction changes watched tables by one statement. Its note need
+    -- not be NEW: a deferred trigger of the application may have caused it after an
+    -- earlier call had dealt with NEW.
+    SELECT count(*) AS number, bool_and(l.few) AS few INTO notes
+    FROM (SELECT n.keys IS NOT NULL AS few FROM howdah_internal.watch_note AS n WHERE n.xid = pg_current_xact_id() LIMIT 2) AS l;
+    IF notes.number = 0 THEN
         RETURN NULL;  -- an earlier call has done the work of all
+    ELSIF notes.number = 1 AND notes.few THEN
+        DELETE FROM howdah_internal.watch_note AS n WHERE n.xid = pg_current_xact_id() RETURNING n.* INTO note;
+        PERFORM howdah_internal._invalidate(note.cache, note.keys, note.tags, false);
+        RETURN NULL;
     END IF;
 
     -- Caches in the order of their names and keys in that of their hashes, so that no
