@@ -2,24 +2,16 @@ CREATE OR REPLACE FUNCTION howdah_internal._watch_body(id text, cache text, alia
 LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
-    -- What is changed is the old rows and the new ones. Few keys are taken as they come,
-    -- which is cheaper: that one of them is there twice does no harm. Of more, one more
-    -- than counts says that there are too many, and DISTINCT spills to disk: a statement
-    -- on millions of rows takes no more memory. No entry has a longer key or tag.
+    -- What is changed is the old rows and the new ones. One more than counts says
+    -- that there are too many, and DISTINCT spills to disk: a statement on millions
+    -- of rows takes no more memory. No entry has a longer key or tag.
     keys   CONSTANT text := $sql$
                 SELECT coalesce(array_agg(convert_to(d.howdah_item, 'UTF8')), '{}') INTO howdah_keys
-                FROM (SELECT i.howdah_item FROM (%1$s) AS i
-                      WHERE i.howdah_item IS NOT NULL AND octet_length(convert_to(i.howdah_item, 'UTF8')) <= 65536 LIMIT 9) AS d;
-                IF cardinality(howdah_keys) > 8 THEN
-                    SELECT array_agg(convert_to(d.howdah_item, 'UTF8')) INTO howdah_keys
-                    FROM (SELECT DISTINCT i.howdah_item FROM (%1$s) AS i
-                          WHERE i.howdah_item IS NOT NULL AND octet_length(convert_to(i.howdah_item, 'UTF8')) <= 65536 LIMIT 1001) AS d;
-                ELSIF cardinality(howdah_keys) = 2 AND howdah_keys[1] = howdah_keys[2] THEN
-                    howdah_keys := howdah_keys[1:1];  -- the old row and the new one
-                END IF;$sql$;
+                FROM (SELECT DISTINCT i.howdah_item FROM (%s) AS i
+                      WHERE i.howdah_item IS NOT NULL AND octet_length(convert_to(i.howdah_item, 'UTF8')) <= 65536 LIMIT 1001) AS d;$sql$;
     tags   CONSTANT text := $sql$
                 SELECT coalesce(array_agg(d.howdah_item), '{}') INTO howdah_tags
-                FROM (SELECT DISTINCT i.howdah_item FROM (%1$s) AS i
+                FROM (SELECT DISTINCT i.howdah_item FROM (%s) AS i
                       WHERE i.howdah_item IS NOT NULL AND octet_length(convert_to(i.howdah_item, 'UTF8')) BETWEEN 1 AND 256 LIMIT 1001) AS d;$sql$;
     rows   CONSTANT text := $sql$
                     SELECT unnest(%3$s) AS howdah_item FROM %1$s AS %2$I$sql$;
