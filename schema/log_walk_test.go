@@ -170,7 +170,7 @@ var functionEffects = map[string][]step{
 	"_create_tags":  {{hidden, "howdah_internal._create_tags(c) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_invalidate":   {{logs, "howdah_internal._invalidate('n', '{k}', '{}', false)", ""}, {logs, "howdah_internal._invalidate('n', '{}', '{}', true)", ""}},
 	// Parts of a watch, whose effect TestWatchNotesInTheChangeLog shows.
-	"_apply_watches": nil, "_bury": nil, "_check_expression": nil, "_invalidate_table": nil, "_note_watch": nil, "watch_table": nil, "unwatch_table": nil,
+	"_apply_watches": nil, "_bury": nil, "_check_expression": nil, "_invalidate_table": nil, "_note_watch": nil, "_share": nil, "watch_table": nil, "unwatch_table": nil,
 	"_rename_table":   nil, // swap_caches and _turn_log show what it does
 	"_turn_log":       {{hidden, "howdah.alter_cache('n', near => false)", ""}},
 	"_trim_log":       {{hidden, "howdah_internal._trim_log('infinity')", "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'"}},

@@ -8,20 +8,24 @@ SET jit = off
 SET enable_seqscan = off
 AS $$
 DECLARE
+    note  howdah_internal.watch_note;
     part  record;
-    notes integer := (SELECT count(*) FROM (SELECT FROM howdah_internal.watch_note AS n WHERE n.xid = pg_current_xact_id() LIMIT 2) AS n);
 BEGIN
-    -- Nearly every transaction changes watched tables by one statement.
-    IF notes = 1 AND NEW.keys IS NOT NULL THEN
-        DELETE FROM howdah_internal.watch_note AS n WHERE n.xid = pg_current_xact_id();
-        PERFORM howdah_internal._invalidate(NEW.cache, NEW.keys, NEW.tags, false);
+    -- Nearly every transaction changes watched tables by one statement. Its note need
+    -- not be NEW: a deferred trigger of the application may have caused it after an
+    -- earlier call had dealt with NEW.
+    DELETE FROM howdah_internal.watch_note AS n
+    WHERE n.xid = pg_current_xact_id() AND n.keys IS NOT NULL
+      AND (SELECT count(*) FROM (SELECT FROM howdah_internal.watch_note AS m WHERE m.xid = pg_current_xact_id() LIMIT 2) AS l) = 1
+    RETURNING n.* INTO note;
+    IF FOUND THEN
+        PERFORM howdah_internal._invalidate(note.cache, note.keys, note.tags, false);
         RETURN NULL;
-    ELSIF notes = 0 THEN
-        RETURN NULL;  -- an earlier call has done the work of all
     END IF;
 
-    -- Caches in the order of their names and keys in that of their hashes, so that no
-    -- two transactions wait for each other.
+    -- None, if an earlier call has done the work of all. Caches in the order of their
+    -- names and keys in that of their hashes, so that no two transactions wait for each
+    -- other.
     FOR part IN
         WITH gone AS MATERIALIZED (
             DELETE FROM howdah_internal.watch_note AS n

@@ -38,7 +38,7 @@ BEGIN
           AND p.proname <> ALL (ARRAY[
               'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime',
               '_create_table', '_create_tags', '_create_view', '_create_prefix_index', '_reserve_id', '_turn_log', '_rename_table', '_own_table', '_refuse_write',
-              '_invalidate', '_invalidate_table', '_bury',
+              '_invalidate', '_invalidate_table', '_bury', '_share',
               '_check_admin', '_check_settings', '_grant_cache', '_grant_runtime'])
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', verb, role);

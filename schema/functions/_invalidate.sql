@@ -3,6 +3,9 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     settings howdah_internal.cache;
+    hash     bigint;
+    -- Nearly always it is one key, and often there is a tombstone of it already.
+    one      CONSTANT boolean := cardinality(keys) = 1 AND cardinality(tags) = 0 AND NOT everything;
     -- An older snapshot does not show the entries that got a tag since.
     blind    CONSTANT boolean := cardinality(tags) > 0 AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable');
 BEGIN
@@ -11,6 +14,13 @@ BEGIN
         IF NOT FOUND THEN
             RETURN;  -- dropped: there is nothing left to invalidate
         END IF;
+        IF one THEN
+            SELECT howdah_internal._hash(m.seed, keys[1]) INTO hash FROM howdah.meta AS m;
+            IF howdah_internal._share(settings.id, hash) THEN
+                PERFORM howdah_internal._log(settings, ARRAY[hash]);
+                RETURN;
+            END IF;
+        END IF;
         BEGIN
             IF everything OR blind THEN
                 PERFORM howdah_internal._invalidate_table(settings);
@@ -18,7 +28,7 @@ BEGIN
                 IF cardinality(tags) > 0 THEN
                     PERFORM howdah_internal._invalidate_tags(settings, tags);
                 END IF;
-                PERFORM howdah_internal._bury(settings, keys);
+                PERFORM howdah_internal._bury(settings, keys, tried => one);
             END IF;
             RETURN;
         EXCEPTION

@@ -11,7 +11,7 @@ $$;
 
 COMMENT ON FUNCTION howdah_internal._note_watch(text, text, bytea[], text[], text) IS
 'Internal. The functions of watches call it, and those are never upgraded: it keeps
-its name and its arguments. Notes what a statement on a watched table invalidates when
+its name and its arguments, and there is no other of that name. Notes what a statement on a watched table invalidates when
 its transaction commits. keys or tags NULL, or more than 1,000: every entry of the cache.';
 
 REVOKE ALL ON FUNCTION howdah_internal._note_watch(text, text, bytea[], text[], text) FROM PUBLIC;
