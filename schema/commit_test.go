@@ -118,7 +118,7 @@ func TestCommitBehindEachLock(t *testing.T) {
 		{"SELECT howdah.delete_text('c', $1)", []string{"stored", "read", "removed"}, false},
 		{"SELECT howdah.set_text('c', $1, 'other'), howdah.delete_text('c', $1), howdah.set_text('c', $1, 'again')", []string{"stored", "read", "removed", "new", "none"}, false},
 		{"SELECT FROM " + g.table + " WHERE key = convert_to($1, 'UTF8') FOR UPDATE", []string{"stored", "read", "removed"}, true},
-		{"SELECT howdah_internal._bury(c, ARRAY[convert_to($1, 'UTF8')]) FROM howdah_internal.cache AS c WHERE c.name = 'c'", []string{"stored", "read", "removed"}, false},
+		{"SELECT howdah_internal._bury(c, ARRAY[convert_to($1, 'UTF8')], false) FROM howdah_internal.cache AS c WHERE c.name = 'c'", []string{"stored", "read", "removed"}, false},
 	} {
 		for _, key := range change.keys {
 			for _, rollBack := range []bool{false, true} {
