@@ -66,7 +66,7 @@ func TestNews(t *testing.T) {
 				l := &loading{value: "v"}
 				p := start(t.Context(), g, "k", l.load, plain)
 				time.Sleep(5 * time.Second)
-				asked := len(w.polls)
+				asked, _ := w.now()
 				require.LessOrEqual(t, asked, 5*4+7)
 				end(w, token)
 				told := time.Now()
@@ -74,8 +74,9 @@ func TestNews(t *testing.T) {
 				require.NoError(t, p.err)
 				require.Equal(t, "v", p.value)
 				require.Equal(t, within, time.Since(told))
-				require.Len(t, w.polls, asked+1)
-				require.Zero(t, w.listening)
+				polls, listening := w.now()
+				require.Equal(t, asked+1, polls)
+				require.Zero(t, listening)
 			})
 		})
 	}
@@ -85,9 +86,9 @@ func TestNews(t *testing.T) {
 // later than the next pause ends, and, but for one toldPause, where they fail.
 func TestNoNews(t *testing.T) {
 	for name, from := range map[string]func(*world){
-		"late":   func(w *world) { w.within = 2 * longestPause },
-		"ended":  func(w *world) { w.within = 0 },
-		"silent": func(w *world) { w.silent = true },
+		"late":   func(w *world) { w.tell(2*longestPause, false) },
+		"ended":  func(w *world) { w.tell(0, false) },
+		"silent": func(w *world) { w.tell(time.Millisecond, true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func(t *testing.T, w *world, g *Group) {
@@ -103,11 +104,12 @@ func TestNoNews(t *testing.T) {
 				<-p.done
 				require.Zero(t, l.loads())
 				longest := longestPause
-				if w.silent {
+				if name == "silent" {
 					longest = toldPause
 				}
 				require.LessOrEqual(t, time.Since(began), longest)
-				require.Zero(t, w.listening)
+				_, listening := w.now()
+				require.Zero(t, listening)
 			})
 		})
 	}
@@ -124,14 +126,17 @@ func TestNewsEnd(t *testing.T) {
 		_, err := fetchOne(ctx, g, "k", l.load, plain)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		time.Sleep(toldPause)
-		require.Zero(t, w.listening)
+		_, listening := w.now()
+		require.Zero(t, listening)
 		p := start(t.Context(), g, "k", l.load, plain)
 		time.Sleep(3 * time.Second)
-		require.Equal(t, 1, w.listening)
+		_, listening = w.now()
+		require.Equal(t, 1, listening)
 		g.Close()
 		<-p.done
 		require.ErrorIs(t, p.err, ErrClosed)
-		require.Zero(t, w.listening)
+		_, listening = w.now()
+		require.Zero(t, listening)
 	})
 }
 

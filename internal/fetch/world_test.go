@@ -188,11 +188,11 @@ func (w *world) remove(key string) {
 }
 
 func (w *world) Changed(key string) News {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.within == 0 {
 		return News{}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	changed := make(chan struct{})
 	w.waiting[key] = append(w.waiting[key], changed)
 	w.listening++
@@ -224,6 +224,20 @@ func (w *world) calls() []string {
 	asked := w.asked
 	w.asked = nil
 	return asked
+}
+
+// now returns how often was asked, and how many listen.
+func (w *world) now() (polls, listening int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.polls), w.listening
+}
+
+// tell sets when changes are told of from now on.
+func (w *world) tell(within time.Duration, silent bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.within, w.silent = within, silent
 }
 
 // inTime runs a test in the fake time of synctest.
