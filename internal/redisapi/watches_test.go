@@ -120,6 +120,18 @@ func TestWatchedKeyStaysAbsent(t *testing.T) {
 	}
 }
 
+// Nor does it matter whether there was no row of the key before, or one that has expired.
+func TestWatchedKeyHasExpired(t *testing.T) {
+	watcher, other, _ := watches(t)
+	watcher.want(resp.OK, "SET", "k", "1")
+	watcher.want(":1\r\n", "PEXPIRE", "k", "-1")
+	watcher.want(resp.OK, "WATCH", "k")
+	other.want(":0\r\n", "DEL", "k")
+	watcher.want(resp.OK, "MULTI")
+	watcher.want(resp.Queued, "SET", "k", "mine")
+	watcher.want("*1\r\n+OK\r\n", "EXEC")
+}
+
 // The row in the place of a watched key is no entry to any reader.
 func TestWatchedAbsentKeyIsNoEntry(t *testing.T) {
 	watcher, other, db := watches(t)

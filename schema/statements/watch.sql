@@ -21,7 +21,12 @@ WITH found AS MATERIALIZED (
     FROM unnest($1::bigint[], $2::bytea[]) AS u (h, k)
     WHERE NOT EXISTS (SELECT FROM found AS f WHERE f.hash = u.h AND (f.kept OR f.key <> u.k))
     ON CONFLICT (hash) DO UPDATE
-    SET accessed = excluded.accessed
+    SET accessed = excluded.accessed,
+        -- What has expired and serves nobody becomes such a row, which a removal leaves.
+        expires_at = CASE
+            WHEN t.stale_seconds = 0 AND t.leased_until = '-infinity' THEN excluded.expires_at
+            ELSE t.expires_at
+        END
     WHERE t.key = excluded.key AND t.expires_at <= statement_timestamp()
     RETURNING t.hash, t.key, t.version
 )
