@@ -31,6 +31,11 @@ type Cache struct {
 	group    atomic.Pointer[fetch.Group]
 }
 
+// derive returns the same cache, for a method that changes how it is used.
+func (c *Cache) derive() *Cache {
+	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: c.fresh, guard: c.guard, seen: c.seen}
+}
+
 // Name returns the cache's name.
 func (c *Cache) Name() string { return c.name }
 
@@ -39,13 +44,17 @@ func (c *Cache) DB() *DB { return c.db }
 
 // With returns the same cache bound to a transaction.
 func (c *Cache) With(tx Tx) *Cache {
-	return &Cache{db: c.db, name: c.name, tx: tx, failOpen: c.failOpen, fresh: c.fresh}
+	d := c.derive()
+	d.tx = tx
+	return d
 }
 
 // FailOpen returns the same cache, whose reads are misses where they would fail
 // because the database is away, overloaded or late.
 func (c *Cache) FailOpen() *Cache {
-	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: true, fresh: c.fresh}
+	d := c.derive()
+	d.failOpen = true
+	return d
 }
 
 // querier is what the statements that are not shared run on.

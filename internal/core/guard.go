@@ -18,7 +18,9 @@ type Guard struct {
 // Guarded returns the same cache, whose methods that change a collection change nothing
 // and fail with ErrNotStored where the guard does not hold.
 func (c *Cache) Guarded(g Guard) *Cache {
-	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: c.fresh, guard: &g}
+	d := c.derive()
+	d.guard = &g
+	return d
 }
 
 // holds reports whether the guard lets an edit go on. A nil guard always does.
@@ -43,7 +45,9 @@ type Seen struct {
 // Seeing returns the same cache, for one read of a collection, which says in seen what
 // it has found.
 func (c *Cache) Seeing(seen *Seen) *Cache {
-	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: c.fresh, seen: seen}
+	d := c.derive()
+	d.seen = seen
+	return d
 }
 
 // note writes down what was found.

@@ -103,7 +103,9 @@ func (db *DB) Near() *near.Memory { return db.engines.Memory }
 
 // Fresh returns the same cache, whose reads always ask PostgreSQL.
 func (c *Cache) Fresh() *Cache {
-	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: true}
+	d := c.derive()
+	d.fresh = true
+	return d
 }
 
 // Recall answers gets from memory, as engine.Engine.RecallBatch says. A cache that is

@@ -73,12 +73,12 @@ func (s Scripts) Exist(ctx context.Context, sha1s [][]byte) (map[string]bool, er
 
 // Save keeps a script.
 func (s Scripts) Save(ctx context.Context, sha1, source []byte) error {
-	return s.change(ctx, "script_save", []any{sha1, source, MaxScripts, MaxScriptBytes}, nil, nil)
+	return s.change(ctx, "script_save", []any{sha1, source, MaxScripts, MaxScriptBytes}, nil)
 }
 
 // Flush removes all scripts, and returns the new state of them.
 func (s Scripts) Flush(ctx context.Context) (state string, err error) {
-	if err = s.change(ctx, "script_flush", nil, []any{&state}, nil); err == nil && state == "" {
+	if err = s.change(ctx, "script_flush", nil, []any{&state}); err == nil && state == "" {
 		err = errNoState
 	}
 	return state, err
@@ -116,7 +116,7 @@ func (s Scripts) DeleteLibrary(ctx context.Context, state, name string) (next st
 }
 
 func (s Scripts) replace(ctx context.Context, query string, args ...any) (next string, err error) {
-	err = s.change(ctx, query, args, []any{&next}, nil)
+	err = s.change(ctx, query, args, []any{&next})
 	if fault.IsConflict(err) { // where transactions are REPEATABLE READ by default
 		return "", nil
 	}
@@ -128,9 +128,9 @@ func (s Scripts) ask(ctx context.Context, query string, args, scan []any, each f
 	return s.run(ctx, schema.Query(query), false, args, scan, each)
 }
 
-// change runs a statement that writes.
-func (s Scripts) change(ctx context.Context, query string, args, scan []any, each func()) error {
-	return s.run(ctx, schema.Query(query), true, args, scan, each)
+// change runs a statement that writes, and returns one row at most into scan.
+func (s Scripts) change(ctx context.Context, query string, args, scan []any) error {
+	return s.run(ctx, schema.Query(query), true, args, scan, nil)
 }
 
 func (s Scripts) run(ctx context.Context, sql string, writes bool, args, scan []any, each func()) error {
