@@ -130,7 +130,7 @@ func clientReply(c *Conn, args [][]byte, reply []byte) []byte {
 func clientUnblock(_ *Conn, args [][]byte, reply []byte) []byte {
 	switch {
 	case len(args) > 4:
-		return resp.AppendError(reply, "ERR unknown subcommand or wrong number of arguments for '"+string(cString(args[1], 128))+"'. Try CLIENT HELP.")
+		return resp.AppendError(reply, string(wrongUse("CLIENT", args[1])))
 	case len(args) == 4 && !is(args[3], "TIMEOUT") && !is(args[3], "ERROR"):
 		return resp.AppendError(reply, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
 	}

@@ -159,6 +159,11 @@ func wrongArity(name string) refusal {
 	return refusal("ERR wrong number of arguments for '" + name + "' command")
 }
 
+// wrongUse is for a subcommand whose arguments are too many.
+func wrongUse(command string, subcommand []byte) refusal {
+	return refusal("ERR unknown subcommand or wrong number of arguments for '" + string(cString(subcommand, 128)) + "'. Try " + command + " HELP.")
+}
+
 // unknownCommand is Redis's text: 128 bytes of the name, and arguments until
 // they are 128 bytes or more. Redis prints C strings, which end at a NUL.
 func unknownCommand(args [][]byte) refusal {

@@ -161,7 +161,7 @@ func functionDelete(t *task, args [][]byte) error {
 func functionFlush(t *task, args [][]byte) error {
 	switch {
 	case len(args) > 3:
-		return refusal("ERR unknown subcommand or wrong number of arguments for '" + string(cString(args[1], 128)) + "'. Try FUNCTION HELP.")
+		return wrongUse("FUNCTION", args[1])
 	case len(args) == 3 && !is(args[2], "SYNC") && !is(args[2], "ASYNC"):
 		return refusal("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
 	}

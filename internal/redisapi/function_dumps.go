@@ -32,7 +32,7 @@ func functionRestore(t *task, args [][]byte) error {
 	r := new(restoring)
 	switch {
 	case len(args) > 4:
-		return refusal("ERR unknown subcommand or wrong number of arguments for '" + string(cString(args[1], 128)) + "'. Try FUNCTION HELP.")
+		return wrongUse("FUNCTION", args[1])
 	case len(args) == 3 || is(args[3], "APPEND"):
 	case is(args[3], "FLUSH"):
 		r.flush = true

@@ -116,7 +116,7 @@ func monitorCommands() []*Command {
 
 func slowlogGet(_ *Conn, args [][]byte, reply []byte) []byte {
 	if len(args) > 3 {
-		return resp.AppendError(reply, "ERR unknown subcommand or wrong number of arguments for '"+string(cString(args[1], 128))+"'. Try SLOWLOG HELP.")
+		return resp.AppendError(reply, string(wrongUse("SLOWLOG", args[1])))
 	}
 	if len(args) == 3 {
 		if count, err := parseInt(args[2]); err != nil || count < -1 {
