@@ -70,8 +70,8 @@ func (c *client) collect(out *pipeline.Output) {
 	}
 }
 
-// take adds the replies that are ready to out. They wait for the client from now
-// on: whoever judges it next must not count from its last reply.
+// take adds the replies that are ready to out. If out was empty, the stall timeout
+// counts from now: expired must not count from an earlier reply.
 func (c *client) take(now time.Time) {
 	if c.out.Len() == 0 {
 		c.stalled = now

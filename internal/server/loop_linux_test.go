@@ -10,14 +10,14 @@ import (
 	"github.com/howdah/howdah/internal/pipeline"
 )
 
-// A loop that has gone on for long lets others have the processor, though work
-// waits for it, and wakes by itself.
+// A loop that has run for long gives up the processor, although work waits for it,
+// and wakes by itself.
 func TestLoopSleepsBetweenRounds(t *testing.T) {
 	l, err := newLoop(nil)
 	require.NoError(t, err)
 	defer l.release()
 	l.awake.Store(true)
-	require.True(t, l.do(func() {})) // nobody rouses a loop that is awake
+	require.True(t, l.do(func() {})) // which does not rouse a loop that is awake
 	wait := func(busy time.Duration) int {
 		l.now = time.Now()
 		l.since, l.slept = l.now.Add(-busy), false
@@ -57,7 +57,8 @@ func (p *large) Output(out *pipeline.Output) bool {
 func (*large) Pending() bool { return false }
 func (*large) Killed() bool  { return false }
 
-// A connection with much to answer gives way to the others, and goes on in its turn.
+// A connection with many large replies is sent maxSend bytes, and then waits for the
+// other connections.
 func TestLoopServesInTurns(t *testing.T) {
 	l, err := newLoop(nil)
 	require.NoError(t, err)

@@ -199,7 +199,7 @@ func (l *loop) write(c *loopConn) (sent int, full bool, err error) {
 }
 
 // maxSend bounds what one connection is sent before the loop looks at others: with
-// 1 MiB, forty clients that ask for large values hold everybody up for 0.2 s.
+// 1 MiB, forty clients that ask for large values delay all others by 0.2 s.
 const maxSend = 256 << 10
 
 // send writes of out what the socket takes now, at most maxSend bytes. It reports
