@@ -12,8 +12,8 @@ import (
 
 // Bounds on the scripts that a database keeps: the ones loaded longest ago are removed.
 const (
-	MaxScripts     = 10_000
-	MaxScriptBytes = 16 << 20 // of text
+	maxScripts     = 10_000
+	maxScriptBytes = 16 << 20 // of text
 )
 
 // Scripts are the Lua scripts and the function libraries that a database keeps for all
@@ -73,7 +73,7 @@ func (s Scripts) Exist(ctx context.Context, sha1s [][]byte) (map[string]bool, er
 
 // Save keeps a script.
 func (s Scripts) Save(ctx context.Context, sha1, source []byte) error {
-	return s.change(ctx, "script_save", []any{sha1, source, MaxScripts, MaxScriptBytes}, nil)
+	return s.change(ctx, "script_save", []any{sha1, source, maxScripts, maxScriptBytes}, nil)
 }
 
 // Flush removes all scripts, and returns the new state of them.
