@@ -236,18 +236,22 @@ func loadCollection(ctx context.Context, p redis.Pipeliner, command string, i in
 	kind := map[string]string{"hset": "hash", "sadd": "set", "zadd": "zset", "lpush": "list"}[command]
 	key := kind + strings.TrimPrefix(workload.Key(i), "key")
 	words := []any{command, key}
+	p.Del(ctx, key)
 	for j := range elements {
 		switch kind {
 		case "hash":
 			words = append(words, element(j), strings.Repeat("v", elementSize))
 		case "zset":
 			words = append(words, j, element(j))
-		default:
+		case "set":
 			words = append(words, element(j))
+		case "list":
+			p.LPush(ctx, key, element(j)) // redka takes one at a time
 		}
 	}
-	p.Del(ctx, key)
-	p.Do(ctx, words...)
+	if kind != "list" {
+		p.Do(ctx, words...)
+	}
 }
 
 // warmHashes reads every hash until memory answers nearly all.
