@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -137,6 +138,7 @@ type asking struct {
 	flags                    []string // which test
 	command                  []string // a command of ours, instead of a test
 	unknown                  bool     // the server does not count its misses
+	keys                     int      // that are asked for; 0: all of the workload
 }
 
 // ask is one run of redis-benchmark. A command that answers with an error ends it.
@@ -153,7 +155,7 @@ func (b *Bench) ask(ctx context.Context, r *result.Result, a asking) error {
 	limit := 2 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	args := append(append(reach(addr), a.flags...), "-c", strconv.Itoa(a.clients), "-r", strconv.Itoa(b.Workload.Keys),
+	args := append(append(reach(addr), a.flags...), "-c", strconv.Itoa(a.clients), "-r", strconv.Itoa(cmp.Or(a.keys, b.Workload.Keys)),
 		"-n", strconv.Itoa(a.requests), "-P", strconv.Itoa(a.depth), "--csv")
 	cmd := exec.CommandContext(ctx, program, append(args, a.command...)...)
 	m := newMeter(a.server.parts...)
