@@ -37,10 +37,6 @@ var contestants = map[string]Colour{
 	"scs on its PostgreSQL store":  Plain,
 	"one statement a call":         Plain,
 	"hand-tuned table":             Plain,
-	"redka":                        Plain,
-	"Howdah, HSet":                 Howdah,
-	"Howdah, Set":                  Memory,
-	"go-redis, HSet":               Redis,
 	"no cache":                     Nothing,
 }
 
