@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/schema"
 )
 
 // together runs n copies of fn at once and fails the test on the first error.
@@ -209,6 +212,45 @@ func TestWritesSeeWhatTheyWaitedFor(t *testing.T) {
 		require.Equal(t, c.want, <-answer, "%s, then %s", c.first, c.then)
 		waiter.Release()
 		require.Equal(t, c.left, one[string](t, db, "SELECT coalesce(howdah.get_text('c', 'k'), '')"), "%s, then %s", c.first, c.then)
+	}
+}
+
+// A write of one version that waits for another transaction leaves alone what that one
+// has changed, removed, or made to expire, and takes effect where it was undone.
+func TestReplaceVersionBehindALock(t *testing.T) {
+	db := open(t)
+	for first, want := range map[string]string{
+		"set('c', 'k', '5')":                   "5",
+		"delete('c', 'k')":                     "",
+		"expire('c', 'k', '1 microsecond')":    "",
+		"touch('c', 'k', '1 h')":               "9", // which changes nothing of the value
+		"set('c', 'k', '5'), pg_backend_pid()": "9", // is rolled back
+	} {
+		version := one[int64](t, db, "SELECT howdah.set('c', 'k', '3')")
+		tx, err := db.Begin(ctx(t))
+		require.NoError(t, err)
+		run(t, tx, "SELECT howdah."+first)
+		answer := make(chan int64, 1)
+		go func() {
+			tag, err := db.Exec(context.Background(), schema.Statement("replace_version", schema.Table{Name: table(t, db, "c")}),
+				[]int64{one[int64](t, db, "SELECT howdah.key_hash('k')")}, [][]byte{[]byte("k")}, [][]byte{[]byte("9")}, []int64{version}, []int32{0})
+			if err != nil {
+				t.Error(first, err)
+			}
+			answer <- tag.RowsAffected()
+		}()
+		awaitBlocked(t, db, one[int32](t, tx, "SELECT pg_backend_pid()"))
+		if strings.Contains(first, "pid") {
+			require.NoError(t, tx.Rollback(ctx(t)))
+		} else {
+			require.NoError(t, tx.Commit(ctx(t)))
+		}
+		stored := int64(0)
+		if want == "9" {
+			stored = 1
+		}
+		require.Equal(t, stored, <-answer, first)
+		require.Equal(t, want, one[string](t, db, "SELECT coalesce(howdah.get_text('c', 'k'), '')"), first)
 	}
 }
 

@@ -26,6 +26,7 @@ func TestVersionsNeverFallWhenTheClockDoes(t *testing.T) {
 		"increment":       "'{1}', '{NULL}'",
 		"increment_float": "'{1}', '{NULL}'",
 		"replace":         "'{1}', '{NULL}', '{f}', '{NULL}', '{0}'",
+		"replace_version": fmt.Sprintf("'{1}', '{%d}', '{0}'", ahead),
 		"exchange":        "'1', NULL, false, 0, NULL",
 		"expire":          "'{3600000000}', '{0}'",
 		"get_expire":      "'{3600000000}', '{0}'",

@@ -293,7 +293,7 @@ func TestTagsUseTheirIndexes(t *testing.T) {
 // No lock is held by a store of an untagged entry, and none of its statements knows of
 // tags.
 func TestUntaggedEntriesPayNothing(t *testing.T) {
-	for _, name := range []string{"set", "set_one", "set_keep", "set_version", "add", "replace", "exchange", "delete", "increment", "append", "expire", "fulfil", "get"} {
+	for _, name := range []string{"set", "set_one", "set_keep", "set_version", "add", "replace", "replace_version", "exchange", "delete", "increment", "append", "expire", "fulfil", "get"} {
 		require.NotContains(t, schema.Statement(name, schema.Table{Name: "howdah_internal.cache_1"}), "tag", name)
 	}
 	db := open(t)

@@ -173,7 +173,7 @@ func (g *group) changes(v *View) (list []change, tooLarge bool) {
 		}
 		if !c.delete {
 			c.kind = int16(e.Value.Kind())
-			c.value = values.Encode(nil, e.Value)
+			c.value = values.Encode(make([]byte, 0, len(l.value)+64), e.Value)
 			if c.kind != int16(values.KindString) && len(c.value) > fault.MaxCollectionBytes || int64(len(c.value)) > v.MaxString {
 				return nil, true
 			}

@@ -7,35 +7,32 @@ import (
 
 // commit stores the changes, if nobody has changed an entry since it was loaded.
 func (g *group) commit(changes []change) {
-	g.call = g.commitCall(changes)
-	g.call.Held = true
+	g.call = verb.Call{Held: true}
+	g.commitBy(&g.call, changes)
 	g.table.engine.Start(&g.call, g.onCommit)
 }
 
-// commitCall is the call that stores changes, all or nothing.
-func (g *group) commitCall(changes []change) verb.Call {
-	var call verb.Call
+// commitBy makes a call the one that stores changes, all or nothing.
+func (g *group) commitBy(call *verb.Call, changes []change) {
 	if len(g.keys) == 1 {
-		call = commitOne(g.keys[0], &g.loaded[0], &changes[0])
+		commitOne(call, g.keys[0], &g.loaded[0], &changes[0])
 	} else {
-		call = g.commitMany(changes)
+		g.commitMany(call, changes)
 	}
 	call.NoRoom = !g.needsRoom()
-	return call
 }
 
-// commitOne is the call that stores the change of one entry.
-func commitOne(key []byte, l *loaded, c *change) verb.Call {
-	call := verb.Call{Key: key, Condition: verb.IfVersion, IfVersion: l.version}
+// commitOne makes a call the one that stores the change of one entry.
+func commitOne(call *verb.Call, key []byte, l *loaded, c *change) {
+	call.Key, call.Condition, call.IfVersion = key, verb.IfVersion, l.version
 	switch {
 	case c.delete:
 		call.Verb = statement.CompareDelete
-		return call
+		return
 	case !l.found:
 		call.Condition, call.IfVersion = verb.IfAbsent, 0
 	}
 	call.Verb, call.Kind, call.Value, call.Expiry = statement.Set, c.kind, c.value, c.expiry
-	return call
 }
 
 // needsRoom reports whether an edit of the group may make the cache larger.
@@ -48,10 +45,11 @@ func (g *group) needsRoom() bool {
 	return g.grows
 }
 
-// commitMany is the call that stores the changes of a group of several keys. Those
-// that were only read must be unchanged too.
-func (g *group) commitMany(changes []change) verb.Call {
-	call := verb.Call{Verb: statement.Commit, Keys: g.keys, Values: make([][]byte, len(g.keys)), Group: make([]verb.Edit, len(g.keys))}
+// commitMany is commitOne for the changes of a group of several keys. Those that were
+// only read must be unchanged too.
+func (g *group) commitMany(call *verb.Call, changes []change) {
+	call.Verb, call.Keys = statement.Commit, g.keys
+	call.Values, call.Group = make([][]byte, len(g.keys)), make([]verb.Edit, len(g.keys))
 	for i := range g.loaded {
 		call.Group[i].Version = g.loaded[i].version
 	}
@@ -64,5 +62,4 @@ func (g *group) commitMany(changes []change) verb.Call {
 			call.Values[c.index] = c.value
 		}
 	}
-	return call
 }

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 //	granted ── load ──> loaded ── run ──> commit ──> committed ──> finish
 //	              ^                                      │
 //	              └──────────── somebody was faster ─────┘
+//
+// Where all of that is quick, one call does it from the load to the commit: see alter.
 type group struct {
 	table *Table
 	hold  coalesce.Op
@@ -29,7 +32,11 @@ type group struct {
 	late   bool    // more have joined since
 
 	call   verb.Call
-	loaded []loaded // one for each of keys
+	loaded []loaded  // one for each of keys
+	first  [1]loaded // backs loaded
+	ended  func()    // what alter has found out, if that is nothing to store
+	stores bool      // alter has made the call a commit
+	apart  bool      // the load and the commit are calls of their own
 	tries  int
 	spent  int64 // nanoseconds that the functions have taken
 	grows  bool  // a function may have made the cache larger
@@ -87,18 +94,55 @@ func (g *group) loadLater(began time.Time) {
 func (g *group) load() {
 	g.table.mu.Lock()
 	g.asked = len(g.edits)
+	slow := g.isSlow()
 	g.table.mu.Unlock()
-	g.call = g.loadCall()
-	g.call.Held = true
+	g.call = verb.Call{Held: true}
+	g.loadBy(&g.call)
+	g.ended, g.stores = nil, false
+	if len(g.keys) == 1 && !slow && !g.apart {
+		g.call.Alter = g.alter
+	}
 	g.table.engine.Start(&g.call, g.onLoad)
 }
 
-// loadCall is the call that reads the entries of all keys, in one snapshot.
-func (g *group) loadCall() verb.Call {
+// isSlow reports whether one of the functions may take long.
+func (g *group) isSlow() bool {
+	return slices.ContainsFunc(g.edits, func(e *Edit) bool { return e.Slow })
+}
+
+// loadBy makes a call the one that reads the entries of all keys, in one snapshot.
+func (g *group) loadBy(call *verb.Call) {
+	call.AnyKind, call.Fresh = true, true
 	if len(g.keys) == 1 {
-		return verb.Call{Verb: statement.GetEntry, Key: g.keys[0], AnyKind: true, Fresh: true}
+		call.Verb, call.Key = statement.GetEntry, g.keys[0]
+	} else {
+		call.Verb, call.Keys = statement.GetMany, g.keys
 	}
-	return verb.Call{Verb: statement.GetMany, Keys: g.keys, AnyKind: true, Fresh: true}
+}
+
+// smallCommit is up to how many bytes a value is stored by the flight that has loaded
+// it. Nobody has counted them when the flight took its calls.
+const smallCommit = 4 << 10
+
+// alter runs the functions of a group of one key on the goroutine of the flight that has
+// loaded the entry, and makes the call the one that stores what they changed. Flights
+// are so as full as those of plain sets are, and a group has to wait for one. It returns
+// false if there is nothing to store, or if that is not so quick.
+func (g *group) alter(c *verb.Call) bool {
+	g.table.seal(g)
+	g.late = len(g.edits) > g.asked
+	if g.take(c) > smallCommit || g.isSlow() || !g.prepare() {
+		return false
+	}
+	changes, missing, err := g.apply()
+	if err != nil || len(missing) > 0 || len(changes) == 0 || len(changes[0].value) > smallCommit {
+		g.ended = func() { g.conclude(changes, missing, err) }
+		return false
+	}
+	c.AnyKind, c.Fresh = false, false
+	g.commitBy(c, changes)
+	g.stores = true
+	return true
 }
 
 // largeLoad is from how many bytes on values are not decoded on the goroutine that
@@ -106,17 +150,25 @@ func (g *group) loadCall() verb.Call {
 const largeLoad = 32 << 10
 
 func (g *group) onLoad(c *verb.Call) {
+	switch {
+	case g.stores:
+		g.onCommit(c)
+		return
+	case g.ended != nil && c.Err == nil:
+		g.ended()
+		return
+	case errors.Is(c.Err, fault.ErrUnavailable) && !g.apart:
+		g.apart = true // a flight of reads asks again if its connection was dead
+		g.load()
+		return
+	}
 	g.table.seal(g)
 	if c.Err != nil {
 		g.release(c.Err)
 		return
 	}
 	g.late = len(g.edits) > g.asked
-	slow := g.take(c) > largeLoad
-	for _, e := range g.edits {
-		slow = slow || e.Slow
-	}
-	if slow {
+	if g.take(c) > largeLoad || g.isSlow() {
 		go g.run()
 	} else {
 		g.run()
@@ -126,6 +178,9 @@ func (g *group) onLoad(c *verb.Call) {
 // take keeps what a load has found, and returns its bytes.
 func (g *group) take(c *verb.Call) (size int) {
 	g.loaded = g.loaded[:0]
+	if g.loaded == nil {
+		g.loaded = g.first[:0]
+	}
 	for i := range g.keys {
 		entry := &c.Result
 		if c.Entries != nil {
@@ -144,18 +199,23 @@ func (g *group) take(c *verb.Call) (size int) {
 
 // run runs the functions and commits what they changed.
 func (g *group) run() {
-	g.dropLeft()
-	if len(g.edits) == 0 {
+	if !g.prepare() {
 		g.release(nil)
 		return
 	}
+	g.runAll()
+}
+
+// prepare ends the edits that are not to run, and reports whether any is.
+func (g *group) prepare() bool {
+	g.dropLeft()
 	full := g.table.engine.Table().Full
 	for _, e := range g.edits {
 		if full && e.Room {
 			e.Err = fault.ErrCacheFull
 		}
 	}
-	g.runAll()
+	return len(g.edits) > 0
 }
 
 // runAll runs the functions of the edits that have not failed.
@@ -163,6 +223,11 @@ func (g *group) runAll() {
 	began := coalesce.Now()
 	changes, missing, err := g.apply()
 	g.spend(coalesce.Now() - began)
+	g.conclude(changes, missing, err)
+}
+
+// conclude goes on with what the functions left, or asked for.
+func (g *group) conclude(changes []change, missing [][]byte, err error) {
 	switch {
 	case err != nil:
 		g.release(err)

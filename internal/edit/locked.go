@@ -46,7 +46,8 @@ func (g *group) runIn(ctx context.Context, tx pgx.Tx) error {
 // somebody has changed an entry meanwhile, or keys were missing.
 func (g *group) tryIn(ctx context.Context, tx pgx.Tx) (again bool, err error) {
 	e := g.table.engine
-	g.call = g.loadCall()
+	g.call = verb.Call{}
+	g.loadBy(&g.call)
 	if err := e.DoIn(ctx, tx, []*verb.Call{&g.call}); err != nil {
 		return false, err
 	}
@@ -61,8 +62,9 @@ func (g *group) tryIn(ctx context.Context, tx pgx.Tx) (again bool, err error) {
 	case len(changes) == 0:
 		return false, nil
 	}
-	call := g.commitCall(changes)
-	if err := e.DoIn(ctx, tx, []*verb.Call{&call}); err != nil {
+	call := &verb.Call{}
+	g.commitBy(call, changes)
+	if err := e.DoIn(ctx, tx, []*verb.Call{call}); err != nil {
 		return false, err
 	}
 	if call.Status == verb.NotStored {

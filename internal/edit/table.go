@@ -119,6 +119,11 @@ func distinct(keys [][]byte) [][]byte {
 	if len(keys) < 2 {
 		return keys
 	}
+	return unrepeated(keys)
+}
+
+// unrepeated is apart from distinct, whose callers would else need the stack of its map.
+func unrepeated(keys [][]byte) [][]byte {
 	seen := make(map[string]bool, len(keys))
 	var list [][]byte
 	for _, key := range keys {

@@ -63,7 +63,7 @@ func (e *Engine) prepare(c *verb.Call, began, timeout int64) error {
 		c.TagHashes = statement.HashTags(c.Tags, e.set.Hash)
 	}
 	op := &c.Op
-	op.Table, op.Held = e.keys, c.Held
+	op.Table, op.Held, op.Kind = e.keys, c.Held, kindOf(c)
 	if c.Keys == nil {
 		op.SetKey(uint64(e.set.Hash(c.Key)))
 		op.Bytes = len(c.Key) + len(c.Value)

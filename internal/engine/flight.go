@@ -26,6 +26,7 @@ type flight struct {
 	conn  *pgxpool.Conn
 
 	reserved   []reservation // see Pressure.grant
+	altered    []*verb.Call  // see alter
 	apart      bool          // a transaction of several requests was refused
 	reprepared bool          // a statement was missing on the connection, and is prepared anew
 
@@ -67,6 +68,7 @@ func (s *Set) run(ctx context.Context, f coalesce.Flight) {
 	defer fl.settle()
 	if ops = fl.admit(ops); len(ops) > 0 {
 		fl.fly(fl.plan(ops), wholeBatch)
+		fl.store()
 	}
 }
 
@@ -332,6 +334,7 @@ func (fl *flight) succeed(r *statement.Request) {
 	e.own(r)
 	for _, c := range r.Calls {
 		switch {
+		case fl.alter(c):
 		case c.Repeat:
 			c.Repeat = false
 			fl.Blocked(&c.Op)

@@ -56,6 +56,8 @@ func pickSet(c *verb.Call, t *Table) *Form {
 		return exchange
 	case c.Condition == verb.IfAbsent, c.Condition == verb.IfVersion && c.IfVersion == 0:
 		return add
+	case c.Condition == verb.IfVersion && c.Expiry.Kind == verb.Keep:
+		return replaceVersion
 	case c.Condition != verb.Always:
 		return replace
 	case c.Expiry.Kind == verb.Keep:
@@ -109,6 +111,10 @@ var (
 
 	replace = form(Form{File: "replace", Params: replaceParams, Start: startAs(verb.NotStored), Row: writeRow(readVersion)})
 
+	replaceVersion = form(Form{
+		File: "replace_version", Params: replaceVersionParams, Start: startAs(verb.NotStored), Row: writeRow(readVersion),
+	})
+
 	exchange = form(Form{File: "exchange", Alone: true, Params: exchangeParams, Start: startAs(verb.OK), Row: readExchange})
 )
 
@@ -149,6 +155,15 @@ func replaceParams(r *Request) [][]byte {
 		}
 	}
 	return append(params, keep, versions, r.kinds())
+}
+
+func replaceVersionParams(r *Request) [][]byte {
+	params := append(r.keyColumns(), r.values())
+	versions := pgwire.AppendArray(make([]byte, 0, 20+12*len(r.Rows)), pgwire.Int8, len(r.Rows), false)
+	for _, row := range r.Rows {
+		versions = pgwire.AppendInt8(versions, row.Call.IfVersion)
+	}
+	return append(params, versions, r.kinds())
 }
 
 func exchangeParams(r *Request) [][]byte {

@@ -103,6 +103,11 @@ type Call struct {
 	// Held says that the caller holds the keys (engine.Engine.Hold): the call does
 	// not wait for others that use them.
 	Held bool
+	// Alter, of a get_entry with Held, is called by the flight that has found the entry, or
+	// that there is none. If it returns true, it has made the call a write of the key: the
+	// flight sends that on the same connection, and the call ends with its outcome. It must
+	// be quick. A call with it flies with the writes.
+	Alter func(*Call) bool
 	// Near says that the answer of a get, or the value of a plain set, will be kept
 	// in memory. Set by the engine.
 	Near bool
@@ -195,8 +200,11 @@ func (c *Call) Check(maxValue int) error {
 		return fmt.Errorf("howdah: the call has no verb")
 	}
 	if many := c.Verb.Many; many != (c.Keys != nil) {
-		if !many || len(c.Key) > 0 {
-			return fmt.Errorf("howdah: %s takes %s", c.Verb, map[bool]string{true: "Keys, not Key", false: "Key, not Keys"}[many])
+		switch {
+		case !many:
+			return fmt.Errorf("howdah: %s takes Key, not Keys", c.Verb)
+		case len(c.Key) > 0:
+			return fmt.Errorf("howdah: %s takes Keys, not Key", c.Verb)
 		}
 		c.Keys = [][]byte{}
 	}

@@ -34,7 +34,7 @@ func TestLibraryWithPeers(t *testing.T) {
 
 // The experiments that need other servers, as small as they go.
 func TestSmokeWithPeers(t *testing.T) {
-	for _, name := range []string{"redis-benchmark", "processes", "http-cache", "kv-scale", "pgpool", "footprint", "many-caches", "near", "near-serve"} {
+	for _, name := range []string{"redis-benchmark", "processes", "http-cache", "kv-scale", "pgpool", "footprint", "many-caches", "near", "near-serve", "collections", "scripts"} {
 		t.Run(name, func(t *testing.T) {
 			o := tiny(t)
 			o.Entries = 1000
@@ -65,6 +65,12 @@ func TestSmokeWithPeers(t *testing.T) {
 				for _, group := range []string{"GET", nearMixes[0].name, nearMixes[1].name} {
 					if r.Value(group, "-P 16", servedNear, fromMemory) == 0 {
 						t.Errorf("%s: memory answered nothing", group)
+					}
+				}
+			case "collections":
+				for _, name := range []string{"HGET", "HGETALL"} {
+					if r.Value(name, clientCount(200), servedNear, fromMemory) < 50 {
+						t.Errorf("%s: memory did not answer", name)
 					}
 				}
 			case "http-cache":

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -120,48 +121,77 @@ func (b *Bench) benchmarkServers(ctx context.Context) ([]served, error) {
 	return servers, nil
 }
 
-// benchmark is one run of redis-benchmark.
+// benchmark is one run of a test of redis-benchmark.
 func (b *Bench) benchmark(ctx context.Context, r *result.Result, s served, verb string, p pipeline) error {
-	name, addr := s.name, s.addr
+	return b.ask(ctx, r, asking{
+		group: verb, which: p.name, series: s.name, server: s, clients: 50, requests: p.requests, depth: p.depth,
+		row: verb, flags: []string{"-t", strings.ToLower(verb), "-d", strconv.Itoa(b.Workload.ValueSize)},
+	})
+}
+
+// asking is what redis-benchmark is told to do, and where the result shows it.
+type asking struct {
+	group, which, series     string
+	server                   served
+	clients, requests, depth int
+	row                      string   // what redis-benchmark calls the test; "": it has only one
+	flags                    []string // which test
+	command                  []string // a command of ours, instead of a test
+	unknown                  bool     // the server does not count its misses
+	keys                     int      // that are asked for; 0: all of the workload
+}
+
+// ask is one run of redis-benchmark. A command that answers with an error ends it.
+func (b *Bench) ask(ctx context.Context, r *result.Result, a asking) error {
+	addr := a.server.addr
 	program, err := service.RedisBenchmark.Find()
 	if err != nil {
 		return err
 	}
-	before, err := missesOf(ctx, addr)
+	before, err := a.misses(ctx)
 	if err != nil {
 		return err
 	}
 	limit := 2 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append(reach(addr), "-t", strings.ToLower(verb), "-c", "50",
-		"-d", strconv.Itoa(b.Workload.ValueSize), "-r", strconv.Itoa(b.Workload.Keys),
-		"-n", strconv.Itoa(p.requests), "-P", strconv.Itoa(p.depth), "--csv")...)
-	m := newMeter(s.parts...)
+	args := append(append(reach(addr), a.flags...), "-c", strconv.Itoa(a.clients), "-r", strconv.Itoa(cmp.Or(a.keys, b.Workload.Keys)),
+		"-n", strconv.Itoa(a.requests), "-P", strconv.Itoa(a.depth), "--csv")
+	cmd := exec.CommandContext(ctx, program, append(args, a.command...)...)
+	m := newMeter(a.server.parts...)
 	m.begin()
-	out, err := cmd.Output()
+	out, err := output(cmd)
 	m.finish()
 	if err != nil {
-		return fmt.Errorf("redis-benchmark on %s: %w: %s", name, err, out)
+		return fmt.Errorf("%s: %w", a.series, err)
 	}
-	row, err := parseBenchmark(string(out), verb)
+	row, err := parseBenchmark(string(out), a.row)
 	if err != nil {
 		return err
 	}
-	b.Progress("%s %-6s %-14s %9.0f/s  p99 %.2f ms", verb, p.name, name, row.rate, row.p99)
-	r.Add(verb, p.name, name, throughput, perSecond, row.rate)
-	r.Add(verb, p.name, name, p50, ms, row.p50)
-	r.Add(verb, p.name, name, p99, ms, row.p99)
+	b.Progress("%-8s %-12s %-20s %9.0f/s  p99 %.2f ms", a.group, a.which, a.series, row.rate, row.p99)
+	r.Add(a.group, a.which, a.series, throughput, perSecond, row.rate)
+	r.Add(a.group, a.which, a.series, p50, ms, row.p50)
+	r.Add(a.group, a.which, a.series, p99, ms, row.p99)
 	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	r.Add(verb, p.name, name, "client CPU", "s per million", used.Seconds()/float64(p.requests)*1e6)
+	r.Add(a.group, a.which, a.series, "client CPU", "s per million", used.Seconds()/float64(a.requests)*1e6)
 	for i, part := range m.parts {
-		r.Add(verb, p.name, name, part.name+" CPU", "s per million", (m.after[i]-m.before[i])/float64(p.requests)*1e6)
+		r.Add(a.group, a.which, a.series, part.name+" CPU", "s per million", (m.after[i]-m.before[i])/float64(a.requests)*1e6)
 	}
-	after, err := missesOf(ctx, addr)
+	after, err := a.misses(ctx)
 	if err == nil && after != before {
-		err = fmt.Errorf("%s counted %d misses: the keys were not all there", name, after-before)
+		err = fmt.Errorf("%s counted %d misses: the keys were not all there", a.series, after-before)
 	}
 	return err
+}
+
+// misses reads keyspace_misses of INFO, where the server has it.
+func (a asking) misses(ctx context.Context) (int64, error) {
+	if a.unknown {
+		return 0, nil
+	}
+	n, err := infoNumber(ctx, a.server.addr, "stats", "keyspace_misses")
+	return int64(n), err
 }
 
 // reach are the flags with which redis-benchmark finds a server.
@@ -184,6 +214,7 @@ func reach(target string) []string {
 // benchmarkRow is a line of redis-benchmark --csv; times in milliseconds.
 type benchmarkRow struct{ rate, p50, p99 float64 }
 
+// parseBenchmark reads the line of a test; verb "" is the first one.
 func parseBenchmark(out, verb string) (row benchmarkRow, err error) {
 	lines := csv.NewReader(strings.NewReader(out))
 	lines.FieldsPerRecord = -1
@@ -196,7 +227,7 @@ func parseBenchmark(out, verb string) (row benchmarkRow, err error) {
 		column[name] = i
 	}
 	for _, record := range records[1:] {
-		if record[0] != verb {
+		if verb != "" && record[0] != verb {
 			continue
 		}
 		for name, field := range map[string]*float64{
@@ -230,12 +261,6 @@ func loadOver(ctx context.Context, addr string, spec workload.Spec) error {
 		err = fmt.Errorf("%d keys were loaded, %d are there", spec.Keys, n)
 	}
 	return err
-}
-
-// missesOf reads keyspace_misses of INFO.
-func missesOf(ctx context.Context, addr string) (int64, error) {
-	n, err := infoNumber(ctx, addr, "stats", "keyspace_misses")
-	return int64(n), err
 }
 
 // infoNumber reads a field of a section of INFO.

@@ -206,3 +206,62 @@ func TestBoundsAreJudgedByTheWorst(t *testing.T) {
 		}
 	}
 }
+
+// Each number of clients, each way of calling and each command counts.
+func TestCollectionsAreJudgedByEachPart(t *testing.T) {
+	of := func(change func(r *result.Result)) []result.Verdict {
+		r := &result.Result{Experiment: "collections"}
+		for _, clients := range collectionClients {
+			addRounds(r, "HSET", clientCount(clients), besideSet, throughput, 100, 100)
+			addRounds(r, "HSET", clientCount(clients), servedHowdah, throughput, 70, 70)
+			for _, name := range []string{"HGET", "HGETALL"} {
+				addRounds(r, name, clientCount(clients), servedRedis, throughput, 100, 100)
+				addRounds(r, name, clientCount(clients), servedNear, throughput, 90, 90)
+			}
+		}
+		for _, callers := range []string{"64", "256"} {
+			addRounds(r, hashCallGroup, callers, callSet, throughput, 100, 100)
+			addRounds(r, hashCallGroup, callers, callHSet, throughput, 70, 70)
+		}
+		change(r)
+		Judge([]*result.Result{r})
+		return r.Verdicts
+	}
+	slow := func(group, which, series string) func(r *result.Result) {
+		return func(r *result.Result) {
+			for i := range r.Points {
+				if p := &r.Points[i]; p.Group == group && p.Case == which && p.Series == series {
+					p.Metrics[0].Rounds = []float64{60, 60}
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		verdicts   []result.Verdict
+		hset, near string
+	}{
+		"all":                    {of(func(*result.Result) {}), result.Confirmed, result.Confirmed},
+		"slow with 50 clients":   {of(slow("HSET", "50 clients", servedHowdah)), result.Refuted, result.Confirmed},
+		"slow with 256 callers":  {of(slow(hashCallGroup, "256", callHSet)), result.Refuted, result.Confirmed},
+		"slow HGETALL in memory": {of(slow("HGETALL", "200 clients", servedNear)), result.Confirmed, result.Refuted},
+	} {
+		if c.verdicts[0].Word != c.hset || c.verdicts[1].Word != c.near {
+			t.Errorf("%s: %+v", name, c.verdicts)
+		}
+	}
+}
+
+// Both scripts count.
+func TestScriptsAreJudgedByEach(t *testing.T) {
+	for window, want := range map[float64]string{31: result.Confirmed, 29: result.Refuted} {
+		r := &result.Result{Experiment: "scripts"}
+		for i, script := range benchScripts {
+			addRounds(r, script.name, clientCount(scriptClients), servedRedis, throughput, 100, 100)
+			addRounds(r, script.name, clientCount(scriptClients), servedHowdah, throughput, []float64{36, window}[i], []float64{36, window}[i])
+		}
+		Judge([]*result.Result{r})
+		if v := r.Verdicts[0]; v.Word != want {
+			t.Errorf("a window at %g: %+v", window, v)
+		}
+	}
+}

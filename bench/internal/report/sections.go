@@ -90,6 +90,14 @@ var sections = []section{
 			along("GET, hits in memory", "1", "16", "64")}},
 	},
 	{
+		title: "Hashes, lists and sets", experiment: "collections",
+		text: "`redis-benchmark` uses 10,000 collections of ten elements; goroutines of one process store fields of hashes. redka, which keeps each element in a row of its own, is in the file of the result.",
+	},
+	{
+		title: "Scripts", experiment: "scripts",
+		text: "EVALSHA of a script that compares a lock's token and extends its life, and of a limiter on a sorted set.",
+	},
+	{
 		title: "HTTP", experiment: "http-cache",
 		text: "50 connections read and write session documents, through `howdah serve` or through a small Go server in front of Redis or a plain table.",
 		figures: []figure{{"http-cache", "An HTTP server that caches, 50 connections", requests, "",

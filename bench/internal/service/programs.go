@@ -20,31 +20,39 @@ import (
 type Program struct {
 	Name    string
 	Package string // of Debian and Ubuntu; other systems name it alike
+	Module  string // of a program in Go that is in no distribution: its package and version
 }
 
 // The programs that experiments use.
 var (
-	Postgres       = Program{"postgres", "postgresql"}
-	PgBench        = Program{"pgbench", "postgresql-contrib"}
-	Redis          = Program{"redis-server", "redis-server"}
-	RedisBenchmark = Program{"redis-benchmark", "redis-tools"}
-	Memcached      = Program{"memcached", "memcached"}
-	PgPool         = Program{"pgpool", "pgpool2"}
+	Postgres       = Program{Name: "postgres", Package: "postgresql"}
+	PgBench        = Program{Name: "pgbench", Package: "postgresql-contrib"}
+	Redis          = Program{Name: "redis-server", Package: "redis-server"}
+	RedisBenchmark = Program{Name: "redis-benchmark", Package: "redis-tools"}
+	Memcached      = Program{Name: "memcached", Package: "memcached"}
+	PgPool         = Program{Name: "pgpool", Package: "pgpool2"}
+	Redka          = Program{Name: "redka", Module: "github.com/nalgeon/redka/cmd/redka@v1.0.0"}
 )
 
 // MissingError says which package to install.
 type MissingError struct{ Program Program }
 
 func (e *MissingError) Error() string {
+	if e.Program.Module != "" {
+		return fmt.Sprintf("%s is not installed: go install %s", e.Program.Name, e.Program.Module)
+	}
 	return fmt.Sprintf("%s is not installed: install the package %s (apt-get install %s)", e.Program.Name, e.Program.Package, e.Program.Package)
 }
 
 // Find returns the path of a program: where Debian keeps PostgreSQL's, the
-// newest first, or in PATH.
+// newest first, where "go install" puts what it builds, or in PATH.
 func (p Program) Find() (string, error) {
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.SortFunc(dirs, func(a, b string) int { return major(b) - major(a) })
 	dirs = append(dirs, "/usr/sbin") // servers that PATH may not name
+	if home, err := os.UserHomeDir(); err == nil && p.Module != "" {
+		dirs = append(dirs, filepath.Join(home, "go", "bin"))
+	}
 	for _, dir := range dirs {
 		path := filepath.Join(dir, p.Name)
 		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
