@@ -38,6 +38,9 @@ func (g *group) apply() (changes []change, missing [][]byte, err error) {
 		switch {
 		case v.Missed():
 			return nil, v.missing, nil
+		case v.err == ErrSlow:
+			e.Slow = true
+			return nil, nil, ErrSlow
 		case v.undone:
 			return g.applyCarefully()
 		}
@@ -68,6 +71,10 @@ func (g *group) applyCarefully() (kept []change, missing [][]byte, err error) {
 		e.run(v)
 		if v.Missed() {
 			return nil, v.missing, nil
+		}
+		if v.err == ErrSlow {
+			e.Slow = true
+			return nil, nil, ErrSlow
 		}
 		changes, large := g.changes(v)
 		switch {
@@ -121,7 +128,11 @@ func (e *Edit) run(v *View) {
 // view decodes the loaded entries. Error: ErrUnavailable for bytes that are no
 // packed value.
 func (g *group) view() (*View, error) {
-	v := &View{group: g, Now: g.table.engine.Now() / 1000, MaxString: int64(g.table.engine.MaxValueBytes()), Locked: g.locked, Full: g.full || g.table.engine.Table().Full}
+	e := g.table.engine
+	v := &View{
+		Now: e.Now() / 1000, MaxString: int64(e.MaxValueBytes()),
+		Locked: g.locked, Quick: g.quick, Full: g.full || e.Table().Full, group: g,
+	}
 	if len(g.keys) == 1 {
 		v.single, v.key = true, string(g.keys[0])
 		return v, g.loaded[0].decode(&v.one)

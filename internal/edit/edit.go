@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"errors"
 	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/coalesce"
@@ -19,7 +20,8 @@ type Edit struct {
 	Bytes int
 	// Room says that the edit may make a cache larger. One that is full refuses it.
 	Room bool
-	// Slow says that Run may take long: it then has a goroutine of its own.
+	// Slow says that Run may take long: it then has a goroutine of its own. Set too
+	// when Run has said so with ErrSlow.
 	Slow bool
 	// Earlier reports whether what its caller began before this edit is over; nil: it
 	// is. Keys that Run asks for besides Keys are not loaded before.
@@ -73,6 +75,9 @@ type View struct {
 	MaxString int64
 	// Locked says that PostgreSQL holds the entries for this run: it must be short.
 	Locked bool
+	// Quick says that the run is on the goroutine that carries the answers of others:
+	// what takes longer than commands do is to be undone with ErrSlow.
+	Quick bool
 	// Full says that the cache has no room: what would make it larger is to be refused.
 	Full bool
 	// Grows is set by a function that may have made the cache larger, where Edit.Room
@@ -120,6 +125,10 @@ func (v *View) give(e *values.Entry, x expiry) {
 // Missed reports whether the function has asked for a key that is not loaded, and so
 // runs again.
 func (v *View) Missed() bool { return len(v.missing) > 0 }
+
+// ErrSlow is given to View.Undo by a function that would take too long where View.Quick
+// is set: it runs again, on a goroutine of its own.
+var ErrSlow = errors.New("howdah: the function takes too long here")
 
 // Undo ends the edit that runs with an error: nothing of what it did is stored. Where
 // keys are missing (see Missed), err does not matter: the function runs again.

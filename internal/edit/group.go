@@ -42,6 +42,7 @@ type group struct {
 	grows  bool  // a function may have made the cache larger
 	full   bool  // the cache refused to grow
 	locked bool  // in a transaction that holds the rows
+	quick  bool  // the functions run on the goroutine of a flight
 }
 
 // loaded is what was found under a key.
@@ -134,6 +135,7 @@ func (g *group) alter(c *verb.Call) bool {
 	if g.take(c) > smallCommit || g.isSlow() || !g.prepare() {
 		return false
 	}
+	g.quick = true
 	changes, missing, err := g.apply()
 	if err != nil || len(missing) > 0 || len(changes) == 0 || len(changes[0].value) > smallCommit {
 		g.ended = func() { g.conclude(changes, missing, err) }
@@ -168,10 +170,10 @@ func (g *group) onLoad(c *verb.Call) {
 		return
 	}
 	g.late = len(g.edits) > g.asked
-	if g.take(c) > largeLoad || g.isSlow() {
-		go g.run()
-	} else {
+	if g.quick = g.take(c) <= largeLoad && !g.isSlow(); g.quick {
 		g.run()
+	} else {
+		go g.run()
 	}
 }
 
@@ -229,6 +231,9 @@ func (g *group) runAll() {
 // conclude goes on with what the functions left, or asked for.
 func (g *group) conclude(changes []change, missing [][]byte, err error) {
 	switch {
+	case err == ErrSlow:
+		g.quick = false
+		go g.runAll()
 	case err != nil:
 		g.release(err)
 	case len(missing) > 0:
@@ -318,7 +323,11 @@ func (g *group) refuseRoom() {
 			e.Err = fault.ErrCacheFull
 		}
 	}
-	g.runAll()
+	if g.quick {
+		g.runAll()
+	} else {
+		go g.runAll()
+	}
 }
 
 // release frees the keys and ends the group.

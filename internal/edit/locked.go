@@ -16,7 +16,7 @@ var errAgain = errors.New("run again")
 
 // runLocked loads, runs and commits in a transaction that holds the rows of all keys.
 func (g *group) runLocked() {
-	g.locked = true
+	g.locked, g.quick = true, false
 	for {
 		g.dropLeft()
 		if len(g.edits) == 0 {

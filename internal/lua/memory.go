@@ -61,6 +61,9 @@ func (m *memory) reset(ctx context.Context, limits Limits) {
 	m.used, m.next, m.pinned = 0, m.limit, 0
 	m.budget, m.bounded = limits.Steps, limits.Steps > 0
 	m.steps, m.ending = stepsPerLook, false
+	if m.bounded {
+		m.steps = min(stepsPerLook, m.budget)
+	}
 }
 
 // charge counts n bytes that will be allocated.

@@ -51,6 +51,9 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 	case cmd.has("denyoom") && h.view.Full:
 		return resp.AppendError(dst, statusError(verb.CacheFull)), nil
 	case h.survey.knows(cmd):
+		if h.view.Quick { // it waits for PostgreSQL
+			return dst, edit.ErrSlow
+		}
 		return h.survey.run(h.ctx, cmd, args, proto, dst)
 	case cmd.value == nil:
 		return h.other(cmd, args, dst), nil

@@ -15,6 +15,8 @@ type runnable interface {
 	flags() lua.Flags
 	run(ctx context.Context, run *lua.Run) (reply []byte, err error)
 	alone() bool
+	quick() bool
+	noteSlow()
 	note(asked bool, err error)
 }
 
@@ -23,7 +25,19 @@ type habits struct {
 	// asks says that a run has asked for a key that was not declared, declares that one
 	// has ended without that.
 	asks, declares atomic.Bool
+
+	slow atomic.Bool // a run took more than quickSteps
 }
+
+// quick reports whether the script may run on the goroutine that carries the answers of
+// others: it has ended before, and never took long.
+func (h *habits) quick() bool { return !h.alone() && !h.slow.Load() }
+
+func (h *habits) noteSlow() { h.slow.Store(true) }
+
+// quickSteps is how many steps a script may take on the goroutine that carries the
+// answers of others: some 0.1 ms.
+const quickSteps = 1000
 
 // alone reports whether the script may ask for keys that it does not declare, as far
 // as its runs show. Commands that a client sends behind it then wait for its end:

@@ -166,9 +166,14 @@ func (r *request) runCall(call *scriptCall) {
 		host.readOnly = call.readOnly || flags&lua.NoWrites != 0
 		run.Keys, run.Args = call.keys, call.args
 		reply, err := call.script.run(ctx, run)
+		if host.view.Quick && (errors.Is(err, lua.ErrSteps) || errors.Is(err, edit.ErrSlow)) {
+			call.script.noteSlow()
+			return nil, edit.ErrSlow
+		}
 		call.script.note(host.view.Missed(), err)
 		return reply, err
 	})
+	r.edit.Slow = call.script == nil || !call.script.quick()
 }
 
 // compileCall compiles the source of a call.
@@ -209,8 +214,18 @@ func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Cont
 	}
 	r.edit = edit.Edit{Keys: keys, Bytes: r.size, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
 	survey := &survey{cache: r.cache()}
+	protocol := 2
+	if proto == resp.RESP3 {
+		protocol = 3
+	}
 	var killed error // the reply, if an earlier run was killed
 	r.edit.Run = func(v *edit.View) {
+		if v.Quick {
+			host := &scriptHost{engine: r.conn.engine, ctx: outer, survey: survey, view: v}
+			reply, err := run(outer, host, &lua.Run{Host: host, Protocol: protocol, Limits: lua.Limits{Steps: quickSteps}})
+			r.endScript(v, reply, err)
+			return
+		}
 		if killed != nil {
 			v.Undo(killed)
 			return
@@ -231,21 +246,25 @@ func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Cont
 		defer cancel()
 		ctx, end := scripts.begin(ctx, info)
 		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v}
-		protocol := 2
-		if proto == resp.RESP3 {
-			protocol = 3
-		}
 		reply, err := run(ctx, host, &lua.Run{Host: host, Protocol: protocol})
-		r.answer = append(r.answer[:0], reply...)
 		if killed = end(); killed != nil {
-			err = killed
+			v.Undo(scriptError(killed))
+			return
 		}
-		switch {
-		case v.Missed() && killed == nil:
-			v.Undo(nil)
-		case err != nil:
-			v.Undo(scriptError(err))
-		}
+		r.endScript(v, reply, err)
+	}
+}
+
+// endScript keeps the reply of a run, or says why it does not count.
+func (r *request) endScript(v *edit.View, reply []byte, err error) {
+	r.answer = append(r.answer[:0], reply...)
+	switch {
+	case v.Missed():
+		v.Undo(nil)
+	case err == edit.ErrSlow:
+		v.Undo(err)
+	case err != nil:
+		v.Undo(scriptError(err))
 	}
 }
 
