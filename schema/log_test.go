@@ -261,7 +261,7 @@ func TestWithoutAChangeLog(t *testing.T) {
 			require.NotRegexp(t, `\{[a-z]`, comment.ReplaceAllString(on, ""), name)
 		}
 	}
-	require.Equal(t, 28, marked)
+	require.Equal(t, 29, marked)
 
 	db := open(t)
 	run(t, db, "SELECT howdah.set('c', 'k', 'v'), howdah.delete('c', 'k'), howdah.flush('c'), howdah.drop_cache('s')")
