@@ -152,7 +152,7 @@ func compile(chunk, source, text string) (*proto, *syntaxError) {
 	if err != nil {
 		return nil, err
 	}
-	return (&compiler{chunk, source}).function(tree), nil
+	return (&compiler{chunk: chunk, source: source}).function(tree), nil
 }
 
 // SHA is the SHA-1 of the source, in hexadecimal digits: its name for EVALSHA.
