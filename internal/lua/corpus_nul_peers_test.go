@@ -163,4 +163,7 @@ var nulCorpus = []string{
 	`return struct.size("b\0zz")`,
 	`return struct.pack("i\0", 1)`,
 	`return bit.tohex("1\0x")`,
+	"#!lua\x00\nreturn 1",
+	"#!lua flags=no-writes\x00 x\nreturn 1",
+	"#!lua\nreturn 'a\x00b'",
 }

@@ -119,7 +119,7 @@ func cutShebang(source string) (string, Flags, error) {
 	if !strings.HasPrefix(source, "#!") {
 		return source, CompatibilityMode, nil
 	}
-	end := strings.IndexByte(source, '\n')
+	end := strings.IndexByte(cString(source), '\n')
 	if end < 0 {
 		return "", 0, errors.New("ERR Invalid script shebang")
 	}
