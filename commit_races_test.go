@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -69,8 +69,7 @@ func TestMoneyIsMovedWhole(t *testing.T) {
 		for _, account := range accounts {
 			require.NoError(t, dbs[0].Cache(class).Set(ctx, account, []byte(strconv.Itoa(each)), 0))
 		}
-		seed := uint64(time.Now().UnixNano())
-		t.Log("seed", seed)
+		seed := seed.Of(t)
 		together(8, func(i int) {
 			cache, random := dbs[i%2].Cache(class), rand.New(rand.NewPCG(seed, uint64(i)))
 			for range 60 {

@@ -116,7 +116,7 @@ func testCommit(t *testing.T, f *fixture) {
 	require.NoError(t, f.Set(ctx, f.key("x"), []byte("x1"), time.Microsecond))
 	require.Eventually(t, func() bool {
 		return f.do(&verb.Call{Verb: statement.Stat, Key: []byte(f.key("x"))}).Status == verb.Miss
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.Equal(t, verb.OK, f.commit(put("x", "x2", 0), onlyRead("a", f.version("a"))).Status)
 	f.holds("x", []byte("x2"))
 

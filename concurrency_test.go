@@ -202,7 +202,7 @@ func TestMerged(t *testing.T) {
 // wait.
 func TestLockedRow(t *testing.T) {
 	ctx := t.Context()
-	db := open(t, pgtest.New(t), &howdah.Options{Timeout: 3 * time.Second})
+	db := open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	var items []howdah.Item
 	for i := range 64 {
@@ -236,7 +236,7 @@ func TestLockedRow(t *testing.T) {
 
 	waits := make(chan error, 1)
 	go func() { waits <- cache.Set(ctx, "k7", []byte("after"), 0) }()
-	require.Eventually(t, func() bool { return db.Stats().Caches[0].Blocked > 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return db.Stats().Caches[0].Blocked > 2 }, time.Minute, time.Millisecond)
 	require.NoError(t, tx.Commit(ctx))
 	require.NoError(t, <-waits)
 	got, err = cache.Get(ctx, "k7")
@@ -284,7 +284,7 @@ func TestLockedTable(t *testing.T) {
 			tries[start] = true
 		}
 		return len(tries) > 12
-	}, 15*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, tx.Commit(ctx))
 	callers.Wait()
 	got, err := cache.Get(ctx, "k63")

@@ -214,7 +214,7 @@ var contract = []struct {
 		require.Eventually(t, func() bool {
 			_, err := f.Get(ctx, f.key("k"))
 			return errors.Is(err, howdah.ErrMiss)
-		}, 5*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		_, err := f.TTL(ctx, f.key("k"))
 		require.ErrorIs(t, err, howdah.ErrMiss)
 		far := time.Now().Add(100 * time.Hour)

@@ -19,6 +19,7 @@ import (
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -358,8 +359,7 @@ func TestNearOptions(t *testing.T) {
 func TestMemoryNeverGoesBack(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.New(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	dbs := []*howdah.DB{openNear(t, url), openNear(t, url)}
 	const keys, each = 5, 400
 	var work sync.WaitGroup

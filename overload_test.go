@@ -13,6 +13,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // Writers push the budget through a cache, on a machine that is busy: at a given
@@ -47,8 +48,7 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := seed.Of(t)
 			var writers sync.WaitGroup
 			var written atomic.Int64
 			for g := range 32 * len(dbs) {

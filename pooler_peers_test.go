@@ -86,7 +86,7 @@ max_client_conn = 200
 			conn.Close()
 		}
 		return err == nil
-	}, 10*time.Second, 10*time.Millisecond, "pgbouncer does not listen")
+	}, time.Minute, 10*time.Millisecond, "pgbouncer does not listen")
 	return u.String()
 }
 

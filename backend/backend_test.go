@@ -72,7 +72,7 @@ func TestOpenPostgresCache(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := pages.Get(t.Context(), "k")
 		return errors.Is(err, howdah.ErrMiss)
-	}, 10*time.Second, time.Millisecond, "the cache's default TTL was not used")
+	}, time.Minute, time.Millisecond, "the cache's default TTL was not used")
 
 	_, err = backend.Open(t.Context(), withParameter(url, "cache=absent"), nil)
 	require.ErrorIs(t, err, howdah.ErrCacheNotFound)
@@ -106,7 +106,7 @@ func TestOpenMemory(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := store.Get(t.Context(), "k")
 		return errors.Is(err, howdah.ErrMiss)
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	open(t, "memory://", nil)
 	open(t, "memory:///?max_entries=10", nil)
 }

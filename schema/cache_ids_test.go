@@ -6,10 +6,11 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 func cacheID(t testing.TB, q querier, cache string) int {
@@ -76,8 +77,7 @@ func TestIDsThatCannotBeChosen(t *testing.T) {
 // log on and off at the same time never get an id that was there before.
 func TestIDsAreUsedOnceAlsoAtTheSameTime(t *testing.T) {
 	db := open(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	const callers, rounds = 8, 25
 	var (
 		mu     sync.Mutex

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -222,15 +222,13 @@ func TestCommitAllowsNoWriteSkewOnAbsentKeys(t *testing.T) {
 
 // storm runs random groups and writes of several keys at once in sessions that wait
 // for each other without a limit, and returns whether PostgreSQL found a deadlock.
-func storm(t *testing.T, db *pgxpool.Pool, g *group, sessions, rounds int) (deadlock bool) {
-	seed := uint64(time.Now().UnixNano())
-	t.Log("seed", seed)
+func storm(t *testing.T, db *pgxpool.Pool, g *group, random *rand.Rand, sessions, rounds int) (deadlock bool) {
 	keys := slices.Sorted(maps.Keys(g.hashes))
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
-	for session := range sessions {
-		random := rand.New(rand.NewPCG(seed, uint64(session)))
+	for range sessions {
+		random := rand.New(rand.NewPCG(random.Uint64(), 0))
 		all.Go(func() {
 			conn, err := db.Acquire(ctx(t))
 			if err != nil {
@@ -310,12 +308,13 @@ func TestGroupsDoNotDeadlock(t *testing.T) {
 	db := open(t)
 	keys := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	g := newGroup(t, db, "c", keys...)
-	require.False(t, storm(t, db, g, 6, 400))
+	random := seed.Rand(t)
+	require.False(t, storm(t, db, g, random, 6, 400))
 
 	// Where each statement locks in an order of its own.
 	g.random = true
 	for range 20 {
-		if storm(t, db, g, 6, 400) {
+		if storm(t, db, g, random, 6, 400) {
 			return
 		}
 	}

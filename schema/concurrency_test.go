@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -126,8 +127,7 @@ func TestOneOfManyWins(t *testing.T) {
 // Writers of the same keys in opposite orders never deadlock.
 func TestOppositeOrdersDoNotDeadlock(t *testing.T) {
 	db := open(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	together(t, 8, func(ctx context.Context, i int) error {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		keys := make([][]byte, 100)

@@ -101,7 +101,7 @@ func TestDecoysInPublic(t *testing.T) {
 		"replace_text('c', 'k', 'v')", "compare_and_set('c', 'k', 1, 'v')", "get('c', 'k')", "get_text('c', 'k')", "get_entry('c', 'k')",
 		"get_many('c', '{k}')", "get_many_text('c', '{k}')", "set_many('c', '{a}', '{b}')", "set_many_text('c', '{a}', '{b}')",
 		"increment('c', 'n')", "touch('c', 'k')", "expire('c', 'k', '1 min')", "persist('c', 'k')", "ttl('c', 'k')", "key_hash('k')",
-		"scan('c')", "scan_text('c')", "count('c')", "caches()", "maintain()", "delete_prefix('c', 'k')", "delete('c', 'k')",
+		"scan('c')", "scan_text('c')", "count('c')", "caches()", "maintain(max_time => '1 min')", "delete_prefix('c', 'k')", "delete('c', 'k')",
 		"delete_text('c', 'k')", "delete_many('c', '{a}')", "get_and_delete('c', 'k')", "get_and_delete_text('c', 'k')",
 		"alter_cache('c', fillfactor => 50, durability => 'async')", "flush('c')", "create_cache('d')", "drop_cache('d')", "no_expiry()",
 		"session_create(" + sessionID + ", " + hash + ", 'ada', '{}', user_limit => 1, revoke_oldest => true)",
@@ -123,7 +123,7 @@ func TestDecoysInPublic(t *testing.T) {
 	run(t, db, "SELECT * FROM howdah.set('n', 'k', 'v')")
 	for range 32 {
 		run(t, db, "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'")
-		run(t, db, "SELECT * FROM howdah.maintain()")
+		run(t, db, "SELECT * FROM howdah.maintain(max_time => '1 min')")
 	}
 	require.Zero(t, logLength(t, db), "it was trimmed")
 	run(t, db, "SELECT * FROM howdah.alter_cache('n', near => false)")

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -70,9 +71,7 @@ type logWriter struct {
 }
 
 func newLogWriter(t *testing.T, db *pgxpool.Pool) *logWriter {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return &logWriter{random: rand.New(rand.NewPCG(seed, 1))}
+	return &logWriter{random: seed.Rand(t)}
 }
 
 // second writes for a second, real where -log.held is given, and trims the log once.

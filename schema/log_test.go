@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -108,9 +108,7 @@ type writer struct {
 // Transactions of every kind, open across any number of polls: each change is
 // polled exactly once, in the first poll after its commit.
 func TestPollsMissNothingAndRepeatNothing(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	id := one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")

@@ -189,7 +189,7 @@ func TestRuntimeRoleAndTheLog(t *testing.T) {
 	require.Len(t, all[[]int64](t, app, "SELECT hashes FROM howdah_internal.change"), 5)
 	for range 32 {
 		run(t, owner, "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'")
-		run(t, app, "SELECT howdah.maintain()")
+		run(t, app, "SELECT howdah.maintain(max_time => '1 min')")
 	}
 	require.Zero(t, logLength(t, app))
 	run(t, owner, "TRUNCATE howdah_internal.change_state")

@@ -2,14 +2,14 @@ package schema_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // walk scans a whole cache and returns its keys, counting pages.
@@ -33,9 +33,7 @@ func walk(t *testing.T, q querier, count int, prefix []byte, between func()) (ke
 
 func TestScanReturnsEveryKeyOnce(t *testing.T) {
 	db := open(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 
 	keys, pages := walk(t, db, 10, nil, func() {})
 	require.Empty(t, keys)

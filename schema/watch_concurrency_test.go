@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // loader is a program that claims a key, loads its value, and stores it unless
@@ -141,8 +142,7 @@ func TestWatchedRowsAndLoadersAtRandom(t *testing.T) {
 	t.Parallel()
 	db := articles(t)
 	l := newLoader(t, db)
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := seed.Of(t)
 	run(t, db, "UPDATE public.articles SET title = '0'")
 	var stored, void int
 	for round := range 15 {
@@ -192,8 +192,7 @@ func TestWatchedRowsAndLoadersAtRandom(t *testing.T) {
 func TestWatchedWritersDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := seed.Of(t)
 	run(t, db, `CREATE TABLE public.articles (id int PRIMARY KEY, writer int, topic int);
 		INSERT INTO public.articles SELECT i, i / 20, i % 20 FROM generate_series(0, 319) AS i`)
 	watch(t, db, "public.articles", "c", "ARRAY['topic:' || topic, 'all']")

@@ -5,16 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/session"
 )
 
@@ -109,9 +111,7 @@ func TestRotateAgainstEverything(t *testing.T) {
 
 // Whatever runs at the same time as a revocation, the session stays dead.
 func TestRevokedIsNeverResurrected(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	m, pool := open(t, session.Options{})
 	for range 15 {
 		s := create(t, m, session.Start{User: "ada"})
@@ -219,16 +219,30 @@ func TestRevokeOldestUnderRaces(t *testing.T) {
 // Batches of the same sessions in any order do not deadlock, nor do they with
 // revocations.
 func TestBatchesDoNotDeadlock(t *testing.T) {
-	m, pool := open(t, session.Options{})
+	url := pgtest.New(t)
+	m, _ := openURL(t, url, session.Options{})
+	config, err := pgxpool.ParseConfig(url)
+	require.NoError(t, err)
+	config.MaxConns = 6
+	// Not the pool of a DB, whose statements give up after LockTimeout: they wait
+	// until PostgreSQL finds a deadlock.
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	random := seed.Rand(t)
 	var ids []string
 	for range 100 {
 		ids = append(ids, create(t, m, session.Start{User: "ada"}).ID.String())
 	}
-	together(6, func(i int) {
-		mine := append([]string(nil), ids...)
-		rand.Shuffle(len(mine), func(a, b int) { mine[a], mine[b] = mine[b], mine[a] })
+	var orders [6][]string
+	for i := range orders {
+		orders[i] = slices.Clone(ids)
+		random.Shuffle(len(ids), func(a, b int) { orders[i][a], orders[i][b] = orders[i][b], orders[i][a] })
+	}
+	together(len(orders), func(i int) {
+		mine := orders[i]
 		for range 5 {
-			_, err := pool.Exec(t.Context(), "UPDATE howdah.session SET idle_expires_at = statement_timestamp() + '1 min' WHERE id = $1::uuid", mine[0])
+			_, err := pool.Exec(t.Context(), "UPDATE howdah.session SET idle_expires_at = statement_timestamp() + '20 min' WHERE id = $1::uuid", mine[0])
 			require.NoError(t, err)
 			if i == 0 {
 				_, err = pool.Exec(t.Context(), "SELECT howdah.session_revoke_user('nobody'), howdah.session_expire()")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // each calls every method with the key and answers its errors by name.
@@ -45,9 +46,7 @@ func testContextEndedBefore(s *suite) {
 // succeeds or answers the context's error, and the next one finds its store
 // in order.
 func testContextEndsDuring(s *suite) {
-	seed := rand.Uint64()
-	s.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(s)
 	var items []howdah.Item
 	var keys []string
 	for i := range 500 {
@@ -87,8 +86,7 @@ func testContextEndsDuring(s *suite) {
 // key, so that a reply given to the wrong caller shows.
 func testConcurrency(s *suite) {
 	const callers, rounds, shared = 16, 60, 8
-	seed := rand.Uint64()
-	s.Logf("seed %d", seed)
+	seed := seed.Of(s)
 	var wg sync.WaitGroup
 	for caller := range callers {
 		wg.Go(func() {

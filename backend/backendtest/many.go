@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"strings"
 	"sync"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 func (s *suite) setMany(items []howdah.Item) {
@@ -64,9 +64,7 @@ func testManyDuplicates(s *suite) {
 // a third are not, a third were named before.
 func testManyThousands(s *suite) {
 	const asked = 10_000
-	seed := rand.Uint64()
-	s.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(s)
 
 	var items []howdah.Item
 	var keys []string

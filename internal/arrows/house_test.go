@@ -96,16 +96,18 @@ var house = map[string]room{
 
 	"internal/pgtest":     {testOnly: true},
 	"internal/grammar":    {testOnly: true},
+	"internal/seed":       {testOnly: true},
 	"internal/coherence":  {testOnly: true},
 	"backend/backendtest": {testOnly: true},
 }
 
 // environment lists the files outside of cmd/, bench/ and tests that may read
 // the environment: the defaults that a program asks for by name, and the
-// choice of a PostgreSQL for tests.
+// choice of a PostgreSQL and of seeds for tests.
 var environment = map[string]bool{
 	"internal/embedded/config.go": true,
 	"internal/pgtest/cluster.go":  true,
+	"internal/seed/seed.go":       true,
 }
 
 // drawers are names under which anything could be put.

@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
-var seedFlag = flag.Uint64("seed", 0, "seed of TestModel; 0 chooses one")
+var seedFlag = flag.Uint64("seed", 0, "seed of TestModel; 0: as HOWDAH_SEED says")
 
 // The model: tables of registers, one for each key, used by workers that each
 // submit a sequence of numbered calls, several at a time. A write leaves
@@ -318,11 +320,7 @@ func pause() {
 }
 
 func TestModel(t *testing.T) {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed=%d", seed)
+	seed := seed.Or(t, *seedFlag)
 	calls := 1500
 	if testing.Short() {
 		calls = 300

@@ -3,10 +3,11 @@ package coalesce
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 func TestTablesHaveKeysOfTheirOwn(t *testing.T) {
@@ -153,9 +154,7 @@ func drain(r *rig) {
 // fairly, that the order within each is kept, and that a flight is full.
 func TestTurns(t *testing.T) {
 	const maxKeys = 64
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := seed.Rand(t)
 	for range 20 {
 		bubble(t, Options{MaxKeys: maxKeys}, func(r *rig) {
 			r.start(newOp("x", Read, 0))

@@ -14,14 +14,28 @@ import (
 // Two readers behind a slow network, two servers and writers of every kind, with
 // a crash.
 func TestShort(t *testing.T) {
-	s := twoPhase(t)
-	e := newExperiment(t, s.NewURL())
-	e.slow = true
-	e.startAll()
-	v := e.run(6*time.Second, func() { e.crash(s) })
-	require.Zero(t, v.Violations())
-	require.Greater(t, v.Hits, 1000)
-	require.Greater(t, v.Close, 300)
+	untilEnough(t, 6*time.Second, func(d time.Duration) bool {
+		s := twoPhase(t)
+		e := newExperiment(t, s.NewURL())
+		e.slow = true
+		e.startAll()
+		v := e.run(d, func() { e.crash(s) })
+		require.Zero(t, v.Violations())
+		return v.Hits > 1000 && v.Close > 300
+	})
+}
+
+// untilEnough makes runs, each longer than the one before, until one had enough to
+// judge: a busy machine does less in the same time.
+func untilEnough(t *testing.T, d time.Duration, run func(d time.Duration) (enough bool)) {
+	t.Helper()
+	for range 4 {
+		if run(d) {
+			return
+		}
+		d *= 2
+	}
+	t.Error("four runs had too little to judge")
 }
 
 // The same for as long as asked.
@@ -54,13 +68,12 @@ func TestFailover(t *testing.T) {
 // A reader that keeps what it has read is found out: the run, from its writers
 // to its judge, can fail.
 func TestMapThatNeverForgets(t *testing.T) {
-	e := newExperiment(t, pgtest.New(t))
-	e.memo = 4 * e.bound
-	e.start(orders{Actors: []string{"reader", "reader", "library"}}) // a map each
-	e.start(orders{Actors: []string{"sql"}})
-	v := e.run(2 * time.Second)
-	for _, rule := range []Rule{Stale, OwnWrite, Backwards} {
-		require.NotZero(t, v.Broken[rule], rule)
-	}
-	require.Greater(t, v.Worst[Stale], e.bound)
+	untilEnough(t, 2*time.Second, func(d time.Duration) bool {
+		e := newExperiment(t, pgtest.New(t))
+		e.memo = 4 * e.bound
+		e.start(orders{Actors: []string{"reader", "reader", "library"}}) // a map each
+		e.start(orders{Actors: []string{"sql"}})
+		v := e.run(d)
+		return v.Broken[Stale] > 0 && v.Broken[OwnWrite] > 0 && v.Broken[Backwards] > 0 && v.Worst[Stale] > e.bound
+	})
 }

@@ -209,7 +209,7 @@ func TestForced(t *testing.T) {
 		for _, m := range []mutant{i.mutant, sound} {
 			t.Run(i.name(m), func(t *testing.T) {
 				t.Parallel() // they wait, most of the time
-				i.test(t, pgtest.New(t), nil, m)
+				i.test(t, func() string { return pgtest.New(t) }, nil, m)
 			})
 		}
 	}
@@ -221,7 +221,7 @@ func TestForcedCrashes(t *testing.T) {
 			t.Run(i.name(m), func(t *testing.T) {
 				t.Parallel()
 				s := twoPhase(t)
-				i.test(t, s.NewURL(), s, m)
+				i.test(t, s.NewURL, s, m)
 			})
 		}
 	}
@@ -234,13 +234,23 @@ func (i interleaving) name(m mutant) string {
 	return fmt.Sprintf("%s/%s/caught", i.mutant, i.rule)
 }
 
-func (i interleaving) test(t *testing.T, url string, s *pgtest.Server, m mutant) {
-	f := force(t, url, s, m, i.bound)
-	i.run(f)
-	broken := f.verdict().Broken
-	if m == sound {
-		require.Empty(t, broken)
-	} else {
-		require.NotZero(t, broken[i.rule])
+// test runs the interleaving in a database of its own. With a fault it does so until
+// a read shows it: where a lease ends because the machine is busy, memory asks
+// PostgreSQL, and its answer hides the fault.
+func (i interleaving) test(t *testing.T, url func() string, s *pgtest.Server, m mutant) {
+	run := func() map[Rule]int {
+		f := force(t, url(), s, m, i.bound)
+		i.run(f)
+		return f.verdict().Broken
 	}
+	if m == sound {
+		require.Empty(t, run())
+		return
+	}
+	for range 20 {
+		if run()[i.rule] > 0 {
+			return
+		}
+	}
+	t.Errorf("no read broke the rule: %v", i.rule)
 }

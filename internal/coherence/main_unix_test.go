@@ -15,8 +15,8 @@ import (
 // TestLong -coherence.duration 2m -v". 0: it does not run.
 var duration = flag.Duration("coherence.duration", 0, "how long TestLong runs, and with it the mutants that take long; 0: not at all")
 
-// seed repeats the random choices of a run, though not its timing.
-var seed = flag.Uint64("coherence.seed", 0, "seed of the random choices; 0: a new one")
+// seedFlag repeats the random choices of a run, though not its timing.
+var seedFlag = flag.Uint64("coherence.seed", 0, "seed of the random choices; 0: as HOWDAH_SEED says")
 
 // child makes the test binary one process of a run: it reads its orders from
 // the standard input and answers on the standard output.

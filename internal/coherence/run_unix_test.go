@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // experiment is one run: a PostgreSQL, processes that use it, and what goes
@@ -42,11 +43,7 @@ var cachesOfRun = []string{"db0", "db1"}
 // a database for this run alone.
 func newExperiment(t *testing.T, url string) *experiment {
 	t.Helper()
-	e := &experiment{t: t, url: url, bound: 100 * time.Millisecond, keys: 60, seed: *seed, longest: 900 * time.Millisecond}
-	if e.seed == 0 {
-		e.seed = rand.Uint64()
-	}
-	t.Logf("-coherence.seed %d", e.seed)
+	e := &experiment{t: t, url: url, bound: 100 * time.Millisecond, keys: 60, seed: seed.Or(t, *seedFlag), longest: 900 * time.Millisecond}
 	conn := e.connect(url)
 	defer conn.Close(context.Background())
 	require.NoError(t, InstallLedger(t.Context(), conn))

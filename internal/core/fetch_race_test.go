@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -29,7 +30,7 @@ import (
 var races = flag.Int("fetch.races", 10, "keys of each combination of TestFetchRace, each with a race of its own")
 
 // raceSeed repeats the random choices, though not their timing.
-var raceSeed = flag.Uint64("fetch.seed", 0, "seed of TestFetchRace; 0: a new one")
+var raceSeed = flag.Uint64("fetch.seed", 0, "seed of TestFetchRace; 0: as HOWDAH_SEED says")
 
 // race is one key, its row, and those who read and change it.
 type race struct {
@@ -253,11 +254,7 @@ type racing struct {
 // many of them are forced.
 func (o racing) run(t *testing.T, keys, forced int) (broken []string) {
 	t.Helper()
-	seed := *raceSeed
-	if seed == 0 {
-		seed = rand.Uint64() >> 16
-	}
-	t.Logf("-fetch.seed %d", seed)
+	seed := seed.Or(t, *raceSeed)
 	pool := o.dbs[0].Pool()
 	for _, sql := range []string{
 		"CREATE TABLE " + o.source + " (key text PRIMARY KEY, n integer)",

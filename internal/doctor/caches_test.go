@@ -67,7 +67,7 @@ func TestCacheFaults(t *testing.T) {
 			"SELECT howdah.alter_cache('c', max_entries => 1000, max_bytes => 10000, eviction => 'noeviction')", fillForever}},
 		{"nobody", "upkeep-missing", "upkeep", doctor.Warning, []string{"DELETE FROM howdah.upkeep", fmt.Sprintf(fill, "now() - interval '10 min'")}},
 		{"nobody any more", "upkeep-missing", "upkeep", doctor.Warning, []string{
-			"SELECT howdah.maintain()", "UPDATE howdah.upkeep SET last_round = now() - interval '1 h'",
+			"SELECT howdah.maintain(max_time => '1 min')", "UPDATE howdah.upkeep SET last_round = now() - interval '1 h'",
 			"SELECT howdah.alter_cache('c', max_entries => 1000)", fillForever}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func one[T any](t testing.TB, conn *pgx.Conn, sql string, args ...any) (v T) {
 }
 
 // low are thresholds that a test reaches quickly.
-var low = doctor.Options{MinRows: 500, MinBytes: 256 << 10}
+var low = doctor.Options{MinRows: 500, MinBytes: 256 << 10, StatementTimeout: time.Minute}
 
 func examine(t testing.TB, conn *pgx.Conn, opts doctor.Options) *doctor.Report {
 	t.Helper()
@@ -194,12 +194,12 @@ func TestReadsOnly(t *testing.T) {
 	super := connect(t, pgtest.SuperURL(pgtest.New(t)))
 	run(t, super, "SET search_path = evil, public")
 	opts := low
-	opts.StatementTimeout = 3 * time.Second
+	opts.StatementTimeout = 30 * time.Second
 	opts.CheckSchema = func(ctx context.Context, tx pgx.Tx) error {
 		var statement, lock, path string
 		require.NoError(t, tx.QueryRow(ctx, "SELECT current_setting('statement_timeout'), current_setting('lock_timeout'), current_setting('search_path')").
 			Scan(&statement, &lock, &path))
-		require.Equal(t, "3s 1s pg_catalog, pg_temp", statement+" "+lock+" "+path)
+		require.Equal(t, "30s 1s pg_catalog, pg_temp", statement+" "+lock+" "+path)
 		_, err := tx.Exec(ctx, "CREATE TABLE public.x ()")
 		require.ErrorContains(t, err, "25006")
 		return nil

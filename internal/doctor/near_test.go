@@ -27,10 +27,9 @@ func poll(t testing.TB, url string, times int) {
 func TestChangeLogGrows(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, pgtest.New(t))
-	opts := low
-	opts.LogSilence = 2 * time.Second
-	run(t, conn, "SELECT howdah.create_cache('n', near => true)", "SELECT howdah.set_text('n', 'k', 'v')")
-	repair(t, conn, conn, opts, await(t, conn, opts, "log-untrimmed", changeTable))
+	run(t, conn, "SELECT howdah.create_cache('n', near => true)", "SELECT howdah.set_text('n', 'k', 'v')",
+		"UPDATE howdah_internal.change_state SET ticked_at = ticked_at - interval '10 min'")
+	repair(t, conn, conn, low, await(t, conn, low, "log-untrimmed", changeTable))
 
 	run(t, conn, "INSERT INTO howdah_internal.change (cache, hashes) SELECT 1, array_agg(h) FROM generate_series(1, 500) AS n, generate_series(1, 1000) AS h GROUP BY n",
 		"DELETE FROM howdah_internal.change")
@@ -75,9 +74,10 @@ func TestChangeLogIsHeldUp(t *testing.T) {
 	run(t, conn, "SELECT howdah.create_cache('d', durability => 'async', near => true)")
 	repair(t, conn, conn, low, await(t, conn, low, "log-stranded", changeTable))
 
-	poll(t, url, 1)
+	poll(t, url, 100) // one alone may be slow
 	require.Nil(t, find(examine(t, conn, low), "log-slow-polls", changeTable))
+	run(t, super, "SELECT public.pg_stat_statements_reset()")
 	run(t, conn, "SELECT pg_current_snapshot(), pg_sleep(1) FROM howdah_internal.change_state LEFT JOIN howdah_internal.change AS c ON false")
 	found := await(t, conn, low, "log-slow-polls", changeTable)
-	require.Regexp(t, `^2 polls took [5-9]\d\d ms on average$`, found.Evidence)
+	require.Regexp(t, `^1 poll took [1-9]\d{3,} ms on average$`, found.Evidence)
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // runs is how many random runs the model makes: "go test ./internal/fetch -run
@@ -19,7 +21,7 @@ import (
 var runs = flag.Int("fetch.runs", 300, "random runs of the model")
 
 // firstSeed repeats runs.
-var firstSeed = flag.Uint64("fetch.seed", 0, "seed of the first run of the model; 0: a new one")
+var firstSeed = flag.Uint64("fetch.seed", 0, "seed of the first run of the model; 0: as HOWDAH_SEED says")
 
 // model is one run: a source that writers change, and processes that fetch from it
 // through one cache. The judge knows when each value was current.
@@ -183,11 +185,7 @@ func judge(t *testing.T, seed uint64, change func(*model)) (broken []string) {
 }
 
 func startSeed(t *testing.T) uint64 {
-	seed := *firstSeed
-	if seed == 0 {
-		seed = rand.Uint64() >> 16
-	}
-	t.Logf("-fetch.seed %d", seed)
+	seed := seed.Or(t, *firstSeed)
 	return seed
 }
 

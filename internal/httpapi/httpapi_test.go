@@ -172,7 +172,7 @@ func TestEntry(t *testing.T) {
 	c.do("DELETE", path, "").want(t, 204)
 	c.do("GET", path, "").problem(t, 404, "key-not-found")
 	c.do("PUT", path+"?ttl=50ms", "short").want(t, 201)
-	require.Eventually(t, func() bool { return c.do("GET", path, "").status == 404 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return c.do("GET", path, "").status == 404 }, time.Minute, 5*time.Millisecond)
 }
 
 // awkwardKeys are keys that paths, queries and proxies stumble over.

@@ -24,7 +24,7 @@ func baseAssert(th *thread, args []value) []value {
 }
 
 func baseCollect(th *thread, args []value) []value {
-	switch option := th.optString(args, 0, "collect"); option {
+	switch option := cString(th.optString(args, 0, "collect")); option {
 	case "count":
 		return th.one(number(float64(th.m.used) / 1024))
 	case "stop", "restart", "collect", "step", "setpause", "setstepmul":
@@ -213,7 +213,7 @@ func baseToNumber(th *thread, args []value) []value {
 	if base < 2 || base > 36 {
 		th.argumentError(1, "base out of range")
 	}
-	s = strings.Trim(s, spaces)
+	s = strings.Trim(cString(s), spaces)
 	negative := strings.HasPrefix(s, "-")
 	s = strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+")
 	if base == 16 && len(s) > 2 && (s[:2] == "0x" || s[:2] == "0X") {
@@ -316,6 +316,7 @@ func baseLoad(th *thread, args []value) []value {
 
 // load compiles a chunk for a script. Bytecode is refused.
 func (th *thread) load(source, name string) []value {
+	name = cString(name)
 	th.m.charge(8 * len(source))
 	th.m.ticks(len(source) / 8)
 	chunk := chunkName(name)

@@ -30,8 +30,11 @@ type proto struct {
 	body           []executor
 }
 
-// compiler compiles the functions of a chunk.
-type compiler struct{ chunk, source string }
+// compiler compiles a function of a chunk.
+type compiler struct {
+	chunk, source string
+	zero          value // the first zero among the constants, or nil
+}
 
 func (c *compiler) function(t *protoTree) *proto {
 	p := &proto{chunk: c.chunk, source: c.source, line: t.line, params: len(t.params), vararg: t.vararg,
@@ -49,8 +52,20 @@ func (c *compiler) function(t *protoTree) *proto {
 			p.capturedParams = append(p.capturedParams, t.arg.register)
 		}
 	}
-	p.body = c.block(t.body)
+	p.body = (&compiler{chunk: c.chunk, source: c.source}).block(t.body)
 	return p
+}
+
+// constant is a number that the function writes down. Lua 5.1 finds constants by
+// their value, and 0 equals -0: the first of them stands for both.
+func (c *compiler) constant(n float64) value {
+	if n != 0 {
+		return number(n)
+	}
+	if c.zero.isNil() {
+		c.zero = number(n)
+	}
+	return c.zero
 }
 
 func (c *compiler) block(body []stmt) []executor {
@@ -190,12 +205,12 @@ func (c *compiler) assign(s *assignStmt) executor {
 }
 
 func (c *compiler) assignOne(s *assignStmt) executor {
-	e := c.expr(s.values[0])
 	if l, ok := s.targets[0].(*localExpr); ok && !l.v.captured {
-		r := l.v.register
+		r, e := l.v.register, c.expr(s.values[0])
 		return func(f *frame) signal { f.registers[r] = e(f); return proceed }
 	}
 	object, key, store := c.target(s.targets[0], s.line)
+	e := c.expr(s.values[0])
 	if object == nil {
 		return func(f *frame) signal { store(f, nilValue, nilValue, e(f)); return proceed }
 	}

@@ -1,7 +1,5 @@
 package lua
 
-import "strings"
-
 func (c *compiler) expr(e expr) evaluator {
 	switch e := e.(type) {
 	case *nilExpr:
@@ -11,7 +9,7 @@ func (c *compiler) expr(e expr) evaluator {
 	case *falseExpr:
 		return func(*frame) value { return falseValue }
 	case *numberExpr:
-		v := number(e.n)
+		v := c.constant(e.n)
 		return func(*frame) value { return v }
 	case *stringExpr:
 		v := str(e.s)
@@ -102,8 +100,7 @@ func nameOf(e expr) string {
 		return "global '" + e.name + "'"
 	case *indexExpr:
 		if s, ok := settled(e.key).(*stringExpr); ok {
-			name, _, _ := strings.Cut(s.s, "\x00") // as C ends strings
-			return "field '" + name + "'"
+			return "field '" + cString(s.s) + "'"
 		}
 		return "field '?'"
 	}

@@ -69,7 +69,7 @@ func (c *compiler) numericFor(s *numericForStmt) executor {
 	store, body, line := declare(s.variable), c.block(s.body), s.line
 	return func(f *frame) signal {
 		i, last, by := f.forRange(line, start(f), limit(f), step(f))
-		for ; by > 0 && i <= last || by <= 0 && i >= last; i += by {
+		for i += by; by > 0 && i <= last || by <= 0 && i >= last; i += by {
 			f.m.tick()
 			store(f, number(i))
 			if sig := runBlock(f, body); sig == breaks {
@@ -82,6 +82,8 @@ func (c *compiler) numericFor(s *numericForStmt) executor {
 	}
 }
 
+// forRange is where a loop begins: as in Lua 5.1, a step before its start, so that
+// the first value may be rounded.
 func (f *frame) forRange(line int, start, limit, step value) (i, last, by float64) {
 	number := func(v value, what string) float64 {
 		n, ok := v.toNumber()
@@ -95,7 +97,7 @@ func (f *frame) forRange(line int, start, limit, step value) (i, last, by float6
 	if math.IsNaN(by) {
 		last, by = math.Inf(-1), 1 // compares with nothing: the loop does not run
 	}
-	return i, last, by
+	return i - by, last, by
 }
 
 func (c *compiler) genericFor(s *genericForStmt) executor {

@@ -82,7 +82,7 @@ func (c *compiler) arithmetic(e *binaryExpr) evaluator {
 			return slow(f, opMultiply, l, r)
 		}
 	}
-	op := map[token]operator{'/': opDivide, '%': opModulo, '^': opPower}[e.op]
+	op := arithmeticOperators[e.op]
 	return func(f *frame) value {
 		l, r := left(f), right(f)
 		return slow(f, op, l, r)
@@ -101,6 +101,8 @@ const (
 	opPower
 	opNegate
 )
+
+var arithmeticOperators = map[token]operator{'+': opAdd, '-': opSubtract, '*': opMultiply, '/': opDivide, '%': opModulo, '^': opPower}
 
 var arithmeticEvents = [...]string{"__add", "__sub", "__mul", "__div", "__mod", "__pow", "__unm"}
 

@@ -1,5 +1,7 @@
 package lua
 
+import "math"
+
 // variable resolves a name: a local variable, an upvalue or a global.
 func (p *parser) variable(name string) expr {
 	if e := p.resolve(p.fn, name); e != nil {
@@ -220,7 +222,7 @@ func (p *parser) operators(limit int) expr {
 		op := p.token
 		p.advance()
 		operand := p.operators(unaryPriority)
-		e = fold(&unaryExpr{op, operand, p.lastLine})
+		e = foldUnary(&unaryExpr{op, operand, p.lastLine})
 	default:
 		e = p.simple()
 	}
@@ -238,17 +240,43 @@ func (p *parser) operators(limit int) expr {
 		if op == tokConcat {
 			e = concat(e, second, p.lastLine)
 		} else {
-			e = &binaryExpr{op, e, second, p.lastLine}
+			e = foldBinary(&binaryExpr{op, e, second, p.lastLine})
 		}
 	}
 }
 
-// fold makes a negative literal a constant.
-func fold(u *unaryExpr) expr {
-	if n, ok := u.e.(*numberExpr); ok && u.op == '-' {
-		return &numberExpr{-n.n}
+// literal is the number that an expression is, in parentheses or not.
+func literal(e expr) (n float64, ok bool) {
+	switch e := e.(type) {
+	case *numberExpr:
+		return e.n, true
+	case *parenExpr:
+		return literal(e.e)
+	}
+	return 0, false
+}
+
+// foldUnary makes a negative literal a constant.
+func foldUnary(u *unaryExpr) expr {
+	if n, ok := literal(u.e); ok && u.op == '-' {
+		return &numberExpr{-n}
 	}
 	return u
+}
+
+// foldBinary makes arithmetic with literals a constant, where Lua 5.1 does.
+func foldBinary(b *binaryExpr) expr {
+	op, arithmetic := arithmeticOperators[b.op]
+	left, ok1 := literal(b.left)
+	right, ok2 := literal(b.right)
+	if !arithmetic || !ok1 || !ok2 || right == 0 && (op == opDivide || op == opModulo) {
+		return b
+	}
+	n := op.apply(left, right)
+	if math.IsNaN(n) {
+		return b
+	}
+	return &numberExpr{n}
 }
 
 // concat joins what stands in a row of "..".

@@ -72,7 +72,7 @@ func (th *thread) appendDirective(out []byte, d directive, args []value, i int) 
 	out = th.m.grow(out, 512) // the longest number is 310 digits and the precision
 	switch d.verb {
 	case 'c':
-		return append(out, d.pad(string([]byte{byte(th.checkInt(args, i))}))...)
+		return append(out, cString(d.pad(string([]byte{byte(th.checkInt(args, i))})))...)
 	case 'd', 'i':
 		return append(out, d.integer(toInt64(th.checkNumber(args, i)))...)
 	case 'o', 'u', 'x', 'X':
@@ -88,17 +88,13 @@ func (th *thread) appendDirective(out []byte, d directive, args []value, i int) 
 		if d.precision < 0 && len(s) >= 100 {
 			return append(out, s...)
 		}
-		s, _, _ = strings.Cut(s, "\x00") // as sprintf of C
+		s = cString(s)
 		if d.precision >= 0 && len(s) > d.precision {
 			s = s[:d.precision]
 		}
 		return append(out, d.pad(s)...)
 	}
-	verb := string([]byte{d.verb})
-	if d.verb == 0 {
-		verb = ""
-	}
-	th.fail("invalid option '%%%s' to 'format'", verb)
+	th.fail("invalid option '%%%s' to 'format'", string([]byte{d.verb}))
 	return nil
 }
 

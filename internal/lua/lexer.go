@@ -103,13 +103,24 @@ func (l *lexer) save() {
 	l.at++
 }
 
+// accept saves the next byte if it is one of a set. NUL is in every set: it ends
+// the set in C, where Lua looks for it with strchr.
+func (l *lexer) accept(set string) bool {
+	c := l.peek()
+	if c == end || c != 0 && strings.IndexByte(set, byte(c)) < 0 {
+		return false
+	}
+	l.save()
+	return true
+}
+
 // fail panics with a syntax error, near a token unless that is 0.
 func (l *lexer) fail(message string, near token) {
 	message = fmt.Sprintf("%s:%d: %s", l.name, l.line, message)
 	if near != 0 {
 		text := near.String()
 		if near == tokName || near == tokString || near == tokNumber {
-			text, _, _ = strings.Cut(string(l.buffer), "\x00")
+			text = cString(string(l.buffer))
 		}
 		message += " near '" + text + "'"
 	}
@@ -208,10 +219,8 @@ func (l *lexer) symbol(c int) token {
 		return tokString
 	case '.':
 		l.save()
-		if l.peek() == '.' {
-			l.at++
-			if l.peek() == '.' {
-				l.at++
+		if l.accept(".") {
+			if l.accept(".") {
 				return tokDots
 			}
 			return tokConcat
@@ -244,11 +253,8 @@ func (l *lexer) numeral() token {
 	for isDigit(l.peek()) || l.peek() == '.' {
 		l.save()
 	}
-	if c := l.peek(); c == 'e' || c == 'E' {
-		l.save()
-		if c := l.peek(); c == '+' || c == '-' {
-			l.save()
-		}
+	if l.accept("Ee") {
+		l.accept("+-")
 	}
 	for isWord(l.peek()) {
 		l.save()

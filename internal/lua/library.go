@@ -112,7 +112,7 @@ func (m *machine) load(l *Library) (*library, error) {
 		if t, ok := failure.value.o.(*table); ok {
 			message, _ = t.getString("err").text()
 		}
-		return nil, errors.New("ERR Error registering functions: " + message)
+		return nil, errors.New("ERR Error registering functions: " + cString(message))
 	}
 	return m.loading, nil
 }
@@ -129,7 +129,7 @@ func libraryHeader(source string) (name, text string, err error) {
 	if !strings.HasPrefix(source, "#!") {
 		return "", "", errors.New("ERR Missing library metadata")
 	}
-	end := strings.IndexByte(source, '\n')
+	end := strings.IndexByte(cString(source), '\n')
 	if end < 0 {
 		return "", "", errors.New("ERR Invalid library metadata")
 	}
@@ -208,7 +208,7 @@ func (th *thread) namedArguments(v value) (f registered) {
 		if !ok {
 			th.fault("named argument key given to redis.register_function is not a string")
 		}
-		switch key {
+		switch cString(key) {
 		case "function_name":
 			if f.Name, ok = v.text(); !ok {
 				th.fault("function_name argument given to redis.register_function must be a string")
@@ -244,7 +244,7 @@ func (th *thread) functionFlags(v value) (flags Flags) {
 	}
 	for i := 1; !t.getInt(i).isNil(); i++ {
 		name, _ := t.getInt(i).o.(string)
-		f, ok := flagOf(name)
+		f, ok := flagOf(cString(name))
 		if !ok {
 			th.fault("unknown flag given")
 		}

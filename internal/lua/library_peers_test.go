@@ -64,6 +64,14 @@ var libraries = []string{
 	"#!lua name=a\nredis.register_function('f', function() redis.register_function('g', function() end) end)",
 	"#!lua name=a\nredis.register_function('f', function() return redis.pcall('nosuch') end)",
 	"#!lua name=a\nredis.register_function('f', function() return cjson.encode({1}) end)",
+	"#!lua name=a\x00b\nreturn 1",
+	"#!lua name=a\nerror('x\\0y')",
+	"#!lua name=a\nerror({err='X y\\0z'})",
+	"#!lua name=a\nlocal x = nosuch['a\\0b']",
+	"#!lua name=a\nredis.register_function('f\\0g', function() end)",
+	"#!lua name=a\nredis.register_function{function_name='f', callback=function() return 'a\\0b' end, description='d\\0e'}",
+	"#!lua name=a\nredis.register_function{function_name='f', callback=function() end, flags={'no-writes\\0'}}",
+	"#!lua name=a\nredis.register_function{function_name='f', ['callback\\0']=function() end}",
 	"#!lua name=a\nlocal r = redis.error_reply('x') redis.register_function('f', function() return r end)",
 }
 

@@ -145,7 +145,7 @@ func (p *proxy) Call(args [][]byte, protocol int, dst []byte) ([]byte, error) {
 	}
 	reply, err := p.byProtocol[protocol].send(args)
 	switch {
-	case bytes.HasPrefix(reply, []byte("-ERR unknown command")):
+	case bytes.HasPrefix(reply, []byte("-ERR unknown command")), bytes.HasPrefix(reply, []byte("-ERR unknown subcommand")):
 		reply = []byte("-ERR Unknown Redis command called from script\r\n")
 	case bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments for")) && (len(args) < 4 || !strings.EqualFold(string(args[0]), "hset")): // HSET counts pairs itself
 		reply = []byte("-ERR Wrong number of args calling Redis command from script\r\n")
@@ -196,7 +196,7 @@ func TestCorpusEqualsRedis(t *testing.T) {
 	server := startRedis(t)
 	for _, protocol := range []int{2, 3} {
 		peer, host := server.dial(t, protocol), newProxy(t, server)
-		for _, source := range slices.Concat(corpus, libraryCorpus, languageCorpus) {
+		for _, source := range slices.Concat(corpus, libraryCorpus, languageCorpus, nulCorpus) {
 			compare(t, peer, host, protocol, source)
 		}
 	}

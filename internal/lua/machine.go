@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 )
 
@@ -111,8 +110,7 @@ func (m *machine) newFunction(p *proto) value {
 }
 
 func missingGlobal(th *thread, args []value) []value {
-	name, _, _ := strings.Cut(arg(args, 1).describe(), "\x00")
-	th.fail("Script attempted to access nonexistent global variable '%s'", name)
+	th.fail("Script attempted to access nonexistent global variable '%s'", arg(args, 1).describe())
 	return nil
 }
 

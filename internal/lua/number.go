@@ -57,8 +57,7 @@ const spaces = " \t\n\v\f\r"
 
 // parseNumber reads a number as strtod of C and Lua 5.1 do.
 func parseNumber(s string) (float64, bool) {
-	s, _, _ = strings.Cut(s, "\x00") // as C ends strings
-	s = strings.Trim(s, spaces)
+	s = strings.Trim(cString(s), spaces)
 	if s == "" || strings.IndexByte(s, '_') >= 0 {
 		return 0, false
 	}

@@ -19,6 +19,12 @@ type matcher struct {
 	captures [maxCaptures]struct{ start, length int }
 }
 
+// newMatcher reads a pattern, which ends at a NUL and may be anchored by "^".
+func (th *thread) newMatcher(source, pattern string) (m *matcher, anchored bool) {
+	pattern, anchored = strings.CutPrefix(cString(pattern), "^")
+	return &matcher{th: th, source: source, pattern: pattern}, anchored
+}
+
 func (m *matcher) classEnd(p int) int {
 	if p >= len(m.pattern) {
 		m.th.fail("malformed pattern (ends with '%%')")

@@ -119,7 +119,7 @@ func cutShebang(source string) (string, Flags, error) {
 	if !strings.HasPrefix(source, "#!") {
 		return source, CompatibilityMode, nil
 	}
-	end := strings.IndexByte(source, '\n')
+	end := strings.IndexByte(cString(source), '\n')
 	if end < 0 {
 		return "", 0, errors.New("ERR Invalid script shebang")
 	}
@@ -152,7 +152,7 @@ func compile(chunk, source, text string) (*proto, *syntaxError) {
 	if err != nil {
 		return nil, err
 	}
-	return (&compiler{chunk, source}).function(tree), nil
+	return (&compiler{chunk: chunk, source: source}).function(tree), nil
 }
 
 // SHA is the SHA-1 of the source, in hexadecimal digits: its name for EVALSHA.

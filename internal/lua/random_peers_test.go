@@ -9,7 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 var scripts = flag.Int("scripts", 3000, "how many random scripts to compare with redis-server")
@@ -140,9 +141,7 @@ func sameButName(source, got, want string) bool {
 
 // TestRandomScriptsEqualRedis compares the replies of random scripts.
 func TestRandomScriptsEqualRedis(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0))}
+	g := &generator{Rand: seed.Rand(t)}
 	server := startRedis(t)
 	peer, host := server.dial(t, 2), newProxy(t, server)
 	failures := 0

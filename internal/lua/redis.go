@@ -178,7 +178,7 @@ func (th *thread) singleString(args []value, field string) []value {
 // errorText is the message of an error reply with its code: that is ERR where
 // there is no space.
 func errorText(s string) string {
-	s = strings.Trim(strings.TrimPrefix(s, "-"), "\r\n")
+	s = strings.Trim(strings.TrimPrefix(cString(s), "-"), "\r\n")
 	if strings.Contains(s, " ") {
 		return s
 	}

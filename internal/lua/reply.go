@@ -195,11 +195,11 @@ func (w *replyWriter) table(t *table, depth int) {
 		return
 	}
 	if s, ok := t.getString("err").o.(string); ok {
-		w.line('-', s)
+		w.line('-', strings.TrimRight(cString(s), "\r\n"))
 		return
 	}
 	if s, ok := t.getString("ok").o.(string); ok {
-		w.line('+', s)
+		w.line('+', cString(s))
 		return
 	}
 	if v := t.getString("double"); v.isNumber() {
@@ -238,7 +238,7 @@ func (w *replyWriter) verbatim(t *table) bool {
 		w.bulk(s)
 		return true
 	}
-	format = (format + "   ")[:3]
+	format = (cString(format) + "   ")[:3]
 	w.dst = w.m.grow(w.dst, len(s)+64)
 	w.integer('=', int64(len(s)+4))
 	w.dst = append(append(append(append(w.dst, format...), ':'), s...), "\r\n"...)
@@ -320,7 +320,7 @@ func appendFailure(dst []byte, name string, failure *luaError) []byte {
 			message = "ERR unknown error"
 		}
 	}
-	message += " script: " + name
+	message = cString(message) + " script: " + name
 	if failure.source != "" {
 		message += ", on " + failure.source + ":" + strconv.Itoa(failure.line) + "."
 	}

@@ -130,7 +130,7 @@ func (th *thread) find(args []value, find bool) []value {
 		from += len(s) + 1
 	}
 	init := min(max(from-1, 0), len(s))
-	if find && (arg(args, 3).truthy() || !strings.ContainsAny(p, "^$*+?.([%-")) {
+	if find && (arg(args, 3).truthy() || !strings.ContainsAny(cString(p), "^$*+?.([%-")) {
 		th.m.ticks(len(s) / 64)
 		i := strings.Index(s[init:], p)
 		if i < 0 {
@@ -138,8 +138,7 @@ func (th *thread) find(args []value, find bool) []value {
 		}
 		return th.two(number(float64(init+i+1)), number(float64(init+i+len(p))))
 	}
-	anchored := strings.HasPrefix(p, "^")
-	m := &matcher{th: th, source: s, pattern: strings.TrimPrefix(p, "^")}
+	m, anchored := th.newMatcher(s, p)
 	for at := init; at <= len(s); at++ {
 		m.level = 0
 		if e := m.match(at, 0); e >= 0 {
@@ -161,7 +160,7 @@ func stringGmatch(th *thread, args []value) []value {
 	at := 0
 	th.m.charge(functionBytes)
 	return th.one(th.m.builtin("gmatch_aux", func(th *thread, _ []value) []value {
-		m := &matcher{th: th, source: s, pattern: p}
+		m := &matcher{th: th, source: s, pattern: cString(p)}
 		for ; at <= len(s); at++ {
 			m.level = 0
 			if e := m.match(at, 0); e >= 0 {
@@ -185,8 +184,7 @@ func stringGsub(th *thread, args []value) []value {
 	default:
 		th.argumentError(2, "string/function/table expected")
 	}
-	anchored := strings.HasPrefix(p, "^")
-	m := &matcher{th: th, source: s, pattern: strings.TrimPrefix(p, "^")}
+	m, anchored := th.newMatcher(s, p)
 	var out []byte
 	add := func(part string) {
 		out = append(th.m.grow(out, len(part)), part...)

@@ -101,11 +101,7 @@ func (l *layout) order() binary.ByteOrder {
 }
 
 func (th *thread) layout(args []value) *layout {
-	format := th.checkString(args, 0)
-	if i := bytes.IndexByte([]byte(format), 0); i >= 0 {
-		format = format[:i]
-	}
-	return &layout{th: th, format: format, align: 1}
+	return &layout{th: th, format: cString(th.checkString(args, 0)), align: 1}
 }
 
 func structPack(th *thread, args []value) []value {

@@ -278,17 +278,26 @@ func (th *thread) where(level int) string {
 
 // raise raises an error at the line of the running function.
 func (th *thread) raise(format string, args ...any) {
-	message := fmt.Sprintf(format, args...)
-	th.throw(str(th.where(1) + message))
+	th.throw(str(th.where(1) + errorMessage(format, args)))
 }
 
 // fail raises an error of a builtin, at the line of the function that called it.
 func (th *thread) fail(format string, args ...any) {
-	message := fmt.Sprintf(format, args...)
+	message := errorMessage(format, args)
 	if th.site != nil {
 		message = th.where(1) + message
 	}
 	th.throw(str(message))
+}
+
+// errorMessage writes what is wrong, as luaL_error: with the texts of C.
+func errorMessage(format string, args []any) string {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = cString(s)
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // throw raises a value.

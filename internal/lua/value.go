@@ -1,6 +1,9 @@
 package lua
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // value is a Lua value. The dynamic type of o is the type of the value: nil,
 // boolTag, numberTag, string, *table, *function, *thread or *userdata. Numbers
@@ -35,6 +38,13 @@ var (
 	trueValue  = value{n: 1, o: boolTag{}}
 	falseValue = value{o: boolTag{}}
 )
+
+// cString is s up to its first NUL, where the functions of C end a text. Strings of
+// Lua go on, those that Redis and the libraries hand to C do not.
+func cString(s string) string {
+	s, _, _ = strings.Cut(s, "\x00")
+	return s
+}
 
 func number(n float64) value { return value{n: n, o: numberTag{}} }
 func str(s string) value     { return value{o: s} }

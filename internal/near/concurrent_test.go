@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // crowd is a world whose process has many goroutines, in real time. The database
@@ -96,11 +98,7 @@ func (c *crowd) write(k *key) {
 // TestConcurrent judges hits while readers, writers, transactions, crashes and
 // the follower run at the same time.
 func TestConcurrent(t *testing.T) {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64() >> 16
-	}
-	t.Logf("seed %d", seed)
+	seed := seed.Or(t, *seedFlag)
 	c := &crowd{world: newWorld(t, seed, faults{}), t: t, began: time.Now()}
 	m, err := New(Options{Bound: MinBound, Bytes: MinBytes, Poll: func(_ context.Context, since Cursor) (a Answer, err error) {
 		c.at(func() {

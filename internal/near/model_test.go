@@ -5,16 +5,17 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 var (
-	seedFlag   = flag.Uint64("seed", 0, "first seed of TestModel; 0 chooses one")
+	seedFlag   = flag.Uint64("seed", 0, "first seed of TestModel; 0: as HOWDAH_SEED says")
 	worldsFlag = flag.Uint64("worlds", 200, "worlds of TestModel, each with a seed of its own")
 )
 
@@ -455,11 +456,7 @@ func runModel(t testing.TB, seed uint64, f faults) *world {
 // write of this process that was acknowledged, never behind a read of this
 // process that was answered.
 func TestModel(t *testing.T) {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64() >> 16
-	}
-	t.Logf("first seed %d", seed)
+	seed := seed.Or(t, *seedFlag)
 	worlds := *worldsFlag
 	if testing.Short() {
 		worlds = 40

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // A request is the next one when all before it are finished, in whatever order they are
 // finished, answered and taken.
 func TestIsNext(t *testing.T) {
-	r := seed(t)
+	r := seed.Rand(t)
 	pipe := New(Options{MaxRequests: 1 << 20, MaxBytes: 1 << 20, Wake: func() {}})
 	released := new(atomic.Int64)
 	var open []*numbered // those that are not finished, in their order

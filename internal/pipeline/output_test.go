@@ -6,13 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-func seed(t *testing.T) *rand.Rand {
-	n := rand.Uint64()
-	t.Logf("seed %d", n)
-	return rand.New(rand.NewPCG(n, 0))
-}
+	"github.com/howdah/howdah/internal/seed"
+)
 
 func randomBytes(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)
@@ -51,7 +47,7 @@ func (f *fixed) Encode(dst []byte, out *Output) []byte {
 // Whatever is put in and written, in whatever pieces, the bytes and their order
 // stay.
 func TestOutput(t *testing.T) {
-	r := seed(t)
+	r := seed.Rand(t)
 	var out Output
 	var want []byte
 	room := make([][]byte, 0, 7)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,7 +53,7 @@ type model struct {
 }
 
 func newModel(t *testing.T, options Options) *model {
-	m := &model{t: t, r: seed(t), woken: make(chan struct{}, 1), started: make(chan *numbered, 1<<20)}
+	m := &model{t: t, r: seed.Rand(t), woken: make(chan struct{}, 1), started: make(chan *numbered, 1<<20)}
 	options.Wake = func() {
 		select {
 		case m.woken <- struct{}{}:

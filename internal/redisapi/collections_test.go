@@ -11,6 +11,7 @@ import (
 
 	"github.com/howdah/howdah/internal/grammar"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/internal/values"
 )
 
@@ -49,8 +50,7 @@ func (m *model) do(line []string) string {
 // pipelines and inside MULTI, and compares the replies with those of the functions
 // over a map.
 func TestCollections(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	for _, family := range grammar.Families() {
 		if family.Name == "string" || family.Name == "generic" {
 			continue // they run as statements, which the transcripts compare

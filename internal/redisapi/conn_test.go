@@ -3,7 +3,6 @@ package redisapi
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // waitFor waits until a condition holds.
@@ -187,9 +187,7 @@ func TestClientKillAndList(t *testing.T) {
 // TestGarbage feeds random bytes and random commands, cut anywhere, and
 // expects answers or a closed connection, and no panic.
 func TestGarbage(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	s := serve(t, Options{MaxBulk: 1 << 20})
 	var names []string
 	s.engine.commands.each(func(cmd *Command) {

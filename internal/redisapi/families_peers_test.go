@@ -9,15 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/grammar"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 var (
 	familyLength = flag.Int("commands", 10_000, "commands of each family that are compared with redis-server")
-	familySeed   = flag.Uint64("seed", 0, "repeats the streams; 0: new ones")
+	familySeed   = flag.Uint64("seed", 0, "repeats the streams; 0: as HOWDAH_SEED says")
 )
 
 // TestFamilies sends the same random commands of each family to redis-server and to
@@ -26,11 +26,7 @@ var (
 func TestFamilies(t *testing.T) {
 	for _, family := range grammar.Families() {
 		t.Run(family.Name, func(t *testing.T) {
-			seed := *familySeed
-			if seed == 0 {
-				seed = uint64(time.Now().UnixNano())
-			}
-			t.Logf("seed %d", seed)
+			seed := seed.Or(t, *familySeed)
 			limit(&family)
 			redis := startRedis(t, "--hash-max-listpack-value", "1000000", "--hash-max-listpack-entries", "10000",
 				"--zset-max-listpack-value", "1000000", "--zset-max-listpack-entries", "10000")

@@ -5,13 +5,14 @@ package redisapi
 import (
 	"testing"
 
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/internal/values"
 )
 
 // TestGlobOfRedis compares values.Match with redis-server: random keys and patterns
 // of the bytes that have a meaning. HOWDAH_SEED repeats a run.
 func TestGlobOfRedis(t *testing.T) {
-	random := randomSeed(t)
+	random := seed.Rand(t)
 	text := func(alphabet string, longest int) string {
 		b := make([]byte, 1+random.IntN(longest))
 		for i := range b {

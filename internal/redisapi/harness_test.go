@@ -41,9 +41,13 @@ func serveURL(t testing.TB, url string, options Options) *testServer {
 	return serveWith(t, url, howdah.Options{}, options)
 }
 
+// patience is how long a command may take on a busy machine: hundreds that wait for
+// one key come after one another.
+const patience = time.Minute
+
 func serveWith(t testing.TB, url string, dbOptions howdah.Options, options Options) *testServer {
 	t.Helper()
-	dbOptions.Timeout = 10 * time.Second
+	dbOptions.Timeout = patience
 	db, err := howdah.Open(context.Background(), url, &dbOptions)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +191,7 @@ func (c *testClient) send(data []byte) {
 // reply reads one reply, byte by byte as it came.
 func (c *testClient) reply() string {
 	c.t.Helper()
-	c.conn.SetReadDeadline(time.Now().Add(60 * time.Second))
+	c.conn.SetReadDeadline(time.Now().Add(2 * patience))
 	reply, err := readRaw(c.in)
 	if err != nil {
 		c.t.Fatalf("no reply: %v", err)

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 var transfers = flag.Int("transfers", 10_000, "how many scripts and transactions the test of money runs")
@@ -77,8 +77,7 @@ func (b *bank) total() int { return b.accounts * b.each }
 
 // run has 32 clients do n steps.
 func (b *bank) run(n int, step func(*teller)) {
-	seed := uint64(time.Now().UnixNano())
-	b.t.Logf("seed %d", seed)
+	seed := seed.Of(b.t)
 	b.left.Store(int64(n))
 	var work sync.WaitGroup
 	for i := range 32 {

@@ -6,29 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/seed"
 )
-
-// randomSeed returns a generator with a new seed, or that in HOWDAH_SEED, and logs
-// the seed.
-func randomSeed(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("HOWDAH_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("HOWDAH_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // decimalNumber returns a number below 2^64 with up to 21 decimals, sometimes with
 // an exponent, sometimes one whose last bit decides how it is rounded.
@@ -64,7 +48,7 @@ func decimalNumber(random *rand.Rand) string {
 // redis-server and in Howdah. Howdah keeps every digit of numbers from 2^64 on:
 // sums that depend on such a number are not compared.
 func TestIncrementFloatOfRedis(t *testing.T) {
-	random := randomSeed(t)
+	random := seed.Rand(t)
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	larger := make(map[string]bool) // by key
 	compared := 0

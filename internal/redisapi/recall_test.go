@@ -3,7 +3,6 @@ package redisapi
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // withMemory makes an engine of a database that keeps entries in memory, for so
@@ -169,9 +169,7 @@ func TestRecallAsksForThePassword(t *testing.T) {
 // Whatever a connection sends in one pipeline, its replies are those of commands
 // that run one after another.
 func TestRecallInOrder(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	e := withMemory(t, Options{MaxPending: 20})
 	c := newTestConn(e)
 	defer c.Close()

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // TestStream sends the same random commands to redis-server and to Howdah and
 // compares the replies. HOWDAH_SEED repeats a run.
 func TestStream(t *testing.T) {
 	const commands = 100_000
-	g := &generator{Rand: randomSeed(t), start: time.Now().Unix()}
+	g := &generator{Rand: seed.Rand(t), start: time.Now().Unix()}
 	redis, howdah := startRedis(t), serve(t, Options{}).addr()
 	var pairs [2]streamPair
 	for i := range pairs {

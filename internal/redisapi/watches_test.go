@@ -23,7 +23,7 @@ func watches(t *testing.T) (watcher, other *testClient, db *pgx.Conn) {
 	return watcher, other, db
 }
 
-const maintain = "SELECT howdah.maintain()"
+const maintain = "SELECT howdah.maintain(max_time => '1 min')"
 
 // A key that was absent at WATCH, was created and was removed again, by whatever
 // means: EXEC must fail, because what its client read was not true all the time.

@@ -2,10 +2,11 @@ package resp
 
 import (
 	"errors"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // outcome is what a stream of commands came to.
@@ -229,9 +230,7 @@ func TestParseFragmented(t *testing.T) {
 }
 
 func TestParseRandomStreams(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	for range 200 {
 		var want outcome
 		var stream []byte

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // startRedis runs redis-server on a socket of its own for the time of the test.
@@ -188,9 +189,7 @@ func TestRedisEncodesAlike(t *testing.T) {
 
 // Doubles of every size look as Redis writes them.
 func TestRedisFormatsDoublesAlike(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	numbers := []float64{0, 1, -1, 0.1, 100, 1e15, 1e16, 1e17, 1e18, 1e-4, 1e-5, 12345678901234567890, math.Pi,
 		math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}
 	for len(numbers) < 3000 {

@@ -2,17 +2,16 @@ package resp
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // A command that is passed over is consumed as it comes, and the next one is
 // read as if it had not been there, however the bytes are cut.
 func TestSkip(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	for range 2000 {
 		large := make([]string, 2+r.IntN(4))
 		for i := range large {

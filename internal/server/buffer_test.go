@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // Whatever is read in and taken out, in whatever pieces, the bytes and their
 // order stay, and no more memory is held than twice the bytes and a read.
 func TestInbound(t *testing.T) {
-	r := seed(t)
+	r := seed.Rand(t)
 	var (
 		b    inbound
 		want []byte

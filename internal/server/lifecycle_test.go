@@ -132,7 +132,7 @@ func TestShutdownOfIdleServer(t *testing.T) {
 // time, no reply is wrong, and service resumes by itself.
 func TestDatabaseKilled(t *testing.T) {
 	postgres := pgtest.Own(t)
-	s := start(t, func(c *Config) { c.DatabaseURL = postgres.NewURL() })
+	s := start(t, func(c *Config) { c.DatabaseURL, c.Timeout = postgres.NewURL(), time.Second })
 	s.restarts = true
 	ctx := t.Context()
 

@@ -36,7 +36,7 @@ func TestLimits(t *testing.T) {
 				c.send("PING")
 				reply, err := resp.ReadReply(c.in)
 				return err == nil && string(reply.Str) == "PONG"
-			}, 10*time.Second, 20*time.Millisecond)
+			}, time.Minute, 20*time.Millisecond)
 		})
 	})
 	t.Run("idle", func(t *testing.T) {

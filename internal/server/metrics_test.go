@@ -107,7 +107,7 @@ func TestDurationBounds(t *testing.T) {
 // stats are those of a DB of the test's own on the server's database, after a call.
 func (s *running) stats() howdah.Stats {
 	s.t.Helper()
-	db, err := howdah.Open(s.t.Context(), s.config.DatabaseURL, nil)
+	db, err := howdah.Open(s.t.Context(), s.config.DatabaseURL, &howdah.Options{Timeout: patience})
 	require.NoError(s.t, err)
 	defer db.Close()
 	_, err = db.Cache("db0").Get(s.t.Context(), "k")
@@ -129,7 +129,7 @@ func TestMetricsOfTheDatabase(t *testing.T) {
 		VALUES ('limited', 70, 7000, 3, 4, now())
 		ON CONFLICT (cache) DO UPDATE SET entries = 70, bytes = 7000, expired = 3, evicted = 4`)
 	require.NoError(t, err)
-	db, err := howdah.Open(t.Context(), s.config.DatabaseURL, nil)
+	db, err := howdah.Open(t.Context(), s.config.DatabaseURL, &howdah.Options{Timeout: patience})
 	require.NoError(t, err)
 	states := cacheStates{db: (*core.DB)(db)}
 	found, up := states.read()
@@ -167,7 +167,7 @@ func TestMetricsOfTheDatabase(t *testing.T) {
 func TestMetricsOfClaims(t *testing.T) {
 	s := start(t, nil)
 	require.NotContains(t, strings.Join(s.series(), ""), "howdah_claims_total")
-	db, err := howdah.Open(t.Context(), s.config.DatabaseURL, nil)
+	db, err := howdah.Open(t.Context(), s.config.DatabaseURL, &howdah.Options{Timeout: patience})
 	require.NoError(t, err)
 	defer db.Close()
 	load := func(context.Context) ([]byte, error) { return []byte("v"), nil }

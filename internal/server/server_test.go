@@ -25,6 +25,9 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// patience is how long a call or a shutdown may take on a busy machine.
+const patience = 30 * time.Second
+
 // running is a server under test.
 type running struct {
 	t      *testing.T
@@ -64,7 +67,7 @@ func startBeside(t *testing.T, configure func(*Config)) *running {
 
 func prepare(t *testing.T, configure func(*Config)) *running {
 	t.Helper()
-	config := Config{RedisAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"}
+	config := Config{RedisAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0", Timeout: patience, ShutdownTimeout: patience}
 	if configure != nil {
 		configure(&config)
 	}
@@ -218,12 +221,6 @@ func (s *running) get(path, token string) (int, string) {
 	body, err := io.ReadAll(response.Body)
 	require.NoError(s.t, err)
 	return response.StatusCode, string(body)
-}
-
-func seed(t *testing.T) *rand.Rand {
-	n := rand.Uint64()
-	t.Logf("seed %d", n)
-	return rand.New(rand.NewPCG(n, 0))
 }
 
 func randomBytes(r *rand.Rand, n int) []byte {

@@ -56,7 +56,7 @@ func TestRead(t *testing.T) {
 	require.Equal(t, 0.45, *c.Used)
 	require.Equal(t, "async", c.Class)
 
-	run(t, conn, "SELECT howdah.maintain()")
+	run(t, conn, "SELECT howdah.maintain(max_time => '1 min')")
 	var r *stat.Report
 	require.Eventually(t, func() bool { // statistics arrive late
 		run(t, conn, "SELECT howdah.set_text('c', 'k1', 'y')", "SELECT howdah.get_text('c', 'k2') FROM generate_series(1, 50)")

@@ -8,18 +8,17 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/grammar"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/internal/values"
 )
 
 // TestDumps hands random values of all kinds to redis-server and back, in the
 // encodings that Redis has for small and for large ones.
 func TestDumps(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	small := []string{"--hash-max-listpack-entries", "0", "--zset-max-listpack-entries", "0", "--set-max-intset-entries", "4", "--list-max-listpack-size", "3"}
 	for name, settings := range map[string][]string{"listpacks": nil, "tables": small} {
 		t.Run(name, func(t *testing.T) {
@@ -200,8 +199,7 @@ func rdbText(s string) string {
 // TestEncoding compares the names of encodings with OBJECT ENCODING, at Redis's
 // default thresholds.
 func TestEncoding(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	c := startRedis(t, "--hash-max-listpack-entries", "128", "--hash-max-listpack-value", "64",
 		"--zset-max-listpack-entries", "128", "--zset-max-listpack-value", "64")(resp.RESP2)
 	s := newStore(t, seed)

@@ -46,7 +46,7 @@ func TestGlobTime(t *testing.T) {
 	begin := time.Now()
 	Match([]byte(strings.Repeat("a*", 200)+"b"), []byte(strings.Repeat("a", 20000)))
 	Match([]byte(strings.Repeat("*", 5000)+"b"), []byte(strings.Repeat("a", 20000)))
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 }

@@ -5,16 +5,15 @@ package values_test
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // TestCardinality compares the estimates of random registers, which no elements
 // would ever give.
 func TestCardinality(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	c, s, g := startRedis(t)(resp.RESP2), newStore(t, seed), rand.New(rand.NewPCG(seed, 4))
 	for range 200 {
 		dense := make([]byte, 16+16384*6/8)

@@ -12,11 +12,12 @@ import (
 
 	"github.com/howdah/howdah/internal/grammar"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/seed"
 )
 
 var (
 	streamLength = flag.Int("commands", 30_000, "commands of each family that are compared with redis-server")
-	streamSeed   = flag.Uint64("seed", 0, "repeats a stream; 0: a new one")
+	streamSeed   = flag.Uint64("seed", 0, "repeats a stream; 0: as HOWDAH_SEED says")
 )
 
 // TestStreams runs random commands of each family against redis-server and
@@ -24,11 +25,7 @@ var (
 func TestStreams(t *testing.T) {
 	for _, family := range grammar.Families() {
 		t.Run(family.Name, func(t *testing.T) {
-			seed := *streamSeed
-			if seed == 0 {
-				seed = uint64(time.Now().UnixNano())
-			}
-			t.Logf("seed %d", seed)
+			seed := seed.Or(t, *streamSeed)
 			dial := startRedis(t)
 			s := &stream{
 				grammar: &grammar.Grammar{Rand: rand.New(rand.NewPCG(seed, 0)), Family: family},

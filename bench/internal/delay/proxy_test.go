@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/seed"
 )
 
 // echo answers with what it is sent.
@@ -38,8 +40,7 @@ func TestEveryByteArrivesInOrderAndLater(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := seed.Of(t)
 			var wg sync.WaitGroup
 			const clients, size = 8, 300_000
 			for i := range clients {
