@@ -119,7 +119,7 @@ func (op operator) apply(a, b float64) float64 {
 	case opModulo:
 		return a - math.Floor(a/b)*b
 	case opPower:
-		return math.Pow(a, b)
+		return power(a, b)
 	}
 	return -a
 }

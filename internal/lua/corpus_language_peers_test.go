@@ -20,6 +20,16 @@ var languageCorpus = []string{
 	`local t = {} t[-0] = 0 return tostring(t[0])`,
 	`for i = -0, 0 do return tostring(i) .. tostring(0) end`,
 	`local a = 5 return tostring(-(a - 5)) .. tostring(0)`,
+	// Casts to int.
+	`return {string.format("%c", 123456789012), string.format("%c", 2^32 + 65), string.format("%c", 65.9), string.format("%c", -191), string.format("%c", 0/0)}`,
+	`return redis.log(2^32 + 1, "x")`,
+	`return redis.log(1.9, "x")`,
+	`return redis.log(0/0, "x")`,
+	`return redis.setresp(2^32 + 3)`,
+	`return redis.setresp(3.9)`,
+	`return redis.set_repl(2^32)`,
+	`return redis.set_repl(3.9)`,
+	`return redis.set_repl(-0.9)`,
 	// A loop subtracts its step from the start, and adds it again.
 	`for i = 1e-20, 1 do return tostring(i) end`,
 	`for i = 0.1, 1, 0.3 do return {i == 0.1, string.format("%.17g", i)} end`,

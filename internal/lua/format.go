@@ -72,7 +72,7 @@ func (th *thread) appendDirective(out []byte, d directive, args []value, i int) 
 	out = th.m.grow(out, 512) // the longest number is 310 digits and the precision
 	switch d.verb {
 	case 'c':
-		return append(out, cString(d.pad(string([]byte{byte(th.checkInt(args, i))})))...)
+		return append(out, cString(d.pad(string([]byte{byte(castInt(th.checkNumber(args, i)))})))...)
 	case 'd', 'i':
 		return append(out, d.integer(toInt64(th.checkNumber(args, i)))...)
 	case 'o', 'u', 'x', 'X':

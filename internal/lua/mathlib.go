@@ -22,15 +22,15 @@ func (r *random48) next() int32 {
 func (m *machine) mathLibrary() *table {
 	functions := map[string]builtin{
 		"random": mathRandom, "randomseed": mathRandomSeed, "max": mathMax, "min": mathMin, "frexp": mathFrexp,
-		"modf": mathModf, "log10": unaryMath(math.Log10), "deg": unaryMath(func(n float64) float64 { return n / (math.Pi / 180) }),
+		"modf": mathModf, "log10": unaryMath(log10), "deg": unaryMath(func(n float64) float64 { return n / (math.Pi / 180) }),
 		"rad":  unaryMath(func(n float64) float64 { return n * (math.Pi / 180) }),
-		"fmod": binaryMath(math.Mod), "mod": binaryMath(math.Mod), "pow": binaryMath(math.Pow), "atan2": binaryMath(math.Atan2),
+		"fmod": binaryMath(remainder), "mod": binaryMath(remainder), "pow": binaryMath(power), "atan2": binaryMath(atan2),
 		"ldexp": mathLdexp,
 	}
 	for name, f := range map[string]func(float64) float64{
-		"abs": math.Abs, "acos": math.Acos, "asin": math.Asin, "atan": math.Atan, "ceil": math.Ceil, "cos": math.Cos,
-		"cosh": math.Cosh, "exp": math.Exp, "floor": math.Floor, "log": math.Log, "sin": math.Sin, "sinh": math.Sinh,
-		"sqrt": math.Sqrt, "tan": math.Tan, "tanh": math.Tanh,
+		"abs": math.Abs, "acos": math.Acos, "asin": math.Asin, "atan": math.Atan, "ceil": math.Ceil, "cos": signed(math.Cos),
+		"cosh": signed(math.Cosh), "exp": math.Exp, "floor": math.Floor, "log": signed(logarithm), "sin": signed(math.Sin), "sinh": math.Sinh,
+		"sqrt": math.Sqrt, "tan": signed(math.Tan), "tanh": math.Tanh,
 	} {
 		functions[name] = unaryMath(f)
 	}

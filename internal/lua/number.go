@@ -105,3 +105,11 @@ func toInt64(n float64) int64 {
 
 // toInt converts by way of 64 bits to 32, as lua_tointeger and a cast to int do.
 func toInt(n float64) int { return int(int32(toInt64(n))) }
+
+// castInt converts to 32 bits at once, as a cast of a double to int on x86-64 does.
+func castInt(n float64) int {
+	if n > math.MinInt32-1 && n < math.MaxInt32+1 {
+		return int(n)
+	}
+	return math.MinInt32
+}

@@ -206,7 +206,7 @@ func redisLog(th *thread, args []value) []value {
 	if !ok {
 		th.fault("First argument must be a number (log level).")
 	}
-	level := toInt(n)
+	level := castInt(n)
 	if level < 0 || level > 3 {
 		th.fault("Invalid debug level.")
 	}
@@ -228,10 +228,11 @@ func redisSetResp(th *thread, args []value) []value {
 		th.fault("redis.setresp() requires one argument.")
 	}
 	n, _ := args[0].toNumber()
-	if toInt(n) != 2 && toInt(n) != 3 {
+	protocol := castInt(n)
+	if protocol != 2 && protocol != 3 {
 		th.fault("RESP version must be 2 or 3.")
 	}
-	th.m.protocol = toInt(n)
+	th.m.protocol = protocol
 	return nil
 }
 
@@ -240,7 +241,7 @@ func redisSetRepl(th *thread, args []value) []value {
 		th.fault("redis.set_repl() requires two arguments.")
 	}
 	n, _ := args[0].toNumber()
-	if toInt(n)&^3 != 0 {
+	if castInt(n)&^3 != 0 {
 		th.fault("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
 	}
 	return nil
