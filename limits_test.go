@@ -129,7 +129,8 @@ func TestLargeValuesGetTime(t *testing.T) {
 func TestTimeoutsMatchDeadlineExceeded(t *testing.T) {
 	server := pgtest.Own(t, "fsync", "off", "max_connections", "60")
 	ctx := t.Context()
-	db := open(t, server.NewURL(), &howdah.Options{Timeout: 100 * time.Millisecond})
+	// Whether a call has waited for a lock is known two LockTimeouts after its deadline at most.
+	db := open(t, server.NewURL(), &howdah.Options{Timeout: 200 * time.Millisecond, LockTimeout: 100 * time.Millisecond})
 	cache := db.Cache("db0")
 	eventually(t, "it answers", func() bool { return cache.Set(ctx, "k", nil, 0) == nil })
 
@@ -148,7 +149,7 @@ func TestTimeoutsMatchDeadlineExceeded(t *testing.T) {
 	defer cancel()
 	check(cache.With(tx).Set(short, "k", []byte("late"), 0))
 	_ = tx.Rollback(ctx) // its connection is gone
-	for range 20 {
+	for range 10 {
 		check(cache.Set(ctx, "k", []byte("late"), 0))
 	}
 	require.NoError(t, holder.Rollback(ctx))

@@ -42,10 +42,12 @@ func replacer(own map[string]string) *strings.Replacer {
 		"{clock}", "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint)",
 		// The version of a new claim. A claim that waited has an old timestamp, perhaps
 		// that of a claim whose row was removed meanwhile, so the last bits are those of
-		// its transaction: a token must not be given twice. It is earlier than the clock.
+		// its transaction: a token must not be given twice. It is nine years (2^48
+		// microseconds) earlier than the clock: nor may it be the version that a value
+		// of the key had moments ago, which is the token of a load of that value.
 		// Within a transaction that has written before, its own timestamps differ.
 		"{token}", "(SELECT CASE WHEN pg_catalog.pg_current_xact_id_if_assigned() IS NULL" +
-			" THEN (c.t & -1024::bigint) - 1024::bigint + (pg_catalog.pg_current_xact_id()::text::bigint & 1023::bigint) ELSE c.t END" +
+			" THEN (c.t & -1024::bigint) + (pg_catalog.pg_current_xact_id()::text::bigint & 1023::bigint) ELSE c.t END - 281474976710656::bigint" +
 			" FROM (SELECT (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint) AS c (t))",
 		// What belonged to the value that is replaced: excluded has what the
 		// INSERT gives to these columns, and their defaults if it names none.
