@@ -1,6 +1,7 @@
 package edit_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -57,6 +58,48 @@ func TestALargeEditIsTwoFlights(t *testing.T) {
 	run(t, cache, "hset", "h", "f", "quick")
 	require.Equal(t, before+7, batches(cache))
 	require.Equal(t, []string{"quick"}, run(t, cache, "hget", "h", "f").texts)
+}
+
+// A function that takes too long for the flight of its load runs again on a goroutine of
+// its own, also where an edit before it in its group has failed.
+func TestASlowFunctionLeavesTheFlight(t *testing.T) {
+	cache, _ := newCache(t)
+	runs, ends := make(chan struct{}), make(chan struct{})
+	blocker, _ := command("hset", "h", "f", "0")
+	set := blocker.Run
+	blocker.Slow = true
+	blocker.Run = func(v *edit.View) { close(runs); <-ends; set(v) }
+	done := make(chan *edit.Edit, 3)
+	start := func(e *edit.Edit) { cache.StartEdit(e, func(e *edit.Edit) { done <- e }) }
+	start(blocker)
+	<-runs // the others wait for it, and are one group
+
+	refused := errors.New("refused")
+	fails, _ := command("hset", "h", "f", "never")
+	fails.Run = func(v *edit.View) { v.Undo(refused) }
+	slow, _ := command("hincrby", "h", "f", "5")
+	add, quick := slow.Run, 0
+	slow.Run = func(v *edit.View) {
+		if v.Quick {
+			quick++
+			v.Undo(edit.ErrSlow)
+			return
+		}
+		add(v)
+	}
+	start(fails)
+	start(slow)
+	close(ends)
+	for range 3 {
+		switch e := <-done; e {
+		case fails:
+			require.Equal(t, refused, e.Err)
+		default:
+			require.NoError(t, e.Err)
+		}
+	}
+	require.Equal(t, 1, quick)
+	require.Equal(t, []string{"5"}, run(t, cache, "hget", "h", "f").texts)
 }
 
 // An edit that meets a connection that has died asks another: it has not stored anything.
