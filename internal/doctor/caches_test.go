@@ -54,7 +54,7 @@ func TestCacheFaults(t *testing.T) {
 		{"schema", "cache-grant-broad", "SCHEMA howdah", doctor.Warning, []string{"GRANT CREATE ON SCHEMA howdah TO pg_monitor"}},
 		{"trigger", "cache-grant-broad", "TABLE {c}", doctor.Warning, []string{"GRANT TRIGGER ON {c} TO pg_monitor"}},
 		{"grant option", "cache-grant-broad", "TABLE {c}", doctor.Warning, []string{"GRANT SELECT ON {c} TO pg_monitor WITH GRANT OPTION"}},
-		{"role gone", "runtime-role-gone", "nobody", doctor.Info, []string{"INSERT INTO howdah.runtime_role VALUES ('nobody''s')"}},
+		{"role removed", "runtime-role-gone", "nobody", doctor.Info, []string{"INSERT INTO howdah.runtime_role VALUES ('nobody''s')"}},
 		{"owner", "runtime-role-owner", "role howdah", doctor.Info, []string{"SELECT howdah.grant_runtime(current_user)"}},
 		{"dead rows", "dead-rows", "howdah.cache_c", doctor.Warning, []string{noAutovacuum, fillForever, "DELETE FROM {c} WHERE hash % 2 = 0"}},
 		{"never analysed", "never-analysed", "howdah.cache_c", doctor.Warning, []string{noAutovacuum, fillForever}},
@@ -65,8 +65,8 @@ func TestCacheFaults(t *testing.T) {
 		{"entries", "over-budget", "howdah.cache_c", doctor.Warning, []string{"SELECT howdah.alter_cache('c', max_entries => 1000)", fillForever}},
 		{"no eviction", "over-budget", "howdah.cache_c", doctor.Warning, []string{
 			"SELECT howdah.alter_cache('c', max_entries => 1000, max_bytes => 10000, eviction => 'noeviction')", fillForever}},
-		{"nobody", "upkeep-missing", "upkeep", doctor.Warning, []string{"DELETE FROM howdah.upkeep", fmt.Sprintf(fill, "now() - interval '10 min'")}},
-		{"nobody any more", "upkeep-missing", "upkeep", doctor.Warning, []string{
+		{"no upkeep yet", "upkeep-missing", "upkeep", doctor.Warning, []string{"DELETE FROM howdah.upkeep", fmt.Sprintf(fill, "now() - interval '10 min'")}},
+		{"no upkeep any more", "upkeep-missing", "upkeep", doctor.Warning, []string{
 			"SELECT howdah.maintain(max_time => '1 min')", "UPDATE howdah.upkeep SET last_round = now() - interval '1 h'",
 			"SELECT howdah.alter_cache('c', max_entries => 1000)", fillForever}},
 	} {
