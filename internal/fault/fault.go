@@ -36,6 +36,7 @@ var (
 	ErrSchemaTooNew   = errors.New("howdah: schema is newer than this program")
 	ErrPermission     = errors.New("howdah: permission denied")
 	ErrClosed         = errors.New("howdah: closed")
+	ErrNotRunning     = errors.New("howdah: messages need DB.Run, which does not run")
 	ErrWatch          = errors.New("howdah: a watched key changed")
 )
 

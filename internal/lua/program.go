@@ -7,6 +7,7 @@
 package lua
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
@@ -112,6 +113,16 @@ func Compile(name string, source []byte) (*Program, error) {
 		return nil, errors.New("ERR Error compiling script (new function): " + failure.message)
 	}
 	return &Program{proto: p, sha: hex.EncodeToString(sum[:]), flags: flags}, nil
+}
+
+// FlagsOf returns the flags of the first line of a source, without compiling it. Errors: as
+// of Compile.
+func FlagsOf(source []byte) (Flags, error) {
+	if end := bytes.IndexByte(source, '\n'); end >= 0 {
+		source = source[:end+1]
+	}
+	_, flags, err := cutShebang(string(source))
+	return flags, err
 }
 
 // cutShebang reads the flags of a line "#!lua flags=...", and empties it.

@@ -114,3 +114,17 @@ func hexValue(c byte) byte {
 	}
 	return c | 0x20 - 'a' + 10
 }
+
+// SplitWords splits a line into words as an inline command is: see
+// [Parser.Parse]. Errors: ErrUnbalancedQuotes.
+func SplitWords(line string) ([]string, error) {
+	var p Parser
+	if !p.split([]byte(line)) {
+		return nil, ErrUnbalancedQuotes
+	}
+	words := make([]string, len(p.args))
+	for i, arg := range p.args {
+		words[i] = string(arg)
+	}
+	return words, nil
+}

@@ -40,17 +40,30 @@ func (c *Call) bitfield(readOnly bool) error {
 	if err != nil {
 		return err
 	}
+	larger := last>>3 >= int64(len(s))
 	if last >= 0 {
 		s = grown(s, last>>3+1)
-		e.put(s)
+		if larger { // whatever the operations do
+			e.put(s)
+			c.notifyNew(e, c.Args[1])
+		}
+	} else if !readOnly {
+		c.miss(e, c.Args[1])
 	}
 	c.Reply.Array(len(steps))
+	stored := false
 	for _, step := range steps {
-		if value, ok := step.run(s); ok {
+		value, ok, changed := step.run(s)
+		if ok {
 			c.Reply.Int(value)
 		} else {
 			c.Reply.Null()
 		}
+		stored = stored || changed || ok && larger && step.kind != 'g'
+	}
+	if stored {
+		e.put(s)
+		c.notify(StringEvent, "setbit", c.Args[1])
 	}
 	return nil
 }
@@ -141,23 +154,23 @@ func parseBitType(arg []byte) (t bitType, err error) {
 	return t, nil
 }
 
-// run executes an operation on a string that is long enough, and reports false
-// if it would overflow and must not.
-func (step bitStep) run(s String) (int64, bool) {
+// run executes an operation on a string that is long enough. ok is false if it would
+// overflow and must not; changed says whether it stored another value.
+func (step bitStep) run(s String) (answer int64, ok, changed bool) {
 	t := step.typ
 	before := t.load(s, step.at)
 	if step.kind == 'g' {
-		return before, true
+		return before, true, false
 	}
 	value, over := step.result(before)
 	if over && step.overflow == fail {
-		return 0, false
+		return 0, false, false
 	}
 	t.store(s, step.at, value)
 	if step.kind == 's' {
-		return before, true
+		return before, true, value != before
 	}
-	return value, true
+	return value, true, value != before
 }
 
 func (t bitType) load(s String, at int64) int64 {

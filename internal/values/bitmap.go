@@ -73,6 +73,7 @@ func setbit(c *Call) error {
 		s = grown(s, at>>3+1)
 		s.setBit(at, byte(bit))
 		e.put(s)
+		c.notify(StringEvent, "setbit", c.Args[1])
 	}
 	c.Reply.Int(int64(before))
 	return nil
@@ -258,15 +259,19 @@ func bitop(c *Call) error {
 	sources := make([]String, len(c.Args)-3)
 	longest := 0
 	for i, key := range c.Args[3:] {
-		if _, sources[i], err = c.str(key); err != nil {
+		source, s, err := c.str(key)
+		if err != nil {
 			return err
 		}
+		c.miss(source, key)
+		sources[i] = s
 		longest = max(longest, len(sources[i]))
 	}
 	e := c.entry(c.Args[2])
 	if longest == 0 {
 		if e.Value != nil {
 			e.remove()
+			c.notify(GenericEvent, "del", c.Args[2])
 		}
 		c.Reply.Int(0)
 		return nil
@@ -287,6 +292,7 @@ func bitop(c *Call) error {
 		}
 	}
 	e.replace(result)
+	c.notify(StringEvent, "set", c.Args[2])
 	c.Reply.Int(int64(longest))
 	return nil
 }

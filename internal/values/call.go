@@ -16,6 +16,14 @@ type Call struct {
 	// MaxString is the length of the longest string that a command may make, in
 	// bytes. Default: 512 MiB, as in Redis.
 	MaxString int64
+
+	// Notify is called for each keyspace event, in Redis's order. nil: nobody wants
+	// them. The key must not be kept.
+	Notify func(class Class, event string, key []byte)
+	// ReadOnly says that the command cannot write: keys that it does not find are events.
+	ReadOnly bool
+	// Nothing is set by a command that takes something, if there is nothing for it.
+	Nothing bool
 }
 
 // Keyspace gives the entry of a key: the same pointer whenever it is asked for
@@ -37,6 +45,9 @@ type Entry struct {
 	// Replaced is set where the value that was loaded has gone: what is stored has a
 	// life of its own, and no expiry before it is given one.
 	Replaced bool
+
+	created       bool // by a command, which has not named that event yet
+	fieldsExpired bool // and that event is not named yet
 }
 
 // Value is the value of a key: [String], [*Hash], [*List], [*Set] or [*SortedSet].
@@ -93,6 +104,11 @@ func (c *Call) maxString() int64 {
 func (c *Call) entry(key []byte) *Entry {
 	e := c.Keys.Entry(key)
 	e.Expire(c.Now)
+	if c.ReadOnly {
+		c.miss(e, key)
+	} else {
+		e.NotifyExpiredFields(key, c.Notify)
+	}
 	return e
 }
 
@@ -103,7 +119,8 @@ func (e *Entry) Expire(now int64) {
 		e.Value, e.ExpiresAt, e.Replaced = nil, 0, true
 	}
 	if h, ok := e.Value.(*Hash); ok {
-		if h.expire(now); h.Len() == 0 {
+		e.fieldsExpired = h.expire(now) || e.fieldsExpired
+		if h.Len() == 0 {
 			e.Value, e.ExpiresAt, e.Replaced = nil, 0, true
 		}
 	}
@@ -134,6 +151,7 @@ func (e *Entry) put(v Value) {
 		e.remove()
 		return
 	}
+	e.created = e.created || e.Value == nil
 	e.Value, e.Changed = v, true
 }
 
@@ -146,9 +164,19 @@ func (e *Entry) replace(v Value) {
 		}
 		return
 	}
+	e.created = e.created || e.Value == nil
 	e.Value, e.Changed, e.Replaced = v, true, true
 }
 
+// storeResult replaces what a key holds by the result of a command, or removes it if that
+// is empty.
+func (c *Call) storeResult(key []byte, result Value, class Class, event string) {
+	e := c.entry(key)
+	existed := e.Value != nil
+	e.replace(result)
+	c.notifyStored(existed, e, class, event, key)
+}
+
 func (e *Entry) remove() {
-	e.Value, e.ExpiresAt, e.Changed, e.Replaced = nil, 0, true, true
+	e.Value, e.ExpiresAt, e.Changed, e.Replaced, e.created = nil, 0, true, true, false
 }

@@ -28,6 +28,10 @@ type Command struct {
 	// because values name them. Default: none does.
 	Open func(args [][]byte) bool
 
+	// Waits returns what a command line waits for if Run finds nothing, or what is wrong
+	// with it. Default: the command does not wait.
+	Waits func(args [][]byte) (Waiting, error)
+
 	// Run executes the command. The arity has been checked. It returns an
 	// [Error], the reply then being empty.
 	Run func(c *Call) error
@@ -76,6 +80,7 @@ func Commands() []*Command {
 		commands []Command
 	}{
 		{"hash", hashCommands()}, {"set", setCommands()}, {"sorted-set", sortedSetCommands()}, {"list", listCommands()},
+		{"list", blockingListCommands()}, {"sorted-set", blockingSortedSetCommands()},
 		{"string", stringCommands()}, {"bitmap", bitmapCommands()}, {"hyperloglog", hyperLogLogCommands()},
 		{"generic", keyCommands()}, {"generic", dumpCommands()}, {"generic", sortCommands()}, {"generic", objectCommands()},
 	} {
@@ -84,6 +89,9 @@ func Commands() []*Command {
 			cmd.Group = family.group
 			if cmd.First == 0 && cmd.NumKeys == 0 {
 				cmd.First, cmd.Last, cmd.Step = 1, 1, 1
+			}
+			if cmd.Waits != nil {
+				checked(cmd)
 			}
 			list = append(list, cmd)
 		}

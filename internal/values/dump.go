@@ -207,15 +207,22 @@ func restore(c *Call) error {
 	if at != 0 && !o.absolute {
 		at += min(c.Now, math.MaxInt64-at)
 	}
-	existed := e.Value != nil
+	existed, changed := e.Value != nil, e.Changed
 	if h, ok := v.(*Hash); ok {
 		h.expire(c.Now)
 	}
 	e.replace(v)
 	e.expire(at, c.Now)
-	e.Changed = existed || e.Value != nil
+	c.notifyRestored(existed, e)
+	e.Changed = changed || existed || e.Value != nil
 	c.ok()
 	return nil
+}
+
+// notifyRestored names what RESTORE has done. A value in place of another is a new key.
+func (c *Call) notifyRestored(existed bool, e *Entry) {
+	e.created = e.Value != nil
+	c.notifyStored(existed, e, GenericEvent, "restore", c.Args[1])
 }
 
 // sound reports whether the version and the checksum at the end of a payload are right.

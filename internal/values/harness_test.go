@@ -29,6 +29,9 @@ func (r *reply) Array(n int)      { r.out = resp.AppendArray(r.out, n) }
 func (r *reply) Map(n int)        { r.out = resp.AppendMap(r.out, r.proto, n) }
 func (r *reply) Set(n int)        { r.out = resp.AppendSet(r.out, r.proto, n) }
 
+// namedEvent is an event with its key, and the command line that named it.
+type namedEvent struct{ event, line string }
+
 // store runs commands over a map, as a server would over a table.
 type store struct {
 	t        *testing.T
@@ -36,6 +39,8 @@ type store struct {
 	rand     *rand.Rand
 	commands map[string]*values.Command
 	entries  map[string]*values.Entry
+	events   []namedEvent // of commands, of the classes that are wanted
+	wants    values.Class
 }
 
 func newStore(t *testing.T, seed uint64) *store {
@@ -85,12 +90,18 @@ func (s *store) checked(cmd *values.Command, args [][]byte, r *reply) {
 	for _, key := range cmd.Keys(nil, args) {
 		e := s.Entry(key)
 		// Takes out what has expired.
-		s.commands["exists"].Run(&values.Call{Args: [][]byte{nil, key}, Keys: s, Now: s.now, Reply: &reply{}})
+		s.commands["exists"].Run(&values.Call{Args: [][]byte{nil, key}, Keys: s, Now: s.now, Reply: &reply{}, Notify: func(values.Class, string, []byte) {}})
 		e.Changed = false
 		before[e] = packed(e)
 	}
 	guard := &guarded{s, before, cmd.Open != nil && cmd.Open(args)}
-	err := cmd.Run(&values.Call{Args: args, Keys: guard, Now: s.now, Rand: s.rand, Reply: r})
+	call := &values.Call{Args: args, Keys: guard, Now: s.now, Rand: s.rand, Reply: r, ReadOnly: !cmd.Writes()}
+	call.Notify = func(class values.Class, event string, key []byte) {
+		if s.wants&class != 0 {
+			s.events = append(s.events, namedEvent{event + " " + string(key), string(bytes.Join(args, []byte(" ")))})
+		}
+	}
+	err := cmd.Run(call)
 	if err != nil {
 		if len(r.out) > 0 {
 			s.t.Fatalf("%q: an error behind a part of the reply %q", args, r.out)

@@ -25,6 +25,10 @@ func (h *Hash) Len() int {
 	return h.fields.live
 }
 
+// NextExpiry returns a time before which no field expires, in milliseconds since 1970, 0 if
+// none does.
+func (h *Hash) NextExpiry() int64 { return h.next }
+
 // LastExpiry returns when the last field expires, in milliseconds since 1970,
 // and 0 if at least one never does.
 func (h *Hash) LastExpiry() int64 {
@@ -64,10 +68,10 @@ func (h *Hash) setExpiry(f *hashField, at int64) {
 	}
 }
 
-// expire removes the fields that have expired.
-func (h *Hash) expire(now int64) {
+// expire removes the fields that have expired, and reports whether there were any.
+func (h *Hash) expire(now int64) bool {
 	if h.next == 0 || h.next > now {
-		return
+		return false
 	}
 	h.next = 0
 	var expired []string
@@ -83,6 +87,7 @@ func (h *Hash) expire(now int64) {
 	for _, field := range expired {
 		h.fields.remove(field)
 	}
+	return len(expired) > 0
 }
 
 // hash returns the entry and the hash of a key, nil if there is none.

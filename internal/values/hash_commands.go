@@ -55,6 +55,7 @@ func (c *Call) setFields(name string) (added int64, err error) {
 		}
 	}
 	e.put(h)
+	c.notify(HashEvent, "hset", c.Args[1])
 	return added, nil
 }
 
@@ -67,6 +68,7 @@ func hsetnx(c *Call) error {
 	if absent {
 		h.set(string(c.Args[2]), string(c.Args[3]))
 		e.put(h)
+		c.notify(HashEvent, "hset", c.Args[1])
 	}
 	c.intBool(absent)
 	return nil
@@ -115,6 +117,7 @@ func hdel(c *Call) error {
 	}
 	if removed > 0 {
 		e.put(h)
+		c.notifyRest(e, HashEvent, "hdel", c.Args[1])
 	}
 	c.Reply.Int(removed)
 	return nil
@@ -208,6 +211,7 @@ func hincrby(c *Call) error {
 		return err
 	}
 	e.put(h)
+	c.notify(HashEvent, "hincrby", c.Args[1])
 	c.Reply.Int(n)
 	return nil
 }
@@ -238,6 +242,7 @@ func hincrbyfloat(c *Call) error {
 	text := sum.String()
 	h.update(f, string(c.Args[2]), text)
 	e.put(h)
+	c.notify(HashEvent, "hincrbyfloat", c.Args[1])
 	c.Reply.Bulk(text)
 	return nil
 }

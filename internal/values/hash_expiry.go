@@ -98,16 +98,35 @@ func expireFields(unit int64, relative bool) func(*Call) error {
 			return err
 		}
 		c.Reply.Array(len(names))
-		changed := false
+		var results fieldResults
 		for _, name := range names {
-			result := h.expireField(string(name), at, condition, c.Now)
-			changed = changed || result >= fieldDone
-			c.Reply.Int(result)
+			c.Reply.Int(results.note(h.expireField(string(name), at, condition, c.Now)))
 		}
-		if changed {
+		if results != (fieldResults{}) {
 			e.put(h)
+			c.notifyFields(e, results)
 		}
 		return nil
+	}
+}
+
+// fieldResults says what a command did to the expiries of fields.
+type fieldResults struct{ set, removed bool }
+
+// note takes a result of expireField, and returns it.
+func (r *fieldResults) note(result int64) int64 {
+	r.set = r.set || result == fieldDone
+	r.removed = r.removed || result == fieldRemoved
+	return result
+}
+
+// notifyFields names what a command did to the expiries of fields.
+func (c *Call) notifyFields(e *Entry, r fieldResults) {
+	if r.set {
+		c.notify(HashEvent, "hexpire", c.Args[1])
+	}
+	if r.removed {
+		c.notifyRest(e, HashEvent, "hdel", c.Args[1])
 	}
 }
 
@@ -200,9 +219,14 @@ func fieldTimes(unit int64, relative bool) func(*Call) error {
 }
 
 func hpersist(c *Call) error {
-	return answerFields(c, func(e *Entry, h *Hash, f *hashField) int64 {
-		f.expiresAt = 0
+	persisted := false
+	err := answerFields(c, func(e *Entry, h *Hash, f *hashField) int64 {
+		f.expiresAt, persisted = 0, true
 		e.put(h)
 		return fieldDone
 	})
+	if persisted {
+		c.notify(HashEvent, "hpersist", c.Args[1])
+	}
+	return err
 }

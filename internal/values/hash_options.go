@@ -33,6 +33,7 @@ func hgetdel(c *Call) error {
 	}
 	if removed {
 		e.put(h)
+		c.notifyRest(e, HashEvent, "hdel", c.Args[1])
 	}
 	return nil
 }
@@ -159,23 +160,26 @@ func hgetex(c *Call) error {
 		return err
 	}
 	c.Reply.Array(len(o.fields))
-	changed := false
+	var results fieldResults
+	persisted := false
 	for _, name := range o.fields {
 		c.field(h, name)
 		f := h.find(string(name))
 		switch {
 		case f == nil:
 		case o.expires:
-			h.expireField(string(name), o.at, always, c.Now)
-			changed = true
+			results.note(h.expireField(string(name), o.at, always, c.Now))
 		case o.keep && f.expiresAt != 0: // PERSIST
-			f.expiresAt = 0
-			changed = true
+			f.expiresAt, persisted = 0, true
 		}
 	}
-	if changed {
+	if persisted || results != (fieldResults{}) {
 		e.put(h)
 	}
+	if persisted {
+		c.notify(HashEvent, "hpersist", c.Args[1])
+	}
+	c.notifyFields(e, results)
 	return nil
 }
 
@@ -195,22 +199,30 @@ func hsetex(c *Call) error {
 			return nil
 		}
 	}
+	var results fieldResults
 	for i := 0; i < len(o.fields); i += 2 {
-		h.setEx(string(o.fields[i]), string(o.fields[i+1]), o, c.Now)
+		results.note(h.setEx(string(o.fields[i]), string(o.fields[i+1]), o, c.Now))
 	}
+	existed := e.Value != nil
 	e.put(h)
+	if existed || e.Value != nil {
+		c.notify(HashEvent, "hset", c.Args[1])
+		c.notifyFields(e, results)
+	}
 	c.Reply.Int(1)
 	return nil
 }
 
-// setEx stores a field with the expiry of HSETEX.
-func (h *Hash) setEx(name, value string, o fieldOptions, now int64) {
+// setEx stores a field with the expiry of HSETEX, and returns what became of that, as
+// expireField does.
+func (h *Hash) setEx(name, value string, o fieldOptions, now int64) int64 {
 	if o.keep {
 		h.update(h.find(name), name, value)
-		return
+		return fieldKept
 	}
 	h.set(name, value)
-	if o.expires {
-		h.expireField(name, o.at, always, now)
+	if !o.expires {
+		return fieldKept
 	}
+	return h.expireField(name, o.at, always, now)
 }

@@ -90,6 +90,7 @@ func pfadd(c *Call) error {
 	if changed {
 		s.outdate()
 		e.put(s)
+		c.notify(StringEvent, "pfadd", c.Args[1])
 	}
 	c.intBool(changed)
 	return nil
@@ -241,11 +242,12 @@ func pfmerge(c *Call) error {
 	var registers [hllRegisters]byte
 	dense := false
 	for _, key := range c.Args[1:] {
-		_, s, err := c.hyperLogLog(key)
+		e, s, err := c.hyperLogLog(key)
 		if err != nil {
 			return err
 		}
 		if s == nil {
+			c.miss(e, key)
 			continue
 		}
 		dense = dense || s[4] == hllDense
@@ -271,6 +273,7 @@ func pfmerge(c *Call) error {
 	}
 	s.outdate()
 	e.put(s)
+	c.notify(StringEvent, "pfadd", c.Args[1])
 	c.ok()
 	return nil
 }

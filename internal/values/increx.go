@@ -69,9 +69,9 @@ func increx(c *Call) error {
 	if err != nil {
 		return err
 	}
-	add := c.addInteger
+	add, event := c.addInteger, "incrby"
 	if o.float {
-		add = c.addFloat
+		add, event = c.addFloat, "incrbyfloat"
 	}
 	text, within, err := add(o)
 	if err != nil || !within {
@@ -79,12 +79,15 @@ func increx(c *Call) error {
 	}
 	e := c.entry(c.Args[1])
 	e.put(String(text))
-	if o.persist {
+	c.notify(StringEvent, event, c.Args[1])
+	if o.persist && e.ExpiresAt != 0 {
 		e.ExpiresAt = 0
+		c.notify(GenericEvent, "persist", c.Args[1])
 	}
 	if !o.ifNone || e.ExpiresAt == 0 {
 		at, _ := o.expiry.at(c.Now, "increx") // checked by increxKey
 		e.expire(at, c.Now)
+		c.notifyExpiry(e, at, c.Args[1])
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ func del(c *Call) error {
 	for _, key := range c.Args[1:] {
 		if e := c.entry(key); e.Value != nil {
 			e.remove()
+			c.notify(GenericEvent, "del", key)
 			removed++
 		}
 	}
@@ -111,6 +112,7 @@ func expireKey(unit int64, relative bool) func(*Call) error {
 		}
 		if met {
 			e.expire(max(at, 1), c.Now)
+			c.notifyExpiry(e, max(at, 1), c.Args[1])
 		}
 		c.intBool(met)
 		return nil
@@ -143,6 +145,7 @@ func persist(c *Call) error {
 	persisted := e.Value != nil && e.ExpiresAt != 0
 	if persisted {
 		e.ExpiresAt, e.Changed = 0, true
+		c.notify(GenericEvent, "persist", c.Args[1])
 	}
 	c.intBool(persisted)
 	return nil
@@ -154,7 +157,7 @@ func rename(c *Call) error {
 		return errNoKey
 	}
 	if from != to {
-		from.moveTo(to)
+		c.move(from, to)
 	}
 	c.ok()
 	return nil
@@ -167,15 +170,20 @@ func renamenx(c *Call) error {
 	}
 	free := to.Value == nil
 	if free {
-		from.moveTo(to)
+		c.move(from, to)
 	}
 	c.intBool(free)
 	return nil
 }
 
-func (e *Entry) moveTo(to *Entry) {
-	to.Value, to.ExpiresAt, to.Changed = e.Value, e.ExpiresAt, true
-	e.remove()
+// move gives the value of the first key to the second, which is a new key even if there
+// was one.
+func (c *Call) move(from, to *Entry) {
+	to.Value, to.ExpiresAt, to.Changed, to.created = from.Value, from.ExpiresAt, true, true
+	from.remove()
+	c.notifyNew(to, c.Args[2])
+	c.notify(GenericEvent, "rename_from", c.Args[1])
+	c.notify(GenericEvent, "rename_to", c.Args[2])
 }
 
 // copyKey is COPY within one database.
@@ -191,11 +199,13 @@ func copyKey(c *Call) error {
 		return Error("ERR source and destination objects are the same")
 	}
 	from, to := c.entry(c.Args[1]), c.entry(c.Args[2])
+	c.miss(from, c.Args[1])
 	copied := from.Value != nil && (to.Value == nil || replace)
 	if copied {
 		// What Encode made is never corrupt.
 		to.Value, _ = Decode(from.Value.Kind(), Encode(nil, from.Value))
-		to.ExpiresAt, to.Changed = from.ExpiresAt, true
+		to.ExpiresAt, to.Changed, to.created = from.ExpiresAt, true, true
+		c.notify(GenericEvent, "copy_to", c.Args[2])
 	}
 	c.intBool(copied)
 	return nil

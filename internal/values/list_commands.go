@@ -44,9 +44,25 @@ func pushing(left, onlyOld bool) func(*Call) error {
 			l.push(string(element), left)
 		}
 		e.put(l)
+		c.notify(ListEvent, pushEvent(left), c.Args[1])
 		c.Reply.Int(int64(l.Len()))
 		return nil
 	}
+}
+
+// pushEvent and popEvent name what was done at an end of a list.
+func pushEvent(left bool) string {
+	if left {
+		return "lpush"
+	}
+	return "rpush"
+}
+
+func popEvent(left bool) string {
+	if left {
+		return "lpop"
+	}
+	return "rpop"
 }
 
 func popping(left bool) func(*Call) error {
@@ -70,12 +86,21 @@ func popping(left bool) func(*Call) error {
 		case l == nil:
 			c.Reply.Null()
 		case counted:
-			bulks(c.Reply, l.popMany(e, count, left))
+			bulks(c.Reply, c.popElements(e, l, count, left, c.Args[1]))
 		default:
-			c.Reply.Bulk(l.popMany(e, 1, left)[0])
+			c.Reply.Bulk(c.popElements(e, l, 1, left, c.Args[1])[0])
 		}
 		return nil
 	}
+}
+
+// popElements is popMany for a command.
+func (c *Call) popElements(e *Entry, l *List, count int64, left bool, key []byte) []string {
+	popped := l.popMany(e, count, left)
+	if len(popped) > 0 {
+		c.notifyRest(e, ListEvent, popEvent(left), key)
+	}
+	return popped
 }
 
 // popMany takes at most count elements from one end.
@@ -105,21 +130,28 @@ func lmpop(c *Call) error {
 		}
 		c.Reply.Array(2)
 		c.Reply.Bulk(string(key))
-		bulks(c.Reply, l.popMany(e, count, !right))
+		bulks(c.Reply, c.popElements(e, l, count, !right, key))
 		return nil
 	}
-	c.Reply.NullArray()
-	return nil
+	return c.nothing()
 }
 
 func lmove(c *Call) error {
-	var left [2]bool
-	for i, arg := range c.Args[3:5] {
-		if left[i] = is(arg, "LEFT"); !left[i] && !is(arg, "RIGHT") {
-			return ErrSyntax
-		}
+	left, err := listEnds(c.Args)
+	if err != nil {
+		return err
 	}
 	return c.moveElement(left[0], left[1])
+}
+
+// listEnds reads the ends of LMOVE and BLMOVE: whether they are the left ones.
+func listEnds(args [][]byte) (left [2]bool, err error) {
+	for i, arg := range args[3:5] {
+		if left[i] = is(arg, "LEFT"); !left[i] && !is(arg, "RIGHT") {
+			return left, ErrSyntax
+		}
+	}
+	return left, nil
 }
 
 func rpoplpush(c *Call) error { return c.moveElement(false, true) }
@@ -130,6 +162,7 @@ func (c *Call) moveElement(fromLeft, toLeft bool) error {
 		return err
 	}
 	if source == nil {
+		c.Nothing = true
 		c.Reply.Null()
 		return nil
 	}
@@ -146,6 +179,8 @@ func (c *Call) moveElement(fromLeft, toLeft bool) error {
 	}
 	target.push(element, toLeft)
 	to.put(target)
+	c.notify(ListEvent, pushEvent(toLeft), c.Args[2])
+	c.notifyRest(from, ListEvent, popEvent(fromLeft), c.Args[1])
 	c.Reply.Bulk(element)
 	return nil
 }
@@ -221,6 +256,9 @@ func ltrim(c *Call) error {
 		l.replace(slices.Clone(l.elements()[i:j]))
 		e.put(l)
 	}
+	if l != nil {
+		c.notifyRest(e, ListEvent, "ltrim", c.Args[1])
+	}
 	c.ok()
 	return nil
 }
@@ -243,6 +281,7 @@ func lset(c *Call) error {
 	}
 	l.elements()[at] = string(c.Args[3])
 	e.put(l)
+	c.notify(ListEvent, "lset", c.Args[1])
 	c.ok()
 	return nil
 }
@@ -270,6 +309,7 @@ func linsert(c *Call) error {
 	}
 	l.replace(slices.Insert(l.elements(), at, string(c.Args[4])))
 	e.put(l)
+	c.notify(ListEvent, "linsert", c.Args[1])
 	c.Reply.Int(int64(l.Len()))
 	return nil
 }
@@ -290,6 +330,7 @@ func lrem(c *Call) error {
 	removed := before - l.Len()
 	if removed > 0 {
 		e.put(l)
+		c.notifyRest(e, ListEvent, "lrem", c.Args[1])
 	}
 	c.Reply.Int(int64(removed))
 	return nil

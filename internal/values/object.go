@@ -4,6 +4,7 @@ func objectCommands() []Command {
 	command := func(name, since string, answer func(*Call, Value) error) Command {
 		return Command{Name: "object|" + name, Arity: 3, Flags: "readonly", Since: since, First: 2, Last: 2, Step: 1,
 			Run: func(c *Call) error {
+				c.ReadOnly = false // OBJECT names no miss
 				e := c.entry(c.Args[2])
 				if e.Value == nil {
 					c.Reply.Null()

@@ -8,9 +8,9 @@ func setAlgebraCommands() []Command {
 		{Name: "sinter", Arity: -2, Flags: read, Since: "1.0.0", First: 1, Last: -1, Step: 1, Run: algebra(intersect)},
 		{Name: "sunion", Arity: -2, Flags: read, Since: "1.0.0", First: 1, Last: -1, Step: 1, Run: algebra(unite)},
 		{Name: "sdiff", Arity: -2, Flags: read, Since: "1.0.0", First: 1, Last: -1, Step: 1, Run: algebra(subtract)},
-		{Name: "sinterstore", Arity: -3, Flags: write, Since: "1.0.0", First: 1, Last: -1, Step: 1, Run: algebraStore(intersect)},
-		{Name: "sunionstore", Arity: -3, Flags: write, Since: "1.0.0", First: 1, Last: -1, Step: 1, Run: algebraStore(unite)},
-		{Name: "sdiffstore", Arity: -3, Flags: write, Since: "1.0.0", First: 1, Last: -1, Step: 1, Run: algebraStore(subtract)},
+		{Name: "sinterstore", Arity: -3, Flags: write, Since: "1.0.0", First: 1, Last: -1, Step: 1, Run: algebraStore(intersect, "sinterstore")},
+		{Name: "sunionstore", Arity: -3, Flags: write, Since: "1.0.0", First: 1, Last: -1, Step: 1, Run: algebraStore(unite, "sunionstore")},
+		{Name: "sdiffstore", Arity: -3, Flags: write, Since: "1.0.0", First: 1, Last: -1, Step: 1, Run: algebraStore(subtract, "sdiffstore")},
 		{Name: "sintercard", Arity: -3, Flags: "readonly movablekeys", Since: "7.0.0", NumKeys: 1, Run: sintercard},
 	}
 }
@@ -21,10 +21,14 @@ type setOperation func(sets []*Set) *Set
 func (c *Call) sets(keys [][]byte) ([]*Set, error) {
 	list := make([]*Set, len(keys))
 	for i, key := range keys {
-		var err error
-		if _, list[i], err = c.set(key); err != nil {
+		e, s, err := c.set(key)
+		if err != nil {
 			return nil, err
 		}
+		if !c.ReadOnly {
+			c.miss(e, key)
+		}
+		list[i] = s
 	}
 	return list, nil
 }
@@ -40,14 +44,14 @@ func algebra(operation setOperation) func(*Call) error {
 	}
 }
 
-func algebraStore(operation setOperation) func(*Call) error {
+func algebraStore(operation setOperation, event string) func(*Call) error {
 	return func(c *Call) error {
 		sets, err := c.sets(c.Args[2:])
 		if err != nil {
 			return err
 		}
 		result := operation(sets)
-		c.entry(c.Args[1]).replace(result)
+		c.storeResult(c.Args[1], result, SetEvent, event)
 		c.Reply.Int(int64(result.Len()))
 		return nil
 	}

@@ -33,6 +33,7 @@ func sadd(c *Call) error {
 	}
 	if added > 0 {
 		e.put(s)
+		c.notify(SetEvent, "sadd", c.Args[1])
 	}
 	c.Reply.Int(added)
 	return nil
@@ -51,6 +52,7 @@ func srem(c *Call) error {
 	}
 	if removed > 0 {
 		e.put(s)
+		c.notifyRest(e, SetEvent, "srem", c.Args[1])
 	}
 	c.Reply.Int(removed)
 	return nil
@@ -76,11 +78,13 @@ func smove(c *Call) error {
 	}
 	source.members.remove(member)
 	from.put(source)
+	c.notifyRest(from, SetEvent, "srem", c.Args[1])
 	if target == nil {
 		target = &Set{}
 	}
 	if target.add(member) {
 		to.put(target)
+		c.notify(SetEvent, "sadd", c.Args[2])
 	}
 	c.Reply.Int(1)
 	return nil
@@ -160,6 +164,7 @@ func spop(c *Call) (err error) {
 	}
 	if len(chosen) > 0 {
 		e.put(s)
+		c.notifyRest(e, SetEvent, "spop", c.Args[1])
 	}
 	if len(c.Args) == 2 {
 		c.Reply.Bulk(chosen[0])

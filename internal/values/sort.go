@@ -89,6 +89,9 @@ func (c *Call) sort(readOnly bool) error {
 		return err
 	}
 	e := c.entry(c.Args[1])
+	if !readOnly {
+		c.miss(e, c.Args[1])
+	}
 	if _, isSet := e.Value.(*Set); isSet && o.unsorted && o.store != nil {
 		o.by, o.unsorted, o.alpha = nil, false, true // a set has no order that could be stored
 	}
@@ -220,7 +223,12 @@ func (c *Call) pattern(pattern []byte, element string) (text string, found bool)
 	if name, f, cut := strings.Cut(after, "->"); cut && f != "" {
 		after, field, isField = name, f, true
 	}
-	switch v := c.entry([]byte(before + element + after)).Value.(type) {
+	key := []byte(before + element + after)
+	e := c.entry(key)
+	if !c.ReadOnly {
+		c.miss(e, key)
+	}
+	switch v := e.Value.(type) {
 	case *Hash:
 		if f := v.find(field); isField && f != nil {
 			return f.value, true
@@ -263,6 +271,6 @@ func (c *Call) sortStore(elements []string, o *sortOptions) {
 	for _, element := range elements {
 		c.row(element, o, func(text string, _ bool) { target.push(text, false) })
 	}
-	c.entry(o.store).replace(target)
+	c.storeResult(o.store, target, ListEvent, "sortstore")
 	c.Reply.Int(int64(target.Len()))
 }

@@ -22,12 +22,13 @@ func sortedSetAlgebraCommands() []Command {
 type combination struct {
 	weighs bool // takes WEIGHTS and AGGREGATE
 	run    func(sources []source, aggregate func(a, b float64) float64) []Member
+	event  string // where the result is stored
 }
 
 var (
-	zunion = combination{true, uniteScored}
-	zinter = combination{true, intersectScored}
-	zdiff  = combination{false, subtractScored}
+	zunion = combination{true, uniteScored, "zunionstore"}
+	zinter = combination{true, intersectScored, "zinterstore"}
+	zdiff  = combination{false, subtractScored, "zdiffstore"}
 )
 
 // source is a set or a sorted set, whose members have a weight.
@@ -101,8 +102,12 @@ func (c *Call) sources(keys [][]byte) ([]source, error) {
 	list := make([]source, len(keys))
 	for i, key := range keys {
 		s := source{weight: 1}
-		switch v := c.entry(key).Value.(type) {
+		e := c.entry(key)
+		switch v := e.Value.(type) {
 		case nil:
+			if !c.ReadOnly {
+				c.miss(e, key)
+			}
 		case *Set:
 			s.plain = v
 		case *SortedSet:
@@ -197,7 +202,7 @@ func combineStore(operation combination) func(*Call) error {
 			return err
 		}
 		result := sortedSetOf(operation.run(q.sources, q.aggregate))
-		c.entry(c.Args[1]).replace(result)
+		c.storeResult(c.Args[1], result, SortedSetEvent, operation.event)
 		c.Reply.Int(int64(result.Len()))
 		return nil
 	}

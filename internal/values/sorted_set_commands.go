@@ -126,6 +126,11 @@ func (c *Call) addMembers(e *Entry, z *SortedSet, o zaddOptions, scores []float6
 	}
 	if added+updated > 0 {
 		e.put(z)
+		event := "zadd"
+		if o.increment {
+			event = "zincr"
+		}
+		c.notify(SortedSetEvent, event, c.Args[1])
 	}
 	switch {
 	case o.increment && met:
@@ -153,6 +158,7 @@ func zrem(c *Call) error {
 	}
 	if removed > 0 {
 		e.put(z)
+		c.notifyRest(e, SortedSetEvent, "zrem", c.Args[1])
 	}
 	c.Reply.Int(removed)
 	return nil

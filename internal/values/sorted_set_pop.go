@@ -30,7 +30,7 @@ func (c *Call) zpop(highest bool) (err error) {
 	if err != nil {
 		return err
 	}
-	popped := z.pop(e, count, highest)
+	popped := c.popMembers(e, z, count, highest, c.Args[1])
 	if counted {
 		c.scored(popped, true)
 		return nil
@@ -41,6 +41,19 @@ func (c *Call) zpop(highest bool) (err error) {
 		c.Reply.Double(m.Score)
 	}
 	return nil
+}
+
+// popMembers is pop for a command.
+func (c *Call) popMembers(e *Entry, z *SortedSet, count int64, highest bool, key []byte) []Member {
+	popped := z.pop(e, count, highest)
+	if len(popped) > 0 {
+		event := "zpopmin"
+		if highest {
+			event = "zpopmax"
+		}
+		c.notifyRest(e, SortedSetEvent, event, key)
+	}
+	return popped
 }
 
 // pop takes at most count members from one end, in the order of the reply.
@@ -102,7 +115,7 @@ func zmpop(c *Call) error {
 		if z == nil {
 			continue
 		}
-		popped := z.pop(e, count, highest)
+		popped := c.popMembers(e, z, count, highest, key)
 		c.Reply.Array(2)
 		c.Reply.Bulk(string(key))
 		c.Reply.Array(len(popped))
@@ -113,6 +126,5 @@ func zmpop(c *Call) error {
 		}
 		return nil
 	}
-	c.Reply.NullArray()
-	return nil
+	return c.nothing()
 }

@@ -18,9 +18,9 @@ func sortedSetRangeCommands() []Command {
 		{Name: "zrevrangebylex", Arity: -4, Flags: read, Since: "2.8.9", Run: ranges(rangeForm{by: byName, reverse: true})},
 		{Name: "zcount", Arity: 4, Flags: "readonly fast", Since: "2.0.0", Run: countRange(byScore)},
 		{Name: "zlexcount", Arity: 4, Flags: "readonly fast", Since: "2.8.9", Run: countRange(byName)},
-		{Name: "zremrangebyrank", Arity: 4, Flags: write, Since: "2.0.0", Run: removeRange(byRank)},
-		{Name: "zremrangebyscore", Arity: 4, Flags: write, Since: "1.2.0", Run: removeRange(byScore)},
-		{Name: "zremrangebylex", Arity: 4, Flags: write, Since: "2.8.9", Run: removeRange(byName)},
+		{Name: "zremrangebyrank", Arity: 4, Flags: write, Since: "2.0.0", Run: removeRange(byRank, "zremrangebyrank")},
+		{Name: "zremrangebyscore", Arity: 4, Flags: write, Since: "1.2.0", Run: removeRange(byScore, "zremrangebyscore")},
+		{Name: "zremrangebylex", Arity: 4, Flags: write, Since: "2.8.9", Run: removeRange(byName, "zremrangebylex")},
 	}
 }
 
@@ -261,12 +261,13 @@ func zrangestore(c *Call) error {
 	if err != nil {
 		return err
 	}
-	_, z, err := c.sortedSet(c.Args[2])
+	source, z, err := c.sortedSet(c.Args[2])
 	if err != nil {
 		return err
 	}
+	c.miss(source, c.Args[2])
 	result := sortedSetOf(q.members(z))
-	c.entry(c.Args[1]).replace(result)
+	c.storeResult(c.Args[1], result, SortedSetEvent, "zrangestore")
 	c.Reply.Int(int64(result.Len()))
 	return nil
 }
@@ -287,7 +288,7 @@ func countRange(by rangeBy) func(*Call) error {
 	}
 }
 
-func removeRange(by rangeBy) func(*Call) error {
+func removeRange(by rangeBy, event string) func(*Call) error {
 	return func(c *Call) error {
 		r, err := parseInterval(by, c.Args[2], c.Args[3])
 		if err != nil {
@@ -301,6 +302,7 @@ func removeRange(by rangeBy) func(*Call) error {
 		if i < j {
 			z.removeRange(i, j)
 			e.put(z)
+			c.notifyRest(e, SortedSetEvent, event, c.Args[1])
 		}
 		c.Reply.Int(int64(j - i))
 		return nil

@@ -31,7 +31,9 @@ func TestStreams(t *testing.T) {
 				grammar: &grammar.Grammar{Rand: rand.New(rand.NewPCG(seed, 0)), Family: family},
 				store:   newStore(t, seed),
 				clients: [2]*client{dial(resp.RESP2), dial(resp.RESP3)},
+				events:  listen(dial(resp.RESP2), wantedOf(family.Name)),
 			}
+			s.store.wants = s.events.wants
 			s.prepare(t)
 			for made := 0; made < *streamLength && !t.Failed(); made += streamBatch {
 				s.batch(t)
@@ -47,6 +49,7 @@ type stream struct {
 	grammar *grammar.Grammar
 	store   *store
 	clients [2]*client
+	events  *listener
 }
 
 // prepare makes keys of all kinds, for WRONGTYPE.
@@ -73,6 +76,8 @@ func (s *stream) batch(t *testing.T) {
 			}
 		}
 	}
+	s.events.compare(t, client, s.store.events)
+	s.store.events = nil
 	s.store.reload()
 }
 

@@ -157,6 +157,7 @@ func set(c *Call) error {
 	}
 	switch {
 	case o.get:
+		c.miss(e, c.Args[1])
 		c.text(e, before)
 	case met:
 		c.ok()
@@ -164,19 +165,27 @@ func set(c *Call) error {
 		c.Reply.Null()
 	}
 	if met {
-		c.store(e, bulkOf(c.Args[2]), at, o.keepTTL)
+		c.store(e, c.Args[1], bulkOf(c.Args[2]), at, o.keepTTL)
 	}
 	return nil
 }
 
 // store is SET with an expiry; one in the past deletes the key.
-func (c *Call) store(e *Entry, s String, at int64, keepTTL bool) {
+func (c *Call) store(e *Entry, key []byte, s String, at int64, keepTTL bool) {
 	if keepTTL {
 		e.put(s)
+		c.notify(StringEvent, "set", key)
 		return
 	}
 	e.replace(s)
+	c.notify(StringEvent, "set", key)
 	e.expire(at, c.Now)
+	if at != 0 {
+		c.notify(GenericEvent, "expire", key)
+	}
+	if e.Value == nil { // Redis finds out when the key is next asked for
+		c.notify(ExpiredEvent, "expired", key)
+	}
 }
 
 // expire gives a key that exists an expiry, unless it is 0.
@@ -196,7 +205,7 @@ func setWithTTL(unit int64) func(*Call) error {
 		if err != nil {
 			return err
 		}
-		c.store(c.entry(c.Args[1]), bulkOf(c.Args[3]), at, false)
+		c.store(c.entry(c.Args[1]), c.Args[1], bulkOf(c.Args[3]), at, false)
 		c.ok()
 		return nil
 	}
@@ -211,6 +220,7 @@ func getex(c *Call) error {
 	if err != nil {
 		return err
 	}
+	c.miss(e, c.Args[1])
 	if e.Value == nil {
 		c.Reply.Null()
 		return nil
@@ -222,8 +232,10 @@ func getex(c *Call) error {
 	c.text(e, s)
 	if o.persist && e.ExpiresAt != 0 {
 		e.ExpiresAt, e.Changed = 0, true
+		c.notify(GenericEvent, "persist", c.Args[1])
 	}
 	e.expire(at, c.Now)
+	c.notifyExpiry(e, at, c.Args[1])
 	return nil
 }
 
@@ -251,7 +263,7 @@ func msetex(c *Call) error {
 		}
 	}
 	for i := 0; i < len(pairs); i += 2 {
-		c.store(c.entry(pairs[i]), bulkOf(pairs[i+1]), at, o.keepTTL)
+		c.store(c.entry(pairs[i]), pairs[i], bulkOf(pairs[i+1]), at, o.keepTTL)
 	}
 	c.Reply.Int(1)
 	return nil
@@ -295,6 +307,7 @@ func (c *Call) deleteIf(condition stringCondition) error {
 	}
 	if met = met && e.Value != nil; met {
 		e.remove()
+		c.notify(GenericEvent, "del", c.Args[1])
 	}
 	c.intBool(met)
 	return nil

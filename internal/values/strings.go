@@ -101,8 +101,10 @@ func getdel(c *Call) error {
 		return err
 	}
 	c.text(e, s)
+	c.miss(e, c.Args[1])
 	if e.Value != nil {
 		e.remove()
+		c.notify(GenericEvent, "del", c.Args[1])
 	}
 	return nil
 }
@@ -113,7 +115,9 @@ func getset(c *Call) error {
 		return err
 	}
 	c.text(e, s)
+	c.miss(e, c.Args[1])
 	e.replace(bulkOf(c.Args[2]))
+	c.notify(StringEvent, "set", c.Args[1])
 	return nil
 }
 
@@ -122,6 +126,7 @@ func setnx(c *Call) error {
 	absent := e.Value == nil
 	if absent {
 		e.replace(bulkOf(c.Args[2]))
+		c.notify(StringEvent, "set", c.Args[1])
 	}
 	c.intBool(absent)
 	return nil
@@ -155,6 +160,7 @@ func msetnx(c *Call) error {
 func (c *Call) setPairs(pairs [][]byte) {
 	for i := 0; i < len(pairs); i += 2 {
 		c.entry(pairs[i]).replace(bulkOf(pairs[i+1]))
+		c.notify(StringEvent, "set", pairs[i])
 	}
 }
 
@@ -168,6 +174,7 @@ func appendTo(c *Call) error {
 		return errLargeString
 	}
 	e.put(append(grown(s, 0), c.Args[2]...))
+	c.notify(StringEvent, "append", c.Args[1])
 	c.Reply.Int(length)
 	return nil
 }
@@ -194,6 +201,7 @@ func setrange(c *Call) error {
 	s = grown(s, offset+int64(len(c.Args[3])))
 	copy(s[offset:], c.Args[3])
 	e.put(s)
+	c.notify(StringEvent, "setrange", c.Args[1])
 	c.Reply.Int(int64(len(s)))
 	return nil
 }
@@ -230,6 +238,7 @@ func (c *Call) increment(by int64) error {
 		return ErrOverflow
 	}
 	e.put(String(formatInt(n + by)))
+	c.notify(StringEvent, "incrby", c.Args[1])
 	c.Reply.Int(n + by)
 	return nil
 }
@@ -259,6 +268,7 @@ func incrbyfloat(c *Call) error {
 	}
 	text := sum.String()
 	e.put(String(text))
+	c.notify(StringEvent, "incrbyfloat", c.Args[1])
 	c.Reply.Bulk(text)
 	return nil
 }

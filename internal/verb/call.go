@@ -1,12 +1,15 @@
 package verb
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/observe"
+	"github.com/howdah/howdah/internal/tracking"
 )
 
 // Limits that hold for every cache.
@@ -88,7 +91,9 @@ type Call struct {
 	// AnyKind says that a read takes entries of any kind; Result.Kind says which it
 	// found. Other reads answer WrongType where an entry is no string, and those of
 	// many keys answer that it is absent.
-	AnyKind    bool
+	AnyKind bool
+	// WantExpiry says that a get_many also reads what get_entry does, of strings.
+	WantExpiry bool
 	Delta      int64
 	DeltaFloat string // decimal text, as it came
 	Offset     int
@@ -108,6 +113,19 @@ type Call struct {
 	// flight sends that on the same connection, and the call ends with its outcome. It must
 	// be quick. A call with it flies with the writes.
 	Alter func(*Call) bool
+	// Landed is called when the call has ended without an error, before another call of
+	// this process can use its keys. answer has the results: those of the call that this
+	// one merged with, if it did. It must be quick, must not use the arguments, which
+	// belong to the caller again, and may call Start. It is not called in a transaction of
+	// the caller, nor where memory answers.
+	Landed func(answer *Call)
+	// Silent says that it is no event where a read finds nothing: nobody asked for the
+	// key, or who did says so himself.
+	Silent bool
+	// WantRemoved asks a delete of many keys for Removed.
+	WantRemoved bool
+	// WantGone asks a verb with Removes for Gone. Set by the engine.
+	WantGone bool
 	// Near says that the answer of a get, or the value of a plain set, will be kept
 	// in memory. Set by the engine.
 	Near bool
@@ -115,6 +133,17 @@ type Call struct {
 	// InTx says that the call runs in a transaction of the caller, which may see two
 	// rows of one key. Set by the engine.
 	InTx bool
+
+	// Writer is the client whose command this is, if it tracks keys; nil: none.
+	Writer *tracking.Client
+
+	// Caller is who calls, and by which command, for what is remembered of it.
+	Caller observe.Caller
+	// Part says that the call is a part of something that is timed as a whole.
+	Part bool
+	// Traces are the contexts of the calls of the application that this call serves and
+	// that a tracer follows.
+	Traces []context.Context
 
 	// Err is set if the call failed; the results are then void.
 	Err error
@@ -124,6 +153,8 @@ type Call struct {
 	Entries []Entry // reads of many keys
 	Int     int64   // increments; lengths after an append or a set-range
 	Count   int64   // keys that a delete of many removed
+	Removed []int64 // their hashes, if they were asked for; see also Watch and RemoveExpired
+	Gone    []int64 // hashes of the entries that were removed, expired ones too, if they were asked for
 	Claim   Claim   // of a claim; Result.Version is the token
 	// ServerStart is when the server that answered a call with Near was started, in
 	// microseconds since 1970.
@@ -143,6 +174,8 @@ type Call struct {
 	Memory *near.Cache  // where the answer may be kept; nil: nowhere
 	Tokens []near.Token // one for each key, if there is Memory
 
+	timing timing
+
 	// Stored is a copy of Value, if reads may ask for it after the caller has left.
 	Stored []byte
 
@@ -153,8 +186,25 @@ type Call struct {
 
 // Reset makes the results those of a call that has not begun.
 func (c *Call) Reset() {
-	c.Result, c.Entries, c.Int, c.Count, c.ServerStart, c.Shared = Entry{}, nil, 0, 0, 0, false
+	c.Result, c.Entries, c.Int, c.Count, c.Removed, c.Gone, c.ServerStart, c.Shared = Entry{}, nil, 0, 0, nil, nil, 0, false
 	c.Status, c.Recalled, c.Claim = OK, false, Claim{}
+}
+
+// Hits returns how many keys a read found and how many it did not, for a write whether
+// it took effect.
+func (c *Call) Hits() (hits, misses int) {
+	switch {
+	case c.Entries != nil:
+		for i := range c.Entries {
+			if c.Entries[i].Found {
+				hits++
+			}
+		}
+		return hits, len(c.Entries) - hits
+	case c.Status == OK:
+		return 1, 0
+	}
+	return 0, 1
 }
 
 // RefuseFull ends the call as a full cache does.

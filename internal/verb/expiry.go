@@ -54,6 +54,14 @@ func TTL(ttl time.Duration) (Expiry, error) {
 // ExpireAt is an instant; the database's clock decides when it has come.
 func ExpireAt(t time.Time) Expiry { return Expiry{Kind: At, Value: t.UnixMicro()} }
 
+// maxInstant is the latest expiry that is stored, in milliseconds since 1970: the year
+// 287396. PostgreSQL's timestamps end soon after it.
+const maxInstant = 1 << 53
+
+// ExpireAtMilli is ExpireAt for milliseconds since 1970. What is before that or later than
+// PostgreSQL can store is the nearest instant that is not.
+func ExpireAtMilli(ms int64) Expiry { return ExpireAt(time.UnixMilli(min(max(ms, 0), maxInstant))) }
+
 // ExpireNever stores without a TTL, or takes one away (PERSIST).
 func ExpireNever() Expiry { return Expiry{Kind: Never} }
 

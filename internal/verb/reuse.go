@@ -1,6 +1,10 @@
 package verb
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/howdah/howdah/internal/observe"
+)
 
 // calls that ended well, of the verbs that are called most.
 var calls = sync.Pool{New: func() any { return new(Call) }}
@@ -18,7 +22,8 @@ func New(verb *Verb, key string) *Call {
 // Key, Value and Expiry only.
 func (c *Call) Free() {
 	c.Verb, c.Value, c.Expiry, c.Fresh, c.Recall, c.AnyKind = nil, nil, Expiry{}, false, false, false
-	c.Memory, c.Tokens, c.Stored = nil, nil, nil
+	c.Landed, c.Part, c.Traces = nil, false, nil
+	c.Memory, c.Tokens, c.Stored, c.Writer, c.Caller = nil, nil, nil, nil, observe.Caller{}
 	c.Reset()
 	c.Err = nil
 	if cap(c.keep) > 256 {
