@@ -68,13 +68,17 @@ type CacheConfig struct {
 	// a little more. To turn it on or off, AlterCache takes the same lock as for a
 	// change of Durability, for a moment.
 	Near bool
+	// LogKeys notes the keys of writes in the change log too, for clients of the Redis
+	// protocol with CLIENT TRACKING ON BCAST. It needs Near, and a write then leaves its
+	// key in the log for half a minute. To turn it on or off takes the lock of Near.
+	LogKeys bool
 }
 
 func (config CacheConfig) core() core.CacheConfig {
 	return core.CacheConfig{
 		Name: config.Name, Durability: string(config.Durability), DefaultTTL: config.DefaultTTL, MaxTTL: config.MaxTTL,
 		TTLJitter: config.TTLJitter, MaxBytes: config.MaxBytes, MaxEntries: config.MaxEntries,
-		Eviction: string(config.Eviction), Fillfactor: config.Fillfactor, PrefixIndex: config.PrefixIndex, Near: config.Near,
+		Eviction: string(config.Eviction), Fillfactor: config.Fillfactor, PrefixIndex: config.PrefixIndex, Near: config.Near, LogKeys: config.LogKeys,
 	}
 }
 
@@ -135,7 +139,7 @@ func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
 		configs = append(configs, CacheConfig{
 			Name: c.Name, Durability: Durability(c.Durability), DefaultTTL: c.DefaultTTL, MaxTTL: c.MaxTTL,
 			TTLJitter: c.TTLJitter, MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries,
-			Eviction: Eviction(c.Eviction), Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex, Near: c.Near,
+			Eviction: Eviction(c.Eviction), Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex, Near: c.Near, LogKeys: c.LogKeys,
 		})
 	}
 	return configs, err

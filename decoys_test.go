@@ -22,7 +22,7 @@ func TestDecoys(t *testing.T) {
 	db := open(t, url, nil)
 	ctx := t.Context()
 	config := howdah.CacheConfig{
-		Name: "full", MaxTTL: time.Hour, DefaultTTL: time.Minute, TTLJitter: 20, MaxEntries: 1000, Eviction: "allkeys-lfu", PrefixIndex: true, Near: true,
+		Name: "full", MaxTTL: time.Hour, DefaultTTL: time.Minute, TTLJitter: 20, MaxEntries: 1000, Eviction: "allkeys-lfu", PrefixIndex: true, Near: true, LogKeys: true,
 	}
 	require.NoError(t, db.CreateCache(ctx, config))
 	cache := db.Cache("full")

@@ -109,6 +109,10 @@ var (
 	// ErrClosed says that the DB was closed.
 	ErrClosed = fault.ErrClosed
 
+	// ErrNotRunning says that a subscription needs DB.Run, which does not run, or has
+	// ended.
+	ErrNotRunning = fault.ErrNotRunning
+
 	// ErrWatch says that a key named in TxOptions.Watch has changed since its
 	// version was read; the transaction did nothing.
 	ErrWatch = fault.ErrWatch

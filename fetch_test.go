@@ -192,6 +192,7 @@ func fetchStats(db *howdah.DB, cache string) howdah.FetchStats {
 
 // A full cache returns what is loaded, and stores nothing.
 func TestFetchFullCache(t *testing.T) {
+	t.Parallel()
 	db := open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "small", MaxEntries: 10, Eviction: howdah.NoEviction}))
 	cache := db.Cache("small")

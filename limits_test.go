@@ -85,17 +85,6 @@ func TestNoEvictionKeepsItsBudget(t *testing.T) {
 				running(t, db)
 			}
 			eventually(t, "one leads", func() bool { return dbs[0].Stats().Upkeep.Leader || dbs[1].Stats().Upkeep.Leader })
-			// A process keeps the budget from its first round on, which its first writes call for.
-			for i, db := range dbs {
-				write := func(j int) {
-					require.NoError(t, db.Cache("c").Set(t.Context(), fmt.Sprintf("first:%d:%d", i, j), make([]byte, 250), 0))
-				}
-				write(0)
-				before := db.Stats().Upkeep.Rounds
-				for j := 1; db.Stats().Upkeep.Rounds == before; j++ {
-					write(j)
-				}
-			}
 			var writers sync.WaitGroup
 			var stored atomic.Int64
 			for g := range 64 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/trace"
 )
 
 // Pooler says what stands between this program and PostgreSQL.
@@ -55,6 +56,13 @@ type Options struct {
 	// PoolerNone.
 	Pooler Pooler
 
+	// ListenURL is the URL of the same database for the one connection by which a
+	// program with subscribers is notified of messages, where the URL of Open leads
+	// through a pooler in transaction mode: notifications do not pass it. Default: the
+	// URL of Open, or the settings of the pool; with PoolerTransaction there is no such
+	// connection, and messages are polled for each 50 ms.
+	ListenURL string
+
 	// MaxReplicationLag is how many bytes of WAL the slowest standby or
 	// replication slot may be behind before upkeep leaves it time: expired
 	// entries of caches of class async or sync, and expired sessions, are then
@@ -66,7 +74,22 @@ type Options struct {
 	// Near keeps hot entries in the memory of this process. Default: it does not.
 	Near NearOptions
 
-	// Logger gets what goes wrong where no caller gets an error. Default: none.
+	// SlowCall is from which duration on a call is slow: the Logger gets a line about it,
+	// at most one a second, with the time that it waited, that its statement took, and that
+	// another transaction held its row. Default 0: no call is.
+	SlowCall time.Duration
+
+	// MaskKeys are texts after which keys hold a secret, such as "invite:". The Logger
+	// gets such keys only up to there. Those of session stores and of tokens are masked
+	// in any case; "*" masks every key.
+	MaskKeys []string
+
+	// Tracer follows the calls of the application and the statements that they share.
+	// Default: none.
+	Tracer Tracer
+
+	// Logger gets what goes wrong where no caller gets an error, and slow calls. Default:
+	// none.
 	Logger *slog.Logger
 }
 
@@ -91,9 +114,14 @@ func (o *Options) core() core.Options {
 	if o == nil {
 		return core.Options{}
 	}
+	var followed trace.Tracer
+	if o.Tracer != nil {
+		followed = tracer{o.Tracer}
+	}
 	return core.Options{
 		MaxConns: o.MaxConns, Timeout: o.Timeout, LockTimeout: o.LockTimeout, MaxValueBytes: o.MaxValueBytes,
 		MaxBatchKeys: o.MaxBatchKeys, MaxBatchBytes: o.MaxBatchBytes, MaxQueueBytes: o.MaxQueueBytes,
-		Pooler: string(o.Pooler), MaxReplicationLag: o.MaxReplicationLag, Near: core.NearOptions(o.Near), Logger: o.Logger,
+		Pooler: string(o.Pooler), ListenURL: o.ListenURL, MaxReplicationLag: o.MaxReplicationLag, Near: core.NearOptions(o.Near),
+		SlowCall: o.SlowCall, MaskKeys: o.MaskKeys, Tracer: followed, Logger: o.Logger,
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -153,4 +155,43 @@ func TestPgbouncer(t *testing.T) {
 			return c.With(tx).Set(ctx, "tx", []byte("v"), 0)
 		}))
 	})
+}
+
+// Notifications do not pass the pooler: messages are polled for, and the log says so. A
+// URL past the pooler makes them arrive.
+func TestMessagesThroughPgbouncer(t *testing.T) {
+	direct := pgtest.New(t)
+	pooled := throughPgbouncer(t, direct)
+	var logs [3]logBuffer
+	var dbs [3]*howdah.DB
+	var subscriptions [3]*howdah.Subscription
+	for i, listen := range []string{"", pooled, direct} {
+		dbs[i] = open(t, pooled, &howdah.Options{ListenURL: listen, Timeout: 10 * time.Second, Logger: slog.New(slog.NewTextHandler(&logs[i], nil))})
+		running(t, dbs[i])
+		subscriptions[i] = subscribe(t, dbs[i], howdah.SubscribeOptions{Channels: []string{"c"}})
+	}
+	for n := range 30 {
+		_, err := dbs[n%3].Publish(t.Context(), "c", fmt.Append(nil, n))
+		require.NoError(t, err)
+		for _, s := range subscriptions {
+			require.Equal(t, fmt.Sprint(" c ", n), next(t, s))
+		}
+	}
+	execute(t, dbs[0], "SELECT howdah.publish('c', 'SQL')")
+	for _, s := range subscriptions {
+		require.Equal(t, " c SQL", next(t, s))
+	}
+	eventually(t, "the log says so", func() bool {
+		return strings.Contains(logs[0].String(), "because the pooler passes no notifications") &&
+			strings.Contains(logs[1].String(), "no notification arrives")
+	})
+	require.NotContains(t, logs[2].String(), "notif")
+	require.Equal(t, "off", settingOf(t, dbs[0], "is_superuser"), "the pool works as before")
+	require.Equal(t, "on", settingOf(t, dbs[0], "synchronous_commit"), "nothing stays behind on a server connection")
+}
+
+func settingOf(t *testing.T, db *howdah.DB, name string) (value string) {
+	t.Helper()
+	require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&value))
+	return value
 }

@@ -111,6 +111,10 @@ type NearStats struct {
 	FailedPolls uint64    // polls that failed
 	PollLatency Histogram // seconds, of answered polls; the Sum is an estimate from the buckets
 	Lapses      uint64    // times that no poll succeeded for Bound although reads wanted memory
+
+	// Lag is how long ago the last poll was sent that found the change log; 0 while no
+	// reads want memory. Reads ask PostgreSQL while it is beyond Bound.
+	Lag time.Duration
 }
 
 // NearRefusals count answers of PostgreSQL that were not kept in memory, by
@@ -170,7 +174,7 @@ func nearStats(n core.NearStats) NearStats {
 		Bound: n.Bound, MaxBytes: n.MaxBytes, Bytes: n.Bytes, Entries: n.Entries, Parked: n.Parked,
 		Hits: n.Hits, AbsentHits: n.AbsentHits, Misses: n.Misses, Lapsed: n.Lapsed, MaxAge: n.MaxAge,
 		Fills: n.Fills, Refused: NearRefusals(n.Refused), Drops: NearDrops(n.Drops),
-		Polls: n.Polls, FailedPolls: n.FailedPolls, Lapses: n.Lapses,
+		Polls: n.Polls, FailedPolls: n.FailedPolls, Lapses: n.Lapses, Lag: n.Lag,
 	}
 	if n.Bound > 0 {
 		s.Ages = histogram(append(n.Ages[:], 0), func(i int) time.Duration { return n.Bound * time.Duration(i+1) / near.AgeBuckets })

@@ -14,22 +14,31 @@ import (
 	"github.com/howdah/howdah/schema"
 )
 
-// schema6 is what "howdah migrate --print" wrote when schema 6 was the latest.
-const schema6 = "testdata/schema-6.sql.gz"
+// Scripts that "howdah migrate --print" wrote when those schemas were the latest.
+const (
+	schema6  = "testdata/schema-6.sql.gz"
+	schema12 = "testdata/schema-12.sql.gz"
+)
 
-// The change log comes to a database of schema 6 with its data as it is, under the
-// statements of programs that do not know it, which go on.
-func TestUpgradeToTheChangeLog(t *testing.T) {
-	file, err := os.Open(schema6)
+// runScript runs one of them in a database.
+func runScript(t *testing.T, conn *pgx.Conn, name string) {
+	t.Helper()
+	file, err := os.Open(name)
 	require.NoError(t, err)
 	defer file.Close()
 	unzipped, err := gzip.NewReader(file)
 	require.NoError(t, err)
 	script, err := io.ReadAll(unzipped)
 	require.NoError(t, err)
+	require.NoError(t, conn.PgConn().Exec(ctx(t), string(script)).Close())
+}
+
+// The change log comes to a database of schema 6 with its data as it is, under the
+// statements of programs that do not know it, which go on.
+func TestUpgradeToTheChangeLog(t *testing.T) {
 	databaseURL := pgtest.Empty(t)
 	conn := connect(t, databaseURL)
-	require.NoError(t, conn.PgConn().Exec(ctx(t), string(script)).Close())
+	runScript(t, conn, schema6)
 
 	run(t, conn, "SELECT howdah.create_cache('kept', 'sync', '1 day', prefix_index => true)")
 	run(t, conn, "SELECT howdah.set_text('kept', 'k' || i, 'v' || i), howdah.set_text('db0', 'k' || i, 'v') FROM generate_series(1, 500) AS i")
@@ -71,6 +80,6 @@ func TestUpgradeToTheChangeLog(t *testing.T) {
 	require.Equal(t, 1, one[int](t, app, "SELECT count(*) FROM howdah_internal.change"))
 	require.Equal(t, 1, one[int](t, app, "SELECT count(*) FROM howdah_internal.change_state"))
 
-	_, err = migrate.Uninstall(ctx(t), conn, false)
+	_, err := migrate.Uninstall(ctx(t), conn, false)
 	require.NoError(t, err)
 }

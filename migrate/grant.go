@@ -17,7 +17,7 @@ func GrantScript(role string, databases bool) string {
 -- on the settings and on the views of the caches;
 -- SELECT, INSERT, UPDATE, DELETE and TRUNCATE on the table of every cache there is
 -- or will be, and all but TRUNCATE on the sessions and on the scripts of Redis clients;
--- what upkeep writes down; EXECUTE on the verbs. It can make, change or drop nothing%s.
+-- SELECT, INSERT and DELETE on messages, and what upkeep and subscribers write down; EXECUTE on the verbs. It can make, change or drop nothing%s.
 SELECT howdah.grant_runtime(%s, create_databases => %t);
 `, map[bool]string{true: " but the caches db1 to db15"}[databases], literal(role), databases)
 }

@@ -3,23 +3,26 @@ package schema_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/schema"
 )
 
-// watchKey answers the version of a key by watch.sql, and whether there is an entry.
-func watchKey(ctx context.Context, db querier, table, key string) (version int64, live bool, err error) {
+// watchKey answers the version of a key by watch.sql, whether there is an entry, and
+// whether that has expired and its row is now that of an absent key.
+func watchKey(ctx context.Context, db querier, table, key string) (version int64, live, expired bool, err error) {
 	rows, err := db.Query(ctx, schema.Statement("watch", schema.Table{Name: table}), []int64{hashOf(ctx, db, key)}, [][]byte{[]byte(key)})
 	if err != nil {
-		return 0, false, err
+		return 0, false, false, err
 	}
 	var hash int64
 	var found []byte
-	_, err = pgx.ForEachRow(rows, []any{&hash, &found, &version, &live}, func() error { return nil })
-	return version, live, err
+	_, err = pgx.ForEachRow(rows, []any{&hash, &found, &version, &live, &expired}, func() error { return nil })
+	return version, live, expired, err
 }
 
 func hashOf(ctx context.Context, db querier, key string) (hash int64) {
@@ -31,9 +34,10 @@ func hashOf(ctx context.Context, db querier, key string) (hash int64) {
 
 func watchAbsent(t *testing.T, db querier, key string) (version int64) {
 	t.Helper()
-	version, live, err := watchKey(ctx(t), db, table(t, db, "c"), key)
+	version, live, expired, err := watchKey(ctx(t), db, table(t, db, "c"), key)
 	require.NoError(t, err)
 	require.False(t, live)
+	require.False(t, expired)
 	require.Positive(t, version)
 	return version
 }
@@ -80,6 +84,21 @@ func TestUpkeepKeepsWatchedAbsence(t *testing.T) {
 	require.Positive(t, one[int](t, db, "SELECT accessed FROM "+name+" WHERE key = 'k'"))
 	expireNow(t, db, "c", "k")
 	require.False(t, maintain())
+
+	// Nor is one that was stored in the place of a watched key. Watched once more, its
+	// absence is.
+	watchAbsent(t, db, "k")
+	run(t, db, "SELECT howdah.set('c', 'k', '1')")
+	expireNow(t, db, "c", "k")
+	require.False(t, maintain())
+	watchAbsent(t, db, "k")
+	run(t, db, "SELECT howdah.set('c', 'k', '1')")
+	expireNow(t, db, "c", "k")
+	version, _, expired, err := watchKey(ctx(t), db, name, "k")
+	require.NoError(t, err)
+	require.True(t, expired)
+	require.True(t, maintain())
+	require.Equal(t, version, watchAbsent(t, db, "k"))
 }
 
 // A watch waits for who is storing the key, and answers what that left.
@@ -109,7 +128,7 @@ func TestWatchBehindALock(t *testing.T) {
 		answers := make(chan answer)
 		go func() {
 			var a answer
-			a.version, a.live, a.err = watchKey(context.Background(), db, name, "k")
+			a.version, a.live, _, a.err = watchKey(context.Background(), db, name, "k")
 			answers <- a
 		}()
 		if c.sql == "SELECT howdah.set('c', 'k', '1')" {
@@ -124,7 +143,7 @@ func TestWatchBehindALock(t *testing.T) {
 		require.NoError(t, a.err, what)
 		if c.live {
 			require.Zero(t, a.version, "%s: a row appeared meanwhile: the caller asks again", what)
-			version, live, err := watchKey(ctx(t), db, name, "k")
+			version, live, _, err := watchKey(ctx(t), db, name, "k")
 			require.NoError(t, err)
 			require.True(t, live)
 			require.Greater(t, version, first)
@@ -133,5 +152,52 @@ func TestWatchBehindALock(t *testing.T) {
 		require.False(t, a.live, what)
 		require.Greater(t, a.version, first, what)
 		require.Equal(t, a.version, watchAbsent(t, db, "k"), what)
+	}
+}
+
+// Of several that watch a key which has expired, one learns it, and upkeep finds no
+// entry any more. What upkeep will find is not answered.
+func TestWatchOfAnExpiredEntry(t *testing.T) {
+	db := open(t)
+	name := table(t, db, "c")
+	run(t, db, "SELECT howdah.set('c', 'k', '1')")
+	expireNow(t, db, "c", "k")
+	const watchers = 8
+	answers := make(chan bool, watchers)
+	tx, err := db.Begin(ctx(t))
+	require.NoError(t, err)
+	run(t, tx, "SELECT FROM "+name+" FOR UPDATE") // they all begin with the row as it is
+	for range watchers {
+		go func() {
+			_, live, expired, err := watchKey(context.Background(), db, name, "k")
+			assert.NoError(t, err)
+			assert.False(t, live)
+			answers <- expired
+		}()
+	}
+	require.Eventually(t, func() bool {
+		return one[int](t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'") == watchers
+	}, 30*time.Second, 2*time.Millisecond)
+	require.NoError(t, tx.Rollback(ctx(t)))
+	said := 0
+	for range watchers {
+		if <-answers {
+			said++
+		}
+	}
+	require.Equal(t, 1, said)
+	require.Zero(t, one[int](t, db, "SELECT expired FROM howdah.maintain('c')"))
+
+	for what, sql := range map[string]string{
+		"it may be served stale": "UPDATE " + name + " SET expires_at = now() - interval '1 s', stale_seconds = 3600",
+		"a lease":                "UPDATE " + name + " SET expires_at = now() - interval '1 s', leased_until = now() + interval '1 h'",
+	} {
+		run(t, db, "SELECT howdah.delete('c', 'k'), howdah.set('c', 'k', '1')")
+		run(t, db, sql)
+		_, live, expired, err := watchKey(ctx(t), db, name, "k")
+		require.NoError(t, err, what)
+		require.False(t, live, what)
+		require.False(t, expired, what)
+		require.True(t, one[bool](t, db, "SELECT expires_at > '-infinity' FROM "+name+" WHERE key = 'k'"), what)
 	}
 }

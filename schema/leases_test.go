@@ -172,6 +172,7 @@ var leaseSteps = map[string][]struct {
 	"swap_caches":    nil, // the leases go with the entries
 	"unwatch_table":  nil, // TestLoadsFromBeforeTheCommitAreVoid says what a watch does
 	"watch_table":    nil,
+	"publish":        nil,
 	"invalidate_all": nil, // of copies in memory: entries stay as they are
 }
 

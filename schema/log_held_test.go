@@ -151,7 +151,7 @@ func sampleLog(t *testing.T, db *pgxpool.Pool) (s logSample) {
 		}
 		conn, err := db.Acquire(ctx(t))
 		require.NoError(t, err)
-		text := one[string](t, conn, "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) "+schema.Query("poll"), pgx.QueryExecModeExec, xmax, append([]string{}, xip...))
+		text := one[string](t, conn, "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) "+schema.Query("poll"), pgx.QueryExecModeExec, xmax, append([]string{}, xip...), true)
 		conn.Release()
 		require.NoError(t, json.Unmarshal([]byte(text), &explained))
 		took = append(took, time.Duration(explained[0].Time*float64(time.Millisecond)))

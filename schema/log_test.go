@@ -33,19 +33,21 @@ type poll struct {
 type change struct {
 	Cache  int32
 	Hashes []int64 // nil: all
+	Keys   [][]byte
+	Origin *int64
 }
 
 // ask polls from a cursor: xmax, and what was in progress.
 func ask(t testing.TB, q querier, xmax string, xip ...string) (p poll) {
 	t.Helper()
-	rows, err := q.Query(ctx(t), schema.Query("poll"), xmax, append([]string{}, xip...))
+	rows, err := q.Query(ctx(t), schema.Query("poll"), xmax, append([]string{}, xip...), true)
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var cache *int32
 		var c change
 		var xid *uint64
-		require.NoError(t, rows.Scan(&p.Snapshot, &p.Start, &p.Incarnation, &p.Tick, &p.Floor, &p.Stranded, &cache, &c.Hashes, &xid))
+		require.NoError(t, rows.Scan(&p.Snapshot, &p.Start, &p.Incarnation, &p.Tick, &p.Floor, &p.Stranded, &cache, &c.Hashes, &xid, &c.Keys, &c.Origin))
 		require.Equal(t, cache == nil, xid == nil)
 		if cache != nil {
 			c.Cache = *cache
@@ -194,7 +196,7 @@ func TestPollOfALongLog(t *testing.T) {
 	plan := func(when string) {
 		for _, setting := range []string{"SET plan_cache_mode = auto", "SET plan_cache_mode = force_generic_plan"} {
 			run(t, conn, setting)
-			lines := all[string](t, conn, "EXPLAIN EXECUTE poll ('1', '{2,3}')")
+			lines := all[string](t, conn, "EXPLAIN EXECUTE poll ('1', '{2,3}', true)")
 			text := when + ":\n" + strings.Join(lines, "\n")
 			require.NotContains(t, text, "Seq Scan on change ", text)
 			require.Equal(t, 2, strings.Count(text, "change_xid"), text)
@@ -234,7 +236,7 @@ func TestManyHashesAreNotedAsAll(t *testing.T) {
 		noted("set", schema.Statement("set", tbl), hashes, keys, values, expiries)
 		noted("delete", schema.Statement("delete", tbl), hashes, keys)
 		noted("add", schema.Statement("add", tbl), hashes, keys, values, expiries, make([]int32, n))
-		noted("a page of a prefix", schema.Statement("delete_page_by_hash", tbl), 0, int64(math.MaxInt64), []byte{})
+		noted("a page of a prefix", schema.Statement("delete_page_by_hash", tbl), 0, int64(math.MaxInt64), []byte{}, false)
 		noted("set_many", "SELECT howdah.set_many('n', $1, $2)", keys, values)
 		noted("delete_prefix", "SELECT howdah.delete_prefix('n', '')")
 	}
@@ -252,11 +254,19 @@ func TestWithoutAChangeLog(t *testing.T) {
 		off := schema.Statement(name, schema.Table{Name: "x", Source: "y"})
 		comment := regexp.MustCompile(`(?m)^--.*\n`)
 		require.NotRegexp(t, `howdah_internal\.change|\bnear\b|\{[a-z]`, comment.ReplaceAllString(off, ""), name)
-		if strings.Contains(string(text), "{log}") {
+		on := schema.Statement(name, schema.Table{Name: "x", Source: "y", Log: 77})
+		if !strings.Contains(string(text), "{log}") {
+			require.Equal(t, off, on, name)
+		} else {
 			marked++
-			on := schema.Statement(name, schema.Table{Name: "x", Source: "y", Log: 77})
 			require.Contains(t, on, "INSERT INTO howdah_internal.change (cache, hashes) SELECT 77, ", name)
 			require.NotRegexp(t, `\{[a-z]`, comment.ReplaceAllString(on, ""), name)
+			require.NotRegexp(t, `, keys\)|bytea\[\]\) <=|octet_length\([a-z]+\.k(ey)?\)|origin`, on, "%s: without log_keys there is no trace of it", name)
+			keyed := schema.Statement(name, schema.Table{Name: "x", Source: "y", Log: 77, LogKeys: true})
+			require.Contains(t, keyed, "INSERT INTO howdah_internal.change (cache, hashes, keys) SELECT 77, ", name)
+			require.NotRegexp(t, `\{[a-z]`, comment.ReplaceAllString(keyed, ""), name)
+			require.Contains(t, schema.Statement(name, schema.Table{Name: "x", Source: "y", Log: 77, LogKeys: true, Origin: 5}),
+				"INSERT INTO howdah_internal.change (cache, hashes, keys, origin) SELECT 77, ", name)
 		}
 	}
 	require.Equal(t, 29, marked)

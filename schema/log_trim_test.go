@@ -163,12 +163,13 @@ func TestSQLAloneTrims(t *testing.T) {
 	require.Less(t, logLength(t, db), 3500, "of 4,000 writes each 50th trims on average, once a second, and 30 ticks are kept")
 	require.Positive(t, ask(t, db, "0").Floor)
 
-	// Not in a transaction that may stay open for long.
+	// Not in a transaction that may stay open for long: one that is older than the moment
+	// between the messages of a driver.
 	before := ask(t, db, "0").Tick
 	tx, err := db.Begin(ctx(t))
 	require.NoError(t, err)
 	defer tx.Rollback(ctx(t))
-	run(t, tx, "SELECT 1")
+	run(t, tx, "SELECT pg_sleep(0.002)")
 	run(t, tx, "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'")
 	run(t, tx, "SELECT howdah.set('n', int4send(i % 100), 'v') FROM generate_series(1, 200) AS i")
 	require.NoError(t, tx.Commit(ctx(t)))
@@ -208,5 +209,22 @@ func TestRuntimeRoleAndTheLog(t *testing.T) {
 		schema.Query("light_log"), "SELECT FROM howdah_internal.change", "SELECT tick FROM howdah_internal.change_state", "SELECT FROM howdah_internal.change_tick",
 	} {
 		refused(t, app, "42501", sql)
+	}
+}
+
+// Writers trim the log where nobody else does, through the protocol of drivers, which
+// begins a transaction a moment before its statement, and through the simple one.
+func TestWritersTrimTheLog(t *testing.T) {
+	db := open(t)
+	run(t, db, "SELECT howdah.create_cache('n', near => true)")
+	run(t, db, "SELECT howdah.set('n', 'k', 'v')")
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+		run(t, db, "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'")
+		before := ask(t, db, "0").Tick
+		for writes := 0; ask(t, db, "0").Tick == before; writes++ {
+			require.Less(t, writes, 2000, "one write in fifty trims: %v", mode)
+			_, err := db.Exec(ctx(t), "SELECT howdah.set('n', 'k', 'v')", mode)
+			require.NoError(t, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +24,12 @@ const (
 	hidden                 // changes nothing that a reader of values sees: notes nothing
 	unlogged               // changes what readers see, and notes nothing on purpose
 	wakes                  // changes nothing that a reader of values sees, and notes it for those who wait
+	expires                // removes what no reader sees any more, and notes it where the log has keys
 )
+
+// wantsEvents has events published, and a process that wants messages.
+const wantsEvents = "WITH s AS (INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters) VALUES (1, 'p', 2, false, 1, 0)) " +
+	"UPDATE howdah_internal.notification SET events = 'KEA'"
 
 // step is one run of a statement or function on the cache "n", whose entries are
 // k = 1, l = 2 and the expired x. H(k) stands for the hash of a key, V(k) for the
@@ -57,8 +63,8 @@ var statementEffects = map[string][]step{
 	"count":               {{idle, "", ""}},
 	"count_ttls":          {{idle, "", ""}},
 	"delete":              {{logs, array[:len(array)-2], ""}, {idle, gone[:len(gone)-2], ""}},
-	"delete_page_by_hash": {{logs, "0, 9223372036854775807, 'k'", ""}, {logs, "0, 9223372036854775807, ''", ""}, {idle, "0, 9223372036854775807, 'none'", ""}},
-	"delete_page_by_key":  {{logs, "'', '\\xff', 'k'", ""}, {idle, "'', '\\xff', 'none'", ""}},
+	"delete_page_by_hash": {{logs, "0, 9223372036854775807, 'k', false", ""}, {logs, "0, 9223372036854775807, '', true", ""}, {idle, "0, 9223372036854775807, 'none', true", ""}},
+	"delete_page_by_key":  {{logs, "'', '\\xff', 'k', false", ""}, {idle, "'', '\\xff', 'none', true", ""}},
 	"exchange": {{logs, "H(k), 'k', '2', NULL, false, 0, NULL", ""}, {logs, "H(new), 'new', '2', NULL, false, 1, NULL", ""},
 		{hidden, "H(k), 'k', '2', NULL, false, 1, NULL", ""}, {idle, "H(none), 'none', '2', NULL, false, 2, NULL", ""}},
 	"expire": {{logs, array + "'{1000000}', '{0}'", ""}, {logs, array + "'{-1}', '{0}'", ""}, {idle, array + "'{1000000}', '{1}'", ""}, {idle, gone + "'{1000000}', '{0}'", ""},
@@ -85,8 +91,9 @@ var statementEffects = map[string][]step{
 	"refresh":         {{hidden, array + "ARRAY[V(k)], '{1000000}'", ""}, {idle, array + "'{7}', '{1000000}'", ""}},
 	"release": {{wakes, fresh + "ARRAY[V(new)]", "SELECT howdah.claim('n', 'new')"}, {wakes, "ARRAY[H(x)], ARRAY['x'::bytea], ARRAY[V(x)]", "SELECT howdah.claim('n', 'x')"},
 		{idle, array + "ARRAY[V(k)]", ""}},
-	"remove":  {{logs, "H(k), 'k'", ""}},
-	"replace": {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}', '{0}'", ""}},
+	"remove":         {{logs, "H(k), 'k'", ""}},
+	"remove_expired": {{expires, "ARRAY[H(x)], ARRAY['x'::bytea]", ""}, {idle, array[:len(array)-2], ""}, {idle, gone[:len(gone)-2], ""}},
+	"replace":        {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}', '{0}'", ""}},
 	"replace_version": {{logs, array + "'{2}', ARRAY[V(k)], '{0}'", ""}, {hidden, gone + "'{2}', '{7}', '{0}'", ""}, {hidden, array + "'{2}', '{7}', '{0}'", ""},
 		{hidden, "ARRAY[H(x)], ARRAY['x'::bytea], '{2}', ARRAY[V(x)], '{0}'", ""}},
 	"scan_page": {{idle, "0, 10, ''", ""}},
@@ -98,6 +105,7 @@ var statementEffects = map[string][]step{
 		{hidden, array + "'{2}', '{NULL}', ARRAY[H(k)], '{7}'", "INSERT INTO G VALUES (-1, 7, '9223372036854775807')"}},
 	"set_version":   {{logs, array + "'{2}', '{NULL}'", ""}},
 	"stat":          {{idle, "ARRAY[H(k)]", ""}},
+	"stored":        {{idle, "ARRAY[H(k)]", ""}},
 	"transfer":      {{logs, "H(k), 'k', H(l), 'l', false", ""}},
 	"transfer_tags": {{idle, "H(k), H(l)", ""}, {hidden, "H(l), H(k)", ""}},
 	"vacuum":        nil, // changes nothing that anybody reads, and cannot run in a transaction
@@ -156,7 +164,7 @@ var functionEffects = map[string][]step{
 	"set_text":        {{logs, "howdah.set_text('n', 'k', '2')", ""}},
 	"set_many":        {{logs, "howdah.set_many('n', '{k,new,k}', '{2,2,3}')", ""}},
 	"set_many_text":   {{logs, "howdah.set_many_text('n', '{k}', '{2}')", ""}},
-	"swap_caches":     {{logs, "howdah.swap_caches('n', 'twin')", "SELECT howdah.create_cache('twin', near => true)"}, {hidden, "howdah.swap_caches('n', 'n')", ""}},
+	"swap_caches":     {{logs, "howdah.swap_caches('n', 'twin')", "SELECT howdah.create_cache('twin', near => true, log_keys => KEYS)"}, {hidden, "howdah.swap_caches('n', 'n')", ""}},
 	"touch":           {{unlogged, "howdah.touch('n', 'k', '2 h')", ""}}, // a copy expires early
 	"touch_text":      {{unlogged, "howdah.touch_text('n', 'k', '2 h')", ""}},
 	"_detect_reset":   {{hidden, "howdah_internal._detect_reset()", "DELETE FROM howdah_internal.change_state"}},
@@ -173,9 +181,16 @@ var functionEffects = map[string][]step{
 	"_invalidate":   {{logs, "howdah_internal._invalidate('n', '{k}', '{}', false)", ""}, {logs, "howdah_internal._invalidate('n', '{}', '{}', true)", ""}},
 	// Parts of a watch, whose effect TestWatchNotesInTheChangeLog shows.
 	"_apply_watches": nil, "_bury": nil, "_check_expression": nil, "_invalidate_table": nil, "_note_watch": nil, "_share": nil, "watch_table": nil, "unwatch_table": nil,
-	"_rename_table":   nil, // swap_caches and _turn_log show what it does
-	"_turn_log":       {{hidden, "howdah.alter_cache('n', near => false)", ""}},
-	"_trim_log":       {{hidden, "howdah_internal._trim_log('infinity')", "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'"}},
+	"_rename_table": nil, // swap_caches and _turn_log show what it does
+	"_turn_log":     {{hidden, "howdah.alter_cache('n', near => false)", ""}},
+	"_trim_log":     {{hidden, "howdah_internal._trim_log('infinity')", "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'"}},
+	"_trim_bus":     {{hidden, "howdah_internal._trim_bus(1000, '1:1:', 'infinity')", "INSERT INTO howdah_internal.change_tick VALUES (900, pg_current_snapshot())"}},
+	"publish":       {{hidden, "howdah.publish('c', 'm')", ""}},
+	"publish_text":  {{hidden, "howdah.publish_text('c', 'm')", ""}},
+	"_set_events":   {{hidden, "howdah_internal._set_events('')", ""}, {hidden, "howdah_internal._set_events('KEA')", ""}},
+	"_announce_set": {{idle, "howdah_internal._announce_set(c, ARRAY['k'::bytea], '1 h') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_announce": {{idle, "howdah_internal._announce('n', 'x', 'expired', ARRAY['k'::bytea])", ""},
+		{hidden, "howdah_internal._announce('n', 'x', 'expired', ARRAY['k'::bytea])", wantsEvents}},
 	"_hold":           {{hidden, "howdah_internal._hold(c, ARRAY[H(new), H(k)], ARRAY['new'::bytea, 'k']) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_log":            {{logs, "howdah_internal._log(c, NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "DELETE FROM T"}},
 	"_mark_full":      {{hidden, "howdah_internal._mark_full(c, 9, 9, true) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "SELECT howdah.alter_cache('n', max_entries => 1)"}},
@@ -190,13 +205,18 @@ var functionEffects = map[string][]step{
 // Whatever changes an entry of a cache with a change log notes it in the same
 // transaction, and a conditional write that finds its condition not met costs no
 // transaction id.
-func TestEveryWriteIsNoted(t *testing.T) {
+func TestEveryWriteIsNoted(t *testing.T) { testNotes(t, false) }
+
+// With log_keys the keys are noted too, and they are those of the hashes.
+func TestEveryWriteIsNotedWithKeys(t *testing.T) { testNotes(t, true) }
+
+func testNotes(t *testing.T, keyed bool) {
 	db := open(t)
-	run(t, db, "SELECT howdah.create_cache('n', near => true)")
+	run(t, db, "SELECT howdah.create_cache('n', near => true, log_keys => $1)", keyed)
 	run(t, db, "SELECT howdah.set('n', 'k', '1', '1 h'), howdah.set_tagged('n', 'l', '2', '{t}'), howdah.set('n', 'x', '3')")
 	expireNow(t, db, "n", "x")
 	versionOf(t, db, "n")
-	w := &walker{t, db, table(t, db, "n"), one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")}
+	w := &walker{t, db, table(t, db, "n"), one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'"), keyed}
 
 	files, err := filepath.Glob("statements/*.sql")
 	require.NoError(t, err)
@@ -205,7 +225,7 @@ func TestEveryWriteIsNoted(t *testing.T) {
 		steps, known := statementEffects[name]
 		require.True(t, known, "say in statementEffects what the statement %s does", name)
 		for _, s := range steps {
-			sql := "PREPARE p AS " + schema.Statement(name, schema.Table{Name: w.table, Source: w.table, Log: w.id})
+			sql := "PREPARE p AS " + schema.Statement(name, schema.Table{Name: w.table, Source: w.table, Log: w.id, LogKeys: keyed})
 			end := "DEALLOCATE p"
 			execute := "EXECUTE p (" + s.call + ")"
 			if s.call == "" {
@@ -247,6 +267,7 @@ type walker struct {
 	}
 	table string
 	id    int32
+	keyed bool // the log has keys
 }
 
 func (w *walker) run(s step, what, prepare, call, end string) {
@@ -255,7 +276,8 @@ func (w *walker) run(s step, what, prepare, call, end string) {
 	require.NoError(w.t, err)
 	defer tx.Rollback(ctx(w.t))
 	hashed := func(sql string) string {
-		sql = replaceAll(sql, "UPDATE T ", "UPDATE "+w.table+" ", "FROM T", "FROM "+w.table, "INTO G ", "INTO "+replaceAll(w.table, ".cache_", ".tag_")+" ")
+		sql = replaceAll(sql, "UPDATE T ", "UPDATE "+w.table+" ", "FROM T", "FROM "+w.table, "INTO G ", "INTO "+replaceAll(w.table, ".cache_", ".tag_")+" ",
+			"KEYS", fmt.Sprint(w.keyed))
 		for _, key := range []string{"k", "l", "x", "new", "none"} {
 			sql = replaceAll(sql, "H("+key+")", "howdah.key_hash('"+key+"')", "V("+key+")", "version_of('"+key+"')")
 		}
@@ -300,6 +322,9 @@ func (w *walker) run(s step, what, prepare, call, end string) {
 		}
 		require.Empty(w.t, rows, what)
 		require.False(w.t, everything, what)
+	case expires:
+		require.Empty(w.t, changed, what)
+		require.Len(w.t, rows, map[bool]int{true: 1}[w.keyed], what)
 	case wakes:
 		require.Empty(w.t, changed, what)
 		require.Len(w.t, rows, 1, what)
@@ -330,10 +355,16 @@ func (w *walker) entries(tx pgx.Tx) map[int64]string {
 
 // logged is what this transaction has noted of the cache.
 func (w *walker) logged(tx pgx.Tx) (hashes []int64, everything bool) {
-	rows, err := tx.Query(ctx(w.t), "SELECT hashes FROM howdah_internal.change WHERE cache = $1 AND xid = pg_current_xact_id_if_assigned()", w.id)
+	rows, err := tx.Query(ctx(w.t), `SELECT hashes, CASE WHEN keys IS NOT NULL THEN ARRAY(SELECT howdah.key_hash(k.key) FROM unnest(keys) AS k (key)) END
+		FROM howdah_internal.change WHERE cache = $1 AND xid = pg_current_xact_id_if_assigned()`, w.id)
 	require.NoError(w.t, err)
-	var noted []int64
-	_, err = pgx.ForEachRow(rows, []any{&noted}, func() error {
+	var noted, named []int64
+	_, err = pgx.ForEachRow(rows, []any{&noted, &named}, func() error {
+		if w.keyed {
+			require.ElementsMatch(w.t, noted, named, "the keys are not those of the hashes")
+		} else {
+			require.Nil(w.t, named, "keys are noted that nobody has asked for")
+		}
 		hashes = append(hashes, noted...)
 		everything = everything || noted == nil
 		return nil

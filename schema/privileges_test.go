@@ -60,6 +60,7 @@ func TestRuntimeRole(t *testing.T) {
 			"type('%c', 'absent')", "type_text('%c', 'absent')", "hgetall('%c', 'absent')", "hgetall_text('%c', 'absent')", "lrange('%c', 'absent')", "lrange_text('%c', 'absent')",
 			"smembers('%c', 'absent')", "smembers_text('%c', 'absent')", "zrange('%c', 'absent')", "zrange_text('%c', 'absent')",
 			"release('%c', 'absent', 1)", "release_text('%c', 'absent', 1)", "delete('%c', 'none')",
+			"publish('channel', 'm')", "publish_text('channel', 'm')",
 		} {
 			run(t, app, "SELECT howdah."+replaceAll(call, "%c", cache))
 		}

@@ -35,6 +35,7 @@ var sections = []struct {
 	{"Tags", []string{"set_tagged", "set_tagged_text", "invalidate_tag", "invalidate_tags"}},
 	{"Walking and counting", []string{"scan", "scan_text", "count"}},
 	{"Caches", []string{"create_cache", "alter_cache", "swap_caches", "drop_cache", "invalidate_all", "caches", "create_database", "grant_runtime", "revoke_runtime"}},
+	{"Messages", []string{"publish", "publish_text"}},
 	{"Watches of tables", []string{"watch_table", "unwatch_table", "watches"}},
 	{"Upkeep", []string{"maintain"}},
 	{"Sessions", []string{

@@ -19,7 +19,9 @@ var statements embed.FS
 // {live} is the row in the slot being a
 // live entry of the key that is written; {dead} is the slot being free for a
 // write that must not replace an entry; {writable} is whether a write may take
-// the slot where the entry is not live.
+// the slot where the entry is not live; {entry} is whether a row is that of an entry which
+// nothing keeps once it has expired: not the row of an absent key, nor one with a stale
+// life or a lease.
 var pieces = map[bool]*strings.Replacer{
 	false: replacer(map[string]string{
 		"{where_writable}": "",
@@ -38,6 +40,7 @@ var pieces = map[bool]*strings.Replacer{
 func replacer(own map[string]string) *strings.Replacer {
 	pairs := []string{
 		"{live}", "t.key = excluded.key AND t.expires_at > statement_timestamp()",
+		"{entry}", "(t.expires_at > '-infinity' AND t.stale_seconds = 0 AND t.leased_until = '-infinity')",
 		// A scalar subquery is evaluated once a statement, not once a row.
 		"{clock}", "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000::numeric)::bigint)",
 		// The version of a new claim. A claim that waited has an old timestamp, perhaps
@@ -85,6 +88,11 @@ type Table struct {
 	// Log is the id of the cache if its writes are noted in the change log. 0:
 	// they are not, and the statements hold no trace of it.
 	Log int32
+	// LogKeys says that the change log has the keys too, beside their hashes.
+	LogKeys bool
+	// Origin is noted with the keys: which process writes, and tells its own clients
+	// itself. 0: none.
+	Origin int64
 }
 
 // A long double of x86 has 64 significant bits. {long_double x} rounds x to them,
@@ -141,34 +149,66 @@ func (t Table) expiry(spread bool) string {
 	return e
 }
 
-// logLine is a line that a statement has only for a cache with a change log.
-var logLine = regexp.MustCompile(`(?m)^\{log\}(.*\n)`)
+// logLine is a line that a statement has only for a cache with a change log, keyLine one
+// that it has only where the log has keys.
+var (
+	logLine = regexp.MustCompile(`(?m)^\{log\}(.*\n)`)
+	keyLine = regexp.MustCompile(`(?m)^\{keys\}(.*\n)`)
+)
 
-// noted are the pieces of such lines: what writes down the hashes that a statement
-// changes. {note $1} is an array of hashes, {note_one $1} a hash, and
-// {note_rows put.hash} the hashes that a part of the statement answers: those of
-// verbs that often change nothing, which then write nothing down. More than 1,000
-// hashes are NULL, all of the cache.
-var noted = regexp.MustCompile(`\{(note|note_one|note_rows) ([$\w]+)(\.\w+)?\}`)
+// noted are the pieces of such lines: what writes down the hashes and keys that a
+// statement changes. {note $1 $2} are arrays of them, {note_one $1 $2} one of each, and
+// {note_rows put.hash put.key} those that a part of the statement answers: of verbs that
+// often change nothing, which then write nothing down. {note_expired} is note_rows for what
+// this process does not tell its clients itself. More than 1,000 hashes are NULL, all of
+// the cache.
+var noted = regexp.MustCompile(`\{(note|note_one|note_rows|note_expired) ([$.\w]+) ([$.\w]+)\}`)
 
 // log makes of the lines about the change log what the cache calls for.
 func (t Table) log(sql string) string {
 	if t.Log == 0 {
-		return logLine.ReplaceAllString(sql, "")
+		return keyLine.ReplaceAllString(logLine.ReplaceAllString(sql, ""), "")
 	}
 	sql = logLine.ReplaceAllString(sql, "$1")
+	if t.LogKeys {
+		sql = keyLine.ReplaceAllString(sql, "$1")
+	} else {
+		sql = keyLine.ReplaceAllString(sql, "")
+	}
 	return noted.ReplaceAllStringFunc(sql, func(piece string) string {
 		match := noted.FindStringSubmatch(piece)
-		source, column := match[2], match[3]
-		hashes := fmt.Sprintf("CASE WHEN pg_catalog.cardinality(%[1]s::bigint[]) <= 1000 THEN %[1]s::bigint[] END", source)
-		switch match[1] {
-		case "note_one":
-			hashes = fmt.Sprintf("ARRAY[%s::bigint]", source)
-		case "note_rows":
-			hashes = fmt.Sprintf("CASE WHEN count(*) <= 1000 THEN pg_catalog.array_agg(%[1]s%[2]s) END FROM %[1]s HAVING count(*) > 0", source, column)
-		}
-		return fmt.Sprintf("INSERT INTO howdah_internal.change (cache, hashes) SELECT %d, %s", t.Log, hashes)
+		return t.note(match[1], match[2], match[3])
 	})
+}
+
+// maxLoggedKeys bounds the keys of a row of the change log, in bytes. Where they take more
+// the row has an empty array: any key may have changed. As in howdah_internal._log.
+const maxLoggedKeys = 65536
+
+// note is the statement that writes a row of the change log.
+func (t Table) note(form, hash, key string) string {
+	var hashes, keys, from string
+	switch form {
+	case "note":
+		few := fmt.Sprintf("CASE WHEN pg_catalog.cardinality(%s::bigint[]) <= 1000 THEN ", hash)
+		hashes = few + hash + "::bigint[] END"
+		keys = few + fmt.Sprintf("CASE WHEN pg_catalog.pg_column_size(%[1]s::bytea[]) <= %[2]d THEN %[1]s::bytea[] ELSE '{}' END END", key, maxLoggedKeys)
+	case "note_one":
+		hashes, keys = fmt.Sprintf("ARRAY[%s::bigint]", hash), fmt.Sprintf("ARRAY[%s::bytea]", key)
+	case "note_rows", "note_expired":
+		source, _, _ := strings.Cut(hash, ".")
+		hashes = fmt.Sprintf("CASE WHEN count(*) <= 1000 THEN pg_catalog.array_agg(%s) END", hash)
+		keys = fmt.Sprintf("CASE WHEN count(*) <= 1000 THEN CASE WHEN sum(octet_length(%[1]s)) <= %[2]d THEN pg_catalog.array_agg(%[1]s) ELSE '{}' END END", key, maxLoggedKeys)
+		from = fmt.Sprintf(" FROM %s HAVING count(*) > 0", source)
+	}
+	columns, values := "cache, hashes", fmt.Sprintf("%d, %s", t.Log, hashes)
+	if t.LogKeys {
+		columns, values = columns+", keys", values+", "+keys
+		if t.Origin != 0 && form != "note_expired" {
+			columns, values = columns+", origin", fmt.Sprintf("%s, %d", values, t.Origin)
+		}
+	}
+	return fmt.Sprintf("INSERT INTO howdah_internal.change (%s) SELECT %s%s", columns, values, from)
 }
 
 // Statement returns the text of statements/<name>.sql for one cache's table.
@@ -228,7 +268,7 @@ func idOf(table string) string { return table[strings.LastIndexByte(table, '_')+
 // that it does not know: its statements would pass over what the feature needs.
 func Unknown(features []string) string {
 	for _, feature := range features {
-		if feature != Near && feature != Kinds {
+		if feature != Near && feature != LogKeys && feature != Kinds {
 			return feature
 		}
 	}
@@ -238,6 +278,10 @@ func Unknown(features []string) string {
 // Near is the feature of a cache whose writes are noted in the change log, so that
 // programs may keep its entries in their memory.
 const Near = "near"
+
+// LogKeys is the feature of a cache whose change log has the keys too, for clients that
+// are told of all keys with a prefix. It goes with Near.
+const LogKeys = "log_keys"
 
 // Kinds is the feature of a cache whose entries may be collections, which is every one.
 const Kinds = "kinds"

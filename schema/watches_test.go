@@ -287,7 +287,7 @@ func TestWatchNotesInTheChangeLog(t *testing.T) {
 	} {
 		from := one[string](t, db, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
 		run(t, db, sql)
-		require.Equal(t, []change{{id, []int64{hash}}}, ask(t, db, from).Changes, sql)
+		require.Equal(t, []change{{Cache: id, Hashes: []int64{hash}}}, ask(t, db, from).Changes, sql)
 	}
 	var xids []string
 	require.NoError(t, pgx.BeginFunc(ctx(t), db, func(tx pgx.Tx) error {

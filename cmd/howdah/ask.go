@@ -39,6 +39,7 @@ func (t *target) flags(cmd *cobra.Command) {
 	f.StringVar(&t.databaseURL, "database-url", "", "PostgreSQL to ask directly, instead of a server")
 	f.StringVar(&t.cache, "cache", "", "cache to work on; a server serves db0 to db15 (default: the database that --server names, else db0)")
 	fromEnvironment(f, "server", "database-url", "cache")
+	mustComplete(cmd, "cache", completeCacheFlag)
 }
 
 // asker sends one command and returns its reply. An error reply is an error.
@@ -85,13 +86,11 @@ func dialServer(ctx context.Context, server, cache string) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dial(ctx, to.secure, to.host)
+	conn, err := dial(ctx, to.secure, to.host, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach a server at %s: start one with \"howdah serve\", or name another with --server (%w)", to.host, err)
 	}
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
-	r := &remote{conn: conn, reader: bufio.NewReader(conn)}
+	r := newRemote(ctx, conn)
 	if err := r.begin(ctx, to.user, database); err != nil {
 		r.close()
 		return nil, err
@@ -117,14 +116,31 @@ func (r *remote) begin(ctx context.Context, user *url.Userinfo, database string)
 	return err
 }
 
-func dial(ctx context.Context, secure bool, addr string) (net.Conn, error) {
+// newRemote returns a remote on a connection, which works until ctx ends.
+func newRemote(ctx context.Context, conn net.Conn) *remote {
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	return &remote{conn: conn, reader: bufio.NewReader(conn)}
+}
+
+// dial connects, by TLS if secure. config may be nil, for the usual checks.
+func dial(ctx context.Context, secure bool, addr string, config *tls.Config) (net.Conn, error) {
 	if secure {
-		return new(tls.Dialer).DialContext(ctx, "tcp", addr)
+		return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", addr)
 	}
 	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }
 
 func (r *remote) ask(_ context.Context, args ...string) (resp.Reply, error) {
+	reply, err := r.send(args...)
+	if err != nil {
+		return resp.Reply{}, err
+	}
+	return reply, replyError(reply)
+}
+
+// send sends a command and returns its reply, which may be an error reply.
+func (r *remote) send(args ...string) (resp.Reply, error) {
 	_, writeErr := r.conn.Write(resp.AppendCommand(nil, args...))
 	// A server that refuses what it is sent says so before it closes.
 	reply, err := resp.ReadReply(r.reader)
@@ -137,7 +153,7 @@ func (r *remote) ask(_ context.Context, args ...string) (resp.Reply, error) {
 	if err != nil {
 		return resp.Reply{}, fmt.Errorf("the connection to the server was lost: %w", err)
 	}
-	return reply, replyError(reply)
+	return reply, nil
 }
 
 func (r *remote) close() { _ = r.conn.Close() }

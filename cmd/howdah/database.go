@@ -49,12 +49,13 @@ func running(dataDir string) (*embedded.Location, error) {
 
 func newURL() *cobra.Command {
 	var (
-		dataDir   string
-		superuser bool
+		dataDir                string
+		superuser, redis, http bool
+		output                 outputFormat
 	)
 	cmd := &cobra.Command{
 		Use:   "url",
-		Short: "Print the URL of the embedded PostgreSQL that \"howdah serve\" runs",
+		Short: "Print the URL of a running \"howdah serve\", or of its embedded PostgreSQL",
 		Long: `Print the URL of the embedded PostgreSQL that a running "howdah serve" has
 started, for other programs on this machine:
 
@@ -62,19 +63,36 @@ started, for other programs on this machine:
   go run ./examples/login -database "$(howdah url)"
 
 It goes by a Unix socket that only the user who started "howdah serve" can reach,
-and root. Exits 1 if no such PostgreSQL is running.`,
+and root. With --redis or --http it is the URL of that listener, without a password:
+
+  redis-cli -u "$(howdah url --redis)" PING
+  curl "$(howdah url --http)/readyz"
+
+Exits 1 if no such server is running.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			url, err := embeddedURL(dataDir, superuser)
+			url, err := "", error(nil)
+			switch {
+			case redis && http, (redis || http) && superuser:
+				return usagef("give one of --redis, --http and --superuser")
+			case redis:
+				url, err = listenerURL(dataDir, "redis")
+			case http:
+				url, err = listenerURL(dataDir, "http")
+			default:
+				url, err = embeddedURL(dataDir, superuser)
+			}
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), url)
-			return err
+			return output.print(cmd.OutOrStdout(), map[string]string{"url": url}, url+"\n")
 		},
 	}
 	addDataDir(cmd, &dataDir)
 	addSuperuser(cmd, &superuser)
+	cmd.Flags().BoolVar(&redis, "redis", false, "print the URL of the Redis listener")
+	cmd.Flags().BoolVar(&http, "http", false, "print the URL of the HTTP listener")
+	output.add(cmd)
 	return cmd
 }
 

@@ -59,6 +59,10 @@ func TestEmbeddedDatabase(t *testing.T) {
 
 	url := strings.TrimSpace(do("url").out)
 	require.Equal(t, "hello", execute(t, "", nil, "get", "greeting", "--database-url", url).out)
+	require.Eventually(t, func() bool { return do("url", "--redis").code == 0 }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, "redis://"+p.redis+"\n", do("url", "--redis").out)
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+\n$`, do("url", "--http").out)
+	require.Equal(t, exitUsage, do("url", "--http", "--superuser").code)
 	r := do("psql", "--", "-Atc", "SELECT howdah.get_text('db0', 'greeting'), current_user")
 	require.Equal(t, result{out: "hello|howdah\n"}, r)
 	require.Equal(t, result{out: "postgres\n"}, do("psql", "--superuser", "--", "-Atc", "SELECT current_user"))
@@ -70,6 +74,7 @@ func TestEmbeddedDatabase(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	require.Zero(t, p.wait(), p.log.String())
 	require.Equal(t, exitFailed, do("url").code)
+	require.Equal(t, exitFailed, do("url", "--redis").code)
 }
 
 // Containers have no home directory, and need none where the database is

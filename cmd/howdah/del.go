@@ -8,7 +8,10 @@ import (
 )
 
 func newDel() *cobra.Command {
-	var t target
+	var (
+		t      target
+		output outputFormat
+	)
 	cmd := &cobra.Command{
 		Use:   "del KEY...",
 		Short: "Delete keys and print how many there were",
@@ -19,11 +22,11 @@ func newDel() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), reply.Int)
-				return err
+				return output.print(cmd.OutOrStdout(), map[string]int64{"deleted": reply.Int}, fmt.Sprintln(reply.Int))
 			})
 		},
 	}
 	t.flags(cmd)
+	output.add(cmd)
 	return cmd
 }

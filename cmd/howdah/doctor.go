@@ -19,13 +19,15 @@ import (
 func newDoctor() *cobra.Command {
 	var database databaseFlags
 	var cache string
-	var asJSON, verbose bool
+	var verbose bool
+	var output outputFormat
+	fix := repair{output: &output}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine a database, its caches, and hand-made cache and session tables",
 		Long: `Examine the settings of a PostgreSQL server, every Howdah cache, and tables that
-look like a hand-made cache or session store. It only reads, and reads little:
-catalogs, statistics, and a few pages of each table.
+look like a hand-made cache or session store. Without --fix it only reads, and reads
+little: catalogs, statistics, and a few pages of each table.
 
 Each finding says what was seen in this database, why it matters, and which
 statement repairs it. docs/doctor.md lists all that it looks for.
@@ -33,9 +35,15 @@ statement repairs it. docs/doctor.md lists all that it looks for.
 Connect as the owner of the database; a member of pg_monitor sees more.
 
 Exit codes: 0 nothing or information only, 1 warnings, 2 errors, or the database
-could not be examined.`,
+could not be examined.
+
+--fix runs the repair of one finding, after showing its statements and asking for
+its id. It exits 0 if all statements succeeded, and 1 if one failed or was refused.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fix.check(); err != nil {
+				return err
+			}
 			databaseURL, err := database.find()
 			if err != nil {
 				return err
@@ -44,7 +52,10 @@ could not be examined.`,
 			if err != nil {
 				return exitTwo{err}
 			}
-			if err := writeReport(cmd.OutOrStdout(), report, asJSON, verbose); err != nil {
+			if fix.id != "" {
+				return fix.run(cmd, databaseURL, cache, report)
+			}
+			if err := writeReport(cmd.OutOrStdout(), report, &output, verbose); err != nil {
 				return exitTwo{err}
 			}
 			return verdict(report)
@@ -54,8 +65,11 @@ could not be examined.`,
 	f.SortFlags = false
 	database.add(cmd, "PostgreSQL to examine")
 	f.StringVar(&cache, "cache", "", "examine only this cache and the server")
-	f.BoolVar(&asJSON, "json", false, "print the report as JSON, information included")
-	f.BoolVar(&verbose, "verbose", false, "also show information, not only warnings and errors")
+	f.BoolVar(&verbose, "verbose", false, "also show information, not only warnings and errors; JSON always holds it")
+	fix.add(cmd)
+	output.add(cmd)
+	mustComplete(cmd, "cache", completeCacheFlag)
+	output.addAlias(cmd)
 	return cmd
 }
 
@@ -71,8 +85,8 @@ func examine(ctx context.Context, databaseURL, cache string) (*doctor.Report, er
 	})
 }
 
-func writeReport(out io.Writer, report *doctor.Report, asJSON, verbose bool) error {
-	if asJSON {
+func writeReport(out io.Writer, report *doctor.Report, output *outputFormat, verbose bool) error {
+	if output.json() {
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")

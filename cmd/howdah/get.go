@@ -9,7 +9,10 @@ import (
 )
 
 func newGet() *cobra.Command {
-	var t target
+	var (
+		t      target
+		output outputFormat
+	)
 	cmd := &cobra.Command{
 		Use:   "get KEY",
 		Short: "Write the value of a key to standard output, byte for byte",
@@ -24,11 +27,20 @@ func newGet() *cobra.Command {
 				if reply.Kind == resp.Null {
 					return errAbsent(args[0])
 				}
-				_, err = cmd.OutOrStdout().Write(reply.Str)
-				return err
+				texts, encoding := binary([]byte(args[0]), reply.Str)
+				return output.print(cmd.OutOrStdout(), entryJSON{Key: texts[0], Value: &texts[1], Encoding: encoding}, string(reply.Str))
 			})
 		},
 	}
 	t.flags(cmd)
+	output.add(cmd)
 	return cmd
+}
+
+// entryJSON is a key, and its value where that was asked for, with the fields of
+// the HTTP interface. Encoding is "base64" if one of them is not text.
+type entryJSON struct {
+	Key      string  `json:"key"`
+	Value    *string `json:"value,omitempty"`
+	Encoding string  `json:"encoding,omitempty"`
 }

@@ -4,12 +4,16 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 )
 
 func newKeys() *cobra.Command {
-	var t target
+	var (
+		t      target
+		output outputFormat
+	)
 	cmd := &cobra.Command{
 		Use:   "keys [PATTERN]",
 		Short: "List keys, one a line; PATTERN as in Redis: * ? [a-z]",
@@ -30,8 +34,9 @@ func newKeys() *cobra.Command {
 						return errors.New("the server does not answer SCAN as Redis does")
 					}
 					for _, key := range reply.Elems[1].Elems {
-						out.Write(key.Str)
-						out.WriteByte('\n')
+						if err := printKey(out, &output, key.Str); err != nil {
+							return err
+						}
 					}
 					if err := out.Flush(); err != nil {
 						return err
@@ -44,5 +49,11 @@ func newKeys() *cobra.Command {
 		},
 	}
 	t.flags(cmd)
+	output.add(cmd)
 	return cmd
+}
+
+func printKey(out io.Writer, output *outputFormat, key []byte) error {
+	texts, encoding := binary(key)
+	return output.print(out, entryJSON{Key: texts[0], Encoding: encoding}, string(key)+"\n")
 }

@@ -36,18 +36,19 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
 	if code := exitCode(0); errors.As(err, &code) {
 		return int(code)
 	}
-	fmt.Fprintln(errOut, "howdah:", oneLine(err))
+	code := exitFailed
 	if usage := (usageError{}); errors.As(err, &usage) {
-		return exitUsage
+		code = exitUsage
 	}
-	return exitFailed
+	report(errOut, wantsJSON(cmd, args), err, code)
+	return code
 }
 
 // oneLine makes one line of a message: joined errors are separated by "; ",

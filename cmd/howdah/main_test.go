@@ -54,9 +54,10 @@ func execute(t *testing.T, stdin string, env []string, args ...string) result {
 }
 
 // cleanEnvironment is that of the program: ours without what it would take for
-// flags, and without the embedded PostgreSQL that this machine may run.
+// flags, and without the embedded PostgreSQL that this machine may run. Under the race
+// detector a program would sleep a second before it exits.
 func cleanEnvironment() []string {
-	env := []string{asProgram + "=1", "HOWDAH_DATA_DIR=/proc/none"}
+	env := []string{asProgram + "=1", "HOWDAH_DATA_DIR=/proc/none", "GORACE=atexit_sleep_ms=0"}
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "HOWDAH_") {
 			env = append(env, variable)
@@ -295,6 +296,7 @@ func TestHelp(t *testing.T) {
 	require.Equal(t, 0, r.code)
 	for _, command := range []string{
 		"serve", "migrate", "maintain", "doctor", "get", "set", "del", "ttl", "keys", "stat", "sessions", "url", "psql", "version",
+		"cli", "caches", "healthcheck", "completion",
 	} {
 		require.Regexp(t, `(?m)^  `+command+` `, r.out)
 		help := execute(t, "", nil, command, "--help").out

@@ -20,6 +20,7 @@ func newMaintain() *cobra.Command {
 		once     bool
 		length   durationFlag
 		lag      int64
+		output   outputFormat
 	)
 	cmd := &cobra.Command{
 		Use:   "maintain",
@@ -50,7 +51,7 @@ the others stand by.`,
 				return err
 			}
 			if once {
-				return errors.Join(maintainOnce(ctx, cmd, db, cache), db.Close())
+				return errors.Join(maintainOnce(ctx, cmd, db, cache, &output), db.Close())
 			}
 			if length > 0 {
 				var cancel context.CancelFunc
@@ -59,8 +60,8 @@ the others stand by.`,
 			}
 			err = db.Run(ctx)
 			s := db.Stats().Upkeep
-			fmt.Fprintf(cmd.OutOrStdout(), "%d rounds, %d entries expired, %d evicted, %d sessions expired\n", s.Rounds, s.Expired, s.Evicted, s.Sessions)
-			return errors.Join(err, db.Close())
+			text := fmt.Sprintf("%d rounds, %d entries expired, %d evicted, %d sessions expired\n", s.Rounds, s.Expired, s.Evicted, s.Sessions)
+			return errors.Join(err, output.print(cmd.OutOrStdout(), upkeepJSON{s.Rounds, s.Expired, s.Evicted, s.Sessions}, text), db.Close())
 		},
 	}
 	f := cmd.Flags()
@@ -70,14 +71,44 @@ the others stand by.`,
 	f.Var(&length, "for", "stop after this time (default: when a signal comes)")
 	f.Int64Var(&lag, "max-replication-lag", 64<<20, "slow down the removal of expired entries while a standby or replication slot is more bytes behind; -1: never")
 	f.StringVar(&cache, "cache", "", "with --once: maintain only this cache")
+	output.add(cmd)
+	mustComplete(cmd, "cache", completeCacheFlag)
 	return cmd
 }
 
+// upkeepJSON is what was removed until the command was stopped.
+type upkeepJSON struct {
+	Rounds   uint64 `json:"rounds"`
+	Expired  uint64 `json:"expired"`
+	Evicted  uint64 `json:"evicted"`
+	Sessions uint64 `json:"sessions"` // expired sessions
+}
+
+// roundJSON is what one round did with one cache.
+type roundJSON struct {
+	Cache    string  `json:"cache"`
+	Expired  int64   `json:"expired"`
+	Evicted  int64   `json:"evicted"`
+	Bytes    int64   `json:"bytes"`
+	Blocks   int64   `json:"blocks"`
+	Seconds  float64 `json:"seconds"`
+	More     bool    `json:"more"`      // there is more to remove
+	HeldBack bool    `json:"held_back"` // slowed down for a standby or a replication slot
+}
+
 // maintainOnce does one round and prints a line for each cache.
-func maintainOnce(ctx context.Context, cmd *cobra.Command, db *howdah.DB, cache string) error {
+func maintainOnce(ctx context.Context, cmd *cobra.Command, db *howdah.DB, cache string, output *outputFormat) error {
 	rounds, err := db.Maintain(ctx, howdah.MaintainOptions{Cache: cache})
 	if err != nil {
 		return err
+	}
+	if output.json() {
+		for _, r := range rounds {
+			if err := writeJSON(cmd.OutOrStdout(), roundJSON{r.Cache, r.Expired, r.Evicted, r.Bytes, r.Blocks, r.Elapsed.Seconds(), r.More, r.HeldBack}); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if len(rounds) == 0 {
 		fmt.Fprintln(cmd.OutOrStdout(), "nothing done: there is no cache, or another session is in a round")

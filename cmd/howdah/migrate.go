@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -21,13 +19,13 @@ import (
 type migration struct {
 	database       databaseFlags
 	status         bool
-	print          bool
+	dryRun         bool // --print
 	runtimeRole    string
 	allowDatabases bool
 	uninstall      bool
-	yes            bool
+	confirm        confirmation
+	output         outputFormat
 
-	in  io.Reader
 	out io.Writer
 }
 
@@ -46,25 +44,27 @@ may use a role with fewer privileges. --runtime-role grants them to it, once the
 schema is up to date.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m.in, m.out = cmd.InOrStdin(), cmd.OutOrStdout()
-			return m.run(cmd.Context())
+			m.out = cmd.OutOrStdout()
+			return m.run(cmd)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&m.database.url, "database-url", "", "PostgreSQL to prepare, as the owner of the database")
 	f.BoolVar(&m.status, "status", false, "print what is installed and what is missing, and change nothing")
-	f.BoolVar(&m.print, "print", false, "print the SQL that would run, and change nothing; with --runtime-role: also that of the grants")
+	f.BoolVar(&m.dryRun, "print", false, "print the SQL that would run, and change nothing; with --runtime-role: also that of the grants")
 	f.StringVar(&m.runtimeRole, "runtime-role", "", "then grant this existing role what applications need, and no more")
 	f.BoolVar(&m.allowDatabases, "allow-databases", false, "with --runtime-role: let the role create the caches db1 to db15 when a Redis client selects them")
 	f.BoolVar(&m.uninstall, "uninstall", false, "remove the schema with all caches and sessions, after asking; with --print: only list what would be removed")
-	f.BoolVar(&m.yes, "yes", false, "with --uninstall: do not ask")
+	m.confirm.add(cmd, "with --uninstall: do not ask")
 	f.StringVar(&m.database.dataDir, "data-dir", "", "with --status and without --database-url: the --data-dir of a running \"howdah serve\" (default "+defaultDir(embedded.DefaultDataDir)+")")
 	fromEnvironment(f, "database-url", "data-dir")
+	m.output.add(cmd)
 	return cmd
 }
 
-func (m *migration) run(ctx context.Context) error {
+func (m *migration) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
 	actions := 0
 	for _, given := range []bool{m.status, m.runtimeRole != "", m.uninstall} {
 		if given {
@@ -72,13 +72,13 @@ func (m *migration) run(ctx context.Context) error {
 		}
 	}
 	switch {
-	case actions > 1, m.print && m.status:
+	case actions > 1, m.dryRun && m.status:
 		return usagef("give one of --status, --runtime-role and --uninstall; --print goes with the last two")
 	case m.allowDatabases && m.runtimeRole == "":
 		return usagef("--allow-databases belongs to --runtime-role")
-	case m.yes && !m.uninstall:
+	case m.confirm.yes && !m.uninstall:
 		return usagef("--yes belongs to --uninstall")
-	case m.database.url == "" && m.print && !m.uninstall:
+	case m.database.url == "" && m.dryRun && !m.uninstall:
 		return m.write(migrate.Script())
 	case m.database.url == "" && !m.status:
 		return usagef("which database? give --database-url postgres://user@host:5432/database, or set HOWDAH_DATABASE_URL")
@@ -96,8 +96,8 @@ func (m *migration) run(ctx context.Context) error {
 	case m.status:
 		return m.printStatus(ctx, conn)
 	case m.uninstall:
-		return m.remove(ctx, conn)
-	case m.print:
+		return m.remove(cmd, conn)
+	case m.dryRun:
 		text, err := migrate.Print(ctx, conn)
 		if err != nil {
 			return err
@@ -126,27 +126,50 @@ func (m *migration) up(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
+	done := migratedJSON{From: result.From, To: result.To, Applied: append([]string{}, result.Applied...), FunctionsReplaced: result.FunctionsReplaced}
+	if m.runtimeRole == "" {
+		return m.output.print(m.out, done, migratedText(result))
+	}
+	if result.From != result.To || result.FunctionsReplaced { // else the line about the grant says all
+		if err := m.print(migratedText(result)); err != nil {
+			return err
+		}
+	}
+	if err := migrate.GrantRuntime(ctx, conn, m.runtimeRole, m.allowDatabases); err != nil {
+		return err
+	}
+	done.RuntimeRole = m.runtimeRole
+	return m.output.print(m.out, done, fmt.Sprintf("role %q may now use the caches\n", m.runtimeRole))
+}
+
+// print writes text where text is wanted.
+func (m *migration) print(text string) error {
+	if m.output.json() {
+		return nil
+	}
+	_, err := io.WriteString(m.out, text)
+	return err
+}
+
+func migratedText(result migrate.Result) string {
 	switch {
-	case m.runtimeRole != "" && result.From == result.To && !result.FunctionsReplaced: // the line about the grant says all
 	case result.From == 0:
-		fmt.Fprintf(m.out, "installed schema version %d\n", result.To)
+		return fmt.Sprintf("installed schema version %d\n", result.To)
 	case len(result.Applied) > 0:
-		fmt.Fprintf(m.out, "upgraded the schema from version %d to %d\n", result.From, result.To)
+		return fmt.Sprintf("upgraded the schema from version %d to %d\n", result.From, result.To)
 	case result.FunctionsReplaced:
-		fmt.Fprintf(m.out, "replaced the SQL functions; the schema stays at version %d\n", result.To)
-	default:
-		fmt.Fprintf(m.out, "nothing to do: the schema is at version %d\n", result.To)
+		return fmt.Sprintf("replaced the SQL functions; the schema stays at version %d\n", result.To)
 	}
-	if m.runtimeRole != "" {
-		return m.grant(ctx, conn)
-	}
-	return nil
+	return fmt.Sprintf("nothing to do: the schema is at version %d\n", result.To)
 }
 
 func (m *migration) printStatus(ctx context.Context, conn *pgx.Conn) error {
 	status, err := migrate.ReadStatus(ctx, conn)
 	if err != nil {
 		return err
+	}
+	if m.output.json() {
+		return writeJSON(m.out, statusOf(status))
 	}
 	if status.Version == 0 {
 		fmt.Fprintln(m.out, "schema:     not installed")
@@ -181,51 +204,50 @@ func (m *migration) write(script string) error {
 	if m.runtimeRole != "" {
 		script += migrate.GrantScript(m.runtimeRole, m.allowDatabases)
 	}
-	_, err := io.WriteString(m.out, script)
-	return err
-}
-
-func (m *migration) grant(ctx context.Context, conn *pgx.Conn) error {
-	if err := migrate.GrantRuntime(ctx, conn, m.runtimeRole, m.allowDatabases); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(m.out, "role %q may now use the caches\n", m.runtimeRole)
-	return err
+	return m.output.print(m.out, map[string]string{"sql": script}, script)
 }
 
 // remove shows what would go and asks for the name of the database.
-func (m *migration) remove(ctx context.Context, conn *pgx.Conn) error {
+func (m *migration) remove(cmd *cobra.Command, conn *pgx.Conn) error {
+	ctx := cmd.Context()
 	objects, err := migrate.Objects(ctx, conn)
 	if err != nil {
 		return err
 	}
 	database := conn.Config().Database
-	if m.print {
-		for _, object := range objects {
-			fmt.Fprintln(m.out, object)
-		}
-		return nil
+	if m.dryRun {
+		return m.list(objects)
 	}
 	status, err := migrate.ReadStatus(ctx, conn)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(m.out, "This removes from database %s the schema howdah (%s), with all sessions and these caches:\n\n",
+	warning := fmt.Sprintf("This removes from database %s the schema howdah (%s), with all sessions and these caches:\n\n",
 		database, counted(objects))
 	for _, name := range status.Caches {
-		fmt.Fprintf(m.out, "  %s\n", name)
+		warning += "  " + name + "\n"
 	}
-	if yes, err := m.confirmed(database); err != nil {
+	if err := m.print(warning + "\nThis cannot be undone.\n"); err != nil {
 		return err
-	} else if !yes {
-		return errors.New("that is not the name of the database: nothing was removed")
+	}
+	if err := m.confirm.ask(cmd, "the name of the database", database, "nothing was removed"); err != nil {
+		return err
 	}
 	// What is in the schema and not Howdah's is refused by Uninstall, by name.
 	if _, err := migrate.Uninstall(ctx, conn, false); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(m.out, "\nremoved; roles that you made stay\n")
-	return err
+	return m.output.print(m.out, removedJSON{database, append([]string{}, status.Caches...)}, "\nremoved; roles that you made stay\n")
+}
+
+// list prints what would be removed.
+func (m *migration) list(objects []migrate.Object) error {
+	for _, o := range objects {
+		if err := m.output.print(m.out, objectJSON{o.Kind, o.Name}, fmt.Sprintln(o)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // counted says how many objects of each kind there are.
@@ -245,17 +267,4 @@ func counted(objects []migrate.Object) string {
 		}
 	}
 	return strings.Join(kinds, ", ")
-}
-
-// confirmed asks for the name of the database, unless --yes was given.
-func (m *migration) confirmed(database string) (bool, error) {
-	if m.yes {
-		return true, nil
-	}
-	fmt.Fprintf(m.out, "\nThis cannot be undone. Type the name of the database (%s) to go on: ", database)
-	answer, err := bufio.NewReader(m.in).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return false, err
-	}
-	return strings.TrimSpace(answer) == database, nil
 }

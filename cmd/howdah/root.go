@@ -33,19 +33,20 @@ Flags beat environment variables, which beat defaults.`,
 		},
 		Args: cobra.ArbitraryArgs,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s: run \"%s --help\" for the flags", flagError(err), cmd.CommandPath())
 	})
 	root.AddCommand(
-		newServe(), newMigrate(), newMaintain(), newDoctor(),
-		newGet(), newSet(), newDel(), newTTL(), newKeys(), newStat(),
-		newSessions(), newURL(), newPsql(),
+		newServe(), newHealthcheck(), newMigrate(), newMaintain(), newDoctor(),
+		newCLI(), newGet(), newSet(), newDel(), newTTL(), newKeys(), newExport(), newImport(), newCompare(),
+		newStat(), newTop(), newSlow(), newMonitor(), newBigkeys(), newAlerts(), newGrafana(),
+		newSessions(), newCaches(), newConsole(), newURL(), newPsql(),
 		newVersion(),
 	)
 	for _, cmd := range root.Commands() {
 		cmd.Args = asUsage(cmd.Args)
 	}
+	addGroups(root)
 	return root
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // secretFlags are the flags whose values may hold a secret.
-var secretFlags = []string{"--password", "--token", "--session-token", "--database-url", "--read-url", "--server"}
+var secretFlags = []string{"--password", "--token", "--session-token", "--console-viewer-token", "--database-url", "--listen-url", "--read-url", "--server", "-u"}
 
 // hideSecrets returns a copy of the command line and overwrites the secrets in
 // the original, so that ps and /proc do not show them for as long as the
@@ -24,6 +24,10 @@ func hideSecrets(args []string) []string {
 	for i, arg := range kept {
 		name, value, given := strings.Cut(arg, "=")
 		switch {
+		case strings.HasPrefix(arg, "redis://"), strings.HasPrefix(arg, "rediss://"):
+			wipe(args[i], arg) // the source of an import or a comparison
+		case strings.HasPrefix(arg, "-u") && len(arg) > len("-u") && !given:
+			wipe(args[i][len("-u"):], arg[len("-u"):]) // a short flag with its value
 		case !slices.Contains(secretFlags, name):
 		case given:
 			wipe(args[i][len(name)+1:], value)

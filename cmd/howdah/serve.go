@@ -15,6 +15,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/embedded"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/server"
 )
 
@@ -23,11 +24,14 @@ type serveSettings struct {
 	config                  server.Config
 	passwordFile, tokenFile string
 	sessionTokenFile        string
+	viewerTokenFile         string
 	logLevel, logFormat     string
 
 	idle, auth, timeout, shutdown durationFlag
+	slow                          durationFlag
 	request, memory, nearBytes    sizeFlag
 	near                          boundFlag
+	removals, prefixSample        int
 	sessions                      *sessionSettings
 }
 
@@ -36,6 +40,7 @@ func newServe() *cobra.Command {
 		auth:     durationFlag(10 * time.Second),
 		timeout:  durationFlag(500 * time.Millisecond),
 		shutdown: durationFlag(10 * time.Second),
+		slow:     durationFlag(100 * time.Millisecond),
 		request:  sizeFlag(howdah.DefaultMaxValueBytes),
 
 		nearBytes: sizeFlag(server.DefaultNearBytes),
@@ -55,6 +60,7 @@ first with "howdah migrate", or add --migrate.`,
 			if err != nil {
 				return err
 			}
+			publish(&config, config.Logger)
 			ctx, stop := untilSignal(cmd.Context(), config.Logger)
 			defer stop()
 			return server.Run(ctx, config)
@@ -65,7 +71,12 @@ first with "howdah migrate", or add --migrate.`,
 	s.addListeners(f)
 	s.addLimits(f)
 	s.addNear(f)
+	s.addConsole(f)
+	s.addSlow(f)
+	f.IntVar(&s.removals, "removals", observe.DefaultRemovals, "removals of entries that are remembered, with who made them, for /v1/removals; 0: none")
+	f.IntVar(&s.prefixSample, "prefix-sample", observe.DefaultSample, "count one read in so many by the prefix of its key, for /v1/caches/{cache}/prefixes; 0: none")
 	s.sessions.add(f)
+	f.BoolVar(&s.config.MetricsCost, "metrics-cost", false, "show in the metrics which share of the work of PostgreSQL Howdah takes; needs the extension pg_stat_statements")
 	f.StringVar(&s.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "format of the log on standard error: text or json")
 	f.Var(&s.shutdown, "shutdown-timeout", "longest time that a shutdown may take")
@@ -107,6 +118,8 @@ func (s *serveSettings) addLimits(f *pflag.FlagSet) {
 	f.Int64Var(&c.MaxReplicationLag, "max-replication-lag", 64<<20, "slow down the removal of expired entries while a standby or replication slot is more bytes behind; -1: never")
 	f.IntVar(&c.MaxConns, "max-conns", 8, "most connections to PostgreSQL")
 	f.StringVar(&c.Pooler, "pooler", "", `"transaction" if a pooler such as pgbouncer is in between`)
+	f.IntVar(&c.MetricsCaches, "metrics-caches", server.DefaultMetricsCaches, `caches that have series of their own in /metrics; further ones are added up as "(other)"`)
+	f.StringVar(&c.ListenURL, "listen-url", "", "with --pooler: the same PostgreSQL past the pooler, for one connection that is notified of messages (default: they are polled for)")
 }
 
 // addNear adds the flags of the entries that are kept in memory.
@@ -118,6 +131,9 @@ func (s *serveSettings) addNear(f *pflag.FlagSet) {
 
 // complete returns what the server runs by. Its log goes to w.
 func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
+	if err = s.completeConsole(); err != nil {
+		return c, err
+	}
 	c = s.config
 	if c.DatabaseURL == "" { // else no directory is needed: containers have no home
 		if c.DataDir, err = orDefault(c.DataDir, embedded.DefaultDataDir); err != nil {
@@ -142,11 +158,13 @@ func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
 	if c.Sessions, err = s.sessions.options(); err != nil {
 		return c, err
 	}
-	c.RedisAddr, c.HTTPAddr = listenAddress(c.RedisAddr), listenAddress(c.HTTPAddr)
+	c.RedisAddr, c.HTTPAddr, c.Console.Addr = listenAddress(c.RedisAddr), listenAddress(c.HTTPAddr), listenAddress(c.Console.Addr)
 	c.IdleTimeout, c.AuthTimeout = time.Duration(s.idle), time.Duration(s.auth)
 	c.Timeout, c.ShutdownTimeout = time.Duration(s.timeout), time.Duration(s.shutdown)
+	c.SlowCall = time.Duration(s.slow)
 	c.MaxRequestBytes, c.MaxClientsMemory = int(s.request), int64(s.memory)
 	c.Near.Bound, c.Near.Bytes = time.Duration(s.near), int64(s.nearBytes)
+	c.Removals, c.PrefixSample = orNone(s.removals), orNone(s.prefixSample)
 	c.OptionName = func(name string) string { return "--" + name }
 	c.Version = version()
 	c.FollowLoad = os.Getenv("GOMAXPROCS") == "" // else the administrator has decided
@@ -154,6 +172,14 @@ func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
 		c.Progress = os.Stderr
 	}
 	return c, nil
+}
+
+// orNone is a number of the command line for a Config, where 0 is its default.
+func orNone(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
 }
 
 // orDefault finds a directory where none was given.

@@ -49,6 +49,7 @@ func newSessionsList() *cobra.Command {
 	var (
 		database databaseFlags
 		user     string
+		output   outputFormat
 	)
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -61,7 +62,7 @@ func newSessionsList() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return printSessions(cmd.OutOrStdout(), list, true)
+					return printSessions(cmd.OutOrStdout(), &output, list, true)
 				}
 				for after := (session.ID{}); ; {
 					list, err := m.All(ctx, after, sessionPage)
@@ -69,7 +70,7 @@ func newSessionsList() *cobra.Command {
 						return err
 					}
 					first := after == session.ID{}
-					if err := printSessions(cmd.OutOrStdout(), list, first); err != nil || len(list) < sessionPage {
+					if err := printSessions(cmd.OutOrStdout(), &output, list, first); err != nil || len(list) < sessionPage {
 						return err
 					}
 					after = list[len(list)-1].ID
@@ -79,6 +80,7 @@ func newSessionsList() *cobra.Command {
 	}
 	database.add(cmd, "PostgreSQL that holds the sessions")
 	cmd.Flags().StringVar(&user, "user", "", "only those of this user, newest first")
+	output.add(cmd)
 	return cmd
 }
 
@@ -86,6 +88,7 @@ func newSessionsRevoke() *cobra.Command {
 	var (
 		database databaseFlags
 		user     string
+		output   outputFormat
 	)
 	cmd := &cobra.Command{
 		Use:   "revoke ID | --user U",
@@ -108,20 +111,28 @@ func newSessionsRevoke() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					_, err = fmt.Fprintln(cmd.OutOrStdout(), ended)
-					return err
+					return output.print(cmd.OutOrStdout(), revokedJSON{int64(ended)}, fmt.Sprintln(ended))
 				}
 				ended, err := m.Revoke(ctx, id)
-				if err == nil && !ended {
-					err = fmt.Errorf("no session %s: it may have expired or been revoked", id)
+				switch {
+				case err != nil:
+					return err
+				case !ended:
+					return fmt.Errorf("no session %s: it may have expired or been revoked", id)
 				}
-				return err
+				return output.print(cmd.OutOrStdout(), revokedJSON{1}, "")
 			})
 		},
 	}
 	database.add(cmd, "PostgreSQL that holds the sessions")
 	cmd.Flags().StringVar(&user, "user", "", "end all sessions of this user, and print how many there were")
+	output.add(cmd)
 	return cmd
+}
+
+// revokedJSON is how many sessions were ended.
+type revokedJSON struct {
+	Revoked int64 `json:"revoked"`
 }
 
 func withSessions(cmd *cobra.Command, database *databaseFlags, fn func(context.Context, *session.Manager) error) error {
@@ -143,7 +154,16 @@ func withSessions(cmd *cobra.Command, database *databaseFlags, fn func(context.C
 	return fn(ctx, manager)
 }
 
-func printSessions(to io.Writer, list []session.Info, header bool) error {
+// printSessions prints a table, or a line of JSON for each session.
+func printSessions(to io.Writer, output *outputFormat, list []session.Info, header bool) error {
+	if output.json() {
+		for _, s := range list {
+			if err := writeJSON(to, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	out := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
 	if header {
 		fmt.Fprintln(out, "ID\tUSER\tCREATED\tLAST SEEN\tEXPIRES\tBYTES\tIP\tUSER AGENT")

@@ -14,8 +14,9 @@ import (
 
 func newSet() *cobra.Command {
 	var (
-		t   target
-		ttl durationFlag
+		t      target
+		ttl    durationFlag
+		output outputFormat
 	)
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE",
@@ -41,12 +42,16 @@ func newSet() *cobra.Command {
 				command = append(command, "PX", strconv.FormatInt(time.Duration(ttl).Milliseconds(), 10))
 			}
 			return t.with(cmd.Context(), func(ctx context.Context, a asker) error {
-				_, err := a.ask(ctx, command...)
-				return err
+				if _, err := a.ask(ctx, command...); err != nil {
+					return err
+				}
+				texts, encoding := binary([]byte(args[0]))
+				return output.print(cmd.OutOrStdout(), entryJSON{Key: texts[0], Encoding: encoding}, "")
 			})
 		},
 	}
 	t.flags(cmd)
+	output.add(cmd)
 	cmd.Flags().Var(&ttl, "ttl", "time to live: a duration such as 90s or 12h, or a number of seconds (default: that of the cache)")
 	return cmd
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -26,7 +25,7 @@ type statistics struct {
 	token    string
 	interval durationFlag
 	once     bool
-	json     bool
+	output   outputFormat
 }
 
 // defaultInterval is longer than PostgreSQL keeps counts to itself: its
@@ -65,7 +64,8 @@ docs/operations.md explains the columns.`,
 	f.StringVar(&s.token, "token", "", "token for --metrics")
 	f.Var(&s.interval, "interval", "time between two measurements; rates are averages over it (default 2s)")
 	f.BoolVar(&s.once, "once", false, "print once and exit, also in a terminal")
-	f.BoolVar(&s.json, "json", false, "print JSON, one object per line")
+	s.output.add(cmd)
+	s.output.addAlias(cmd)
 	fromEnvironment(f, "token")
 	return cmd
 }
@@ -104,7 +104,7 @@ func (s *statistics) run(cmd *cobra.Command, from source) error {
 	defer stop()
 	out := cmd.OutOrStdout()
 	file, isFile := out.(*os.File)
-	if isFile && term.IsTerminal(int(file.Fd())) && !s.once && !s.json {
+	if isFile && term.IsTerminal(int(file.Fd())) && !s.once && !s.output.json() {
 		return showLive(ctx, file, cmd.InOrStdin(), from, interval)
 	}
 	// What the rates are counted from.
@@ -131,11 +131,7 @@ func (s *statistics) run(cmd *cobra.Command, from source) error {
 }
 
 func (s *statistics) print(out io.Writer, now figures) error {
-	if s.json {
-		return json.NewEncoder(out).Encode(now)
-	}
-	_, err := io.WriteString(out, now.Text(0, 0))
-	return err
+	return s.output.print(out, now, now.Text(0, 0))
 }
 
 // readBounded gives every look a bound of its own.

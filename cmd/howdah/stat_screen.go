@@ -25,6 +25,7 @@ const (
 func showLive(ctx context.Context, out *os.File, in io.Reader, from source, interval time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	keys := make(chan byte, 16)
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		// Single keys, and none of them shown. Ctrl-C comes as a key too.
 		state, err := term.MakeRaw(int(file.Fd()))
@@ -32,7 +33,7 @@ func showLive(ctx context.Context, out *os.File, in io.Reader, from source, inte
 			return err
 		}
 		defer term.Restore(int(file.Fd()), state) //nolint:errcheck // there is nothing to do about it
-		go awaitQuit(file, stop)
+		go readKeys(file, stop, keys)
 	}
 	resized := make(chan os.Signal, 1)
 	defer notifyResize(resized)()
@@ -40,6 +41,10 @@ func showLive(ctx context.Context, out *os.File, in io.Reader, from source, inte
 	defer fmt.Fprint(out, leaveScreen)
 
 	shown := &screen{out: out, interval: interval}
+	handler, _ := from.(keyHandler)
+	if handler != nil {
+		shown.hint = handler.hint
+	}
 	shown.draw()
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -55,6 +60,10 @@ func showLive(ctx context.Context, out *os.File, in io.Reader, from source, inte
 			case <-ctx.Done():
 				return nil
 			case <-resized:
+			case key := <-keys:
+				if handler != nil {
+					handler.handleKey(key)
+				}
 			case <-tick.C:
 				wait = false
 			}
@@ -62,8 +71,17 @@ func showLive(ctx context.Context, out *os.File, in io.Reader, from source, inte
 	}
 }
 
-// awaitQuit reads keys until one that ends.
-func awaitQuit(in io.Reader, stop func()) {
+// keyHandler is a source whose figures are shown as keys say.
+type keyHandler interface {
+	// hint says in a few words which keys there are.
+	hint() string
+	// handleKey changes what Text of the latest figures returns.
+	handleKey(byte)
+}
+
+// readKeys reads keys until one that ends. The others are sent on; those that come faster
+// than they are handled are lost.
+func readKeys(in io.Reader, stop func(), keys chan<- byte) {
 	key := make([]byte, 1)
 	for {
 		if _, err := in.Read(key); err != nil {
@@ -74,6 +92,10 @@ func awaitQuit(in io.Reader, stop func()) {
 			stop()
 			return
 		}
+		select {
+		case keys <- key[0]:
+		default:
+		}
 	}
 }
 
@@ -81,7 +103,8 @@ func awaitQuit(in io.Reader, stop func()) {
 type screen struct {
 	out      *os.File
 	interval time.Duration
-	latest   figures // nil: none yet
+	hint     func() string // of keys; nil: there are none
+	latest   figures       // nil: none yet
 	reads    int
 	err      error // of the last look; what was seen before it stays on show
 }
@@ -100,6 +123,9 @@ func (s *screen) draw() {
 		width, height = 80, 24
 	}
 	status := fmt.Sprintf("every %v; q quits", s.interval)
+	if s.hint != nil {
+		status += "; " + s.hint()
+	}
 	switch {
 	case s.err != nil:
 		status = "TRYING AGAIN: " + oneLine(s.err)

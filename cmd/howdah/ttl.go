@@ -10,7 +10,10 @@ import (
 )
 
 func newTTL() *cobra.Command {
-	var t target
+	var (
+		t      target
+		output outputFormat
+	)
 	cmd := &cobra.Command{
 		Use:   "ttl KEY",
 		Short: "Print how long a key will live, such as 59m12s, or \"none\" if for ever",
@@ -22,22 +25,28 @@ func newTTL() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				var text string
+				text, left := "none", (*int64)(nil)
 				switch reply.Int {
 				case -2: // PTTL's words for "absent" and "no expiry"
 					return errAbsent(args[0])
 				case -1:
-					text = "none"
 				default:
-					text = lifetime(reply.Int)
+					text, left = lifetime(reply.Int), &reply.Int
 				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
-				return err
+				texts, encoding := binary([]byte(args[0]))
+				return output.print(cmd.OutOrStdout(), ttlJSON{entryJSON{Key: texts[0], Encoding: encoding}, left}, text+"\n")
 			})
 		},
 	}
 	t.flags(cmd)
+	output.add(cmd)
 	return cmd
+}
+
+// ttlJSON is a key with the milliseconds that it will live; nil: for ever.
+type ttlJSON struct {
+	entryJSON
+	TTL *int64 `json:"ttl_ms"`
 }
 
 // lifetime writes milliseconds as a Go duration, those too that no

@@ -12,15 +12,26 @@ import (
 var release string
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	var output outputFormat
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "howdah %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-			return err
+			v := versionJSON{version(), runtime.GOOS, runtime.GOARCH, runtime.Version()}
+			return output.print(cmd.OutOrStdout(), v, fmt.Sprintf("howdah %s %s/%s %s\n", v.Version, v.OS, v.Arch, v.Go))
 		},
 	}
+	output.add(cmd)
+	return cmd
+}
+
+// versionJSON is what this program is and what it was built for, by what.
+type versionJSON struct {
+	Version string `json:"version"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+	Go      string `json:"go"`
 }
 
 // version is that of the release, else of the module, else "dev".

@@ -51,20 +51,28 @@ var house = map[string]room{
 	"internal/coalesce": {leaf: true},
 	"internal/resp":     {leaf: true, stdlib: true},
 	"internal/pipeline": {leaf: true, stdlib: true},
+	"internal/pubsub":   {leaf: true, stdlib: true},
 	"internal/near":     {leaf: true},
+	"internal/tracking": {leaf: true, stdlib: true},
 	"internal/fetch":    {leaf: true, stdlib: true},
+	"internal/observe":  {leaf: true, stdlib: true},
+	"internal/throttle": {leaf: true, stdlib: true},
+	"internal/trace":    {leaf: true, stdlib: true},
 	"internal/values":   {leaf: true, stdlib: true},
 	"internal/lua":      {leaf: true, stdlib: true},
 	"internal/embedded": {leaf: true},
 	"internal/pgurl":    {leaf: true},
 	"internal/arrows":   {leaf: true},
+	"deploy":            {leaf: true, stdlib: true},
 
 	// From the words of the doors down to SQL: the engine.
 	"schema":             {floor: ground},
 	"internal/fault":     {floor: ground},
+	"internal/rediscli":  {floor: ground},
 	"migrate":            {floor: floor1},
 	"internal/doctor":    {floor: floor1, tests: []string{"migrate"}},
 	"internal/stat":      {floor: floor1},
+	"internal/bus":       {floor: floor1},
 	"internal/verb":      {floor: floor1},
 	"internal/pgwire":    {floor: floor1},
 	"internal/statement": {floor: floor2},
@@ -73,8 +81,13 @@ var house = map[string]room{
 	"internal/edit":      {floor: floor4, tests: []string{"internal/core"}},
 	"internal/core":      {floor: floor5},
 
+	"internal/figures": {floor: floor6},
+
 	// The face.
 	".": {floor: floor6},
+
+	// Beside it, on what it stands on.
+	"internal/transfer": {floor: floor6, tests: []string{"internal/server"}},
 
 	// What stands on it. The doors use core, their tests the face.
 	"internal/redisapi":          {floor: floor7, door: true},
@@ -87,8 +100,8 @@ var house = map[string]room{
 	"backend/memory":             {floor: floor8, tests: []string{"backend"}},
 	"backend":                    {floor: floor9},
 	"internal/httpapi":           {floor: floor9, door: true},
-	"internal/console":           {floor: floor9},
-	"internal/server":            {floor: floor10},
+	"internal/console":           {floor: floor10},
+	"internal/server":            {floor: floor11},
 
 	"cmd/howdah":     {floor: roof},
 	"examples/login": {floor: roof, public: true},
@@ -98,6 +111,7 @@ var house = map[string]room{
 	"internal/grammar":    {testOnly: true},
 	"internal/seed":       {testOnly: true},
 	"internal/coherence":  {testOnly: true},
+	"internal/handover":   {testOnly: true},
 	"backend/backendtest": {testOnly: true},
 }
 

@@ -55,6 +55,8 @@ func TestSQL(t *testing.T) {
 
 // sqlElsewhere lists the files with SQL of their own, and why.
 var sqlElsewhere = map[string]string{
+	"internal/console/changes.go":   "a statement that is shown, with the name of a cache",
+	"internal/console/settings.go":  "a statement that is shown, with the settings of a cache",
 	"internal/doctor/caches.go":     "repairs that are shown, with the names of one table",
 	"internal/doctor/handmade.go":   "repairs that are shown, with the names of one table",
 	"internal/doctor/health.go":     "repairs that are shown, with the names of one table",
@@ -70,6 +72,7 @@ var sqlElsewhere = map[string]string{
 	"internal/doctor/upkeep.go":     "repairs that are shown, with the name of a cache",
 	"internal/embedded/cluster.go":  "a leaf, which knows no schema: it creates the role and the database that a schema needs",
 	"internal/engine/set.go":        "SET LOCAL of as many settings as a statement needs, in one word",
+	"internal/stat/cost.go":         "statements that are shown, with the name of a role",
 	"migrate/grant.go":              "a script that is shown, with the name of a role",
 	"migrate/plan.go":               "a script that is shown, with the names that the state of the database demands",
 }

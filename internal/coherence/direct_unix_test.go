@@ -99,7 +99,7 @@ func (d *direct) poll(ctx context.Context, since near.Cursor) (near.Answer, erro
 	if d.mutant == withoutXip {
 		xip = nil
 	}
-	rows, err := d.pool.Query(ctx, schema.Query("poll"), strconv.FormatUint(since.Xmax, 10), xip)
+	rows, err := d.pool.Query(ctx, schema.Query("poll"), strconv.FormatUint(since.Xmax, 10), xip, false)
 	if err != nil {
 		return near.Answer{}, err
 	}
@@ -108,8 +108,10 @@ func (d *direct) poll(ctx context.Context, since near.Cursor) (near.Answer, erro
 	var cache *int32
 	var hashes []int64
 	var xid *uint64
+	var keys [][]byte // not wanted
+	var origin *int64
 	n := 0
-	_, err = pgx.ForEachRow(rows, []any{&a.Snapshot, &a.Start, &incarnation, &a.Tick, &a.Floor, &a.Stranded, &cache, &hashes, &xid}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&a.Snapshot, &a.Start, &incarnation, &a.Tick, &a.Floor, &a.Stranded, &cache, &hashes, &xid, &keys, &origin}, func() error {
 		if incarnation != nil {
 			a.Lit, a.Incarnation = true, *incarnation
 		}

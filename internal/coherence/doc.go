@@ -3,7 +3,8 @@
 //
 //   - a hit is never older than the bound,
 //   - a process reads its own writes,
-//   - reads of a process never go backwards.
+//   - reads of a process never go backwards,
+//   - a client that keeps copies drops what its server tells it to drop, and is told of every change.
 //
 // Processes write and read at random while PostgreSQL crashes and readers are
 // stopped, and note what they saw with the time before and after each call, by
@@ -11,6 +12,10 @@
 // ledger: every change of a key, in the order in which PostgreSQL made them.
 // Order puts the two together, and History.Judge says which reads broke a
 // promise.
+//
+// Clients of Redis that keep copies themselves (CLIENT TRACKING) are judged by the same ledger, but by the order of
+// events instead of the bound, which no server can keep for a client: what they answer must not be older than what
+// their server was seen to have told them. The build tag clients has that run, with clients in several languages.
 //
 // The order comes from the ledger, and not from versions: a deletion has no
 // version, a write in a shared statement is not told its own, and of a write

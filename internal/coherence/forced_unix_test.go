@@ -209,7 +209,7 @@ func TestForced(t *testing.T) {
 		for _, m := range []mutant{i.mutant, sound} {
 			t.Run(i.name(m), func(t *testing.T) {
 				t.Parallel() // they wait, most of the time
-				i.test(t, func() string { return pgtest.New(t) }, nil, m)
+				i.test(t, func() (string, *pgtest.Server) { return pgtest.New(t), nil }, m)
 			})
 		}
 	}
@@ -220,8 +220,10 @@ func TestForcedCrashes(t *testing.T) {
 		for _, m := range []mutant{i.mutant, sound} {
 			t.Run(i.name(m), func(t *testing.T) {
 				t.Parallel()
-				s := twoPhase(t)
-				i.test(t, s.NewURL, s, m)
+				i.test(t, func() (string, *pgtest.Server) {
+					s := twoPhase(t)
+					return s.NewURL(), s
+				}, m)
 			})
 		}
 	}
@@ -234,12 +236,13 @@ func (i interleaving) name(m mutant) string {
 	return fmt.Sprintf("%s/%s/caught", i.mutant, i.rule)
 }
 
-// test runs the interleaving in a database of its own. With a fault it does so until
+// test runs the interleaving in a database of its own, of a server to crash if there is one. With a fault it does so until
 // a read shows it: where a lease ends because the machine is busy, memory asks
 // PostgreSQL, and its answer hides the fault.
-func (i interleaving) test(t *testing.T, url func() string, s *pgtest.Server, m mutant) {
+func (i interleaving) test(t *testing.T, database func() (url string, s *pgtest.Server), m mutant) {
 	run := func() map[Rule]int {
-		f := force(t, url(), s, m, i.bound)
+		url, s := database()
+		f := force(t, url, s, m, i.bound)
 		i.run(f)
 		return f.verdict().Broken
 	}

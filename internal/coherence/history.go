@@ -44,6 +44,11 @@ type Read struct {
 	Begin   int64 // just before the call
 	End     int64 // just after it
 	Source  Source
+
+	// Of a client that keeps copies itself, and is told by a server when they change.
+	Server int   // the process that serves it; 0: the read is not of such a client
+	Told   int64 // by when writes were acknowledged of which the client has been told
+	Fence  int64 // when a command was sent by the same connection whose reply came before Begin
 }
 
 // Change is one entry of the ledger.

@@ -46,7 +46,7 @@ var crashes = []interleaving{
 
 // faults are those of the database.
 var faults = map[mutant]string{
-	withoutFunctionLog: `CREATE OR REPLACE FUNCTION howdah_internal._log(settings howdah_internal.cache, hashes bigint[]) RETURNS void
+	withoutFunctionLog: `CREATE OR REPLACE FUNCTION howdah_internal._log(settings howdah_internal.cache, hashes bigint[], keys bytea[] DEFAULT NULL) RETURNS void
 		LANGUAGE plpgsql AS 'BEGIN END'`,
 	withoutCacheLog: `CREATE FUNCTION coherence.swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 		CREATE TRIGGER swallow BEFORE INSERT ON howdah_internal.change

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -18,6 +19,9 @@ const (
 	// Stale: a change of the key was acknowledged more than the bound before
 	// the read began, and the read answers what was before it.
 	Stale Rule = "older than the bound"
+	// Kept: a client that keeps copies answers one which the server has told it
+	// to drop. Own writes of its server are told before they are acknowledged.
+	Kept Rule = "kept in spite of an invalidation"
 	// Late: the same of an answer of PostgreSQL, without the bound.
 	Late Rule = "older than the read itself"
 	// OwnWrite: the process's own write was acknowledged before the read began.
@@ -35,6 +39,10 @@ type Verdict struct {
 	Absent int // hits that say that the key is absent
 	Close  int // hits within three bounds after a change by another process was acknowledged
 
+	// Ages has, for each copy that a client still answered when a write of its key was
+	// acknowledged, how long it went on, by process.
+	Ages map[int][]time.Duration
+
 	Broken map[Rule]int
 	Worst  map[Rule]time.Duration // by how much the worst was too old
 	First  []string               // a few of those that broke a rule, in words
@@ -51,7 +59,7 @@ func (v *Verdict) Violations() (n int) {
 // String is the verdict in one line.
 func (v *Verdict) String() string {
 	text := fmt.Sprintf("%d reads, %d hits (%d absent, %d close behind a change by another process)", v.Reads, v.Hits, v.Absent, v.Close)
-	for _, rule := range []Rule{Stale, Late, OwnWrite, Backwards, Uncommitted} {
+	for _, rule := range []Rule{Stale, Kept, Late, OwnWrite, Backwards, Uncommitted} {
 		if n := v.Broken[rule]; n > 0 {
 			text += fmt.Sprintf("; %d %s, the worst by %v", n, rule, v.Worst[rule].Round(time.Millisecond))
 		}
@@ -63,7 +71,7 @@ func (v *Verdict) String() string {
 // lies between its begin and its end, so each rule takes the one that excuses
 // it: a read that was stopped on its way breaks none.
 func (h *History) Judge(reads []Read, bound time.Duration) *Verdict {
-	v := &Verdict{Broken: map[Rule]int{}, Worst: map[Rule]time.Duration{}}
+	v := &Verdict{Ages: map[int][]time.Duration{}, Broken: map[Rule]int{}, Worst: map[Rule]time.Duration{}}
 	reads = slices.Clone(reads)
 	slices.SortFunc(reads, func(a, b Read) int {
 		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Begin, b.Begin))
@@ -78,10 +86,12 @@ func (h *History) Judge(reads []Read, bound time.Duration) *Verdict {
 		if t == nil {
 			t = unwritten
 		}
-		j := judge{track: t, own: t.ownAcks[reads[0].Process], bound: int64(bound), verdict: v}
+		writer := cmp.Or(reads[0].Server, reads[0].Process)
+		j := judge{track: t, own: t.ownAcks[writer], bound: int64(bound), verdict: v, ages: map[int64]time.Duration{}}
 		for _, r := range reads[:n] {
 			j.read(r)
 		}
+		v.Ages[reads[0].Process] = slices.AppendSeq(v.Ages[reads[0].Process], maps.Values(j.ages))
 		reads = reads[n:]
 	}
 	return v
@@ -96,6 +106,8 @@ type judge struct {
 
 	seen  int64 // the place that a read has shown which ended before this one began
 	after ends  // reads that had not
+
+	ages map[int64]time.Duration // of copies, by the place of their state
 }
 
 func (j *judge) read(r Read) {
@@ -108,22 +120,41 @@ func (j *judge) read(r Read) {
 		j.broken(Uncommitted, r, 0, 0)
 		return
 	}
-	limit, rule := r.Begin-j.bound, Stale
-	if r.Source == Database {
+	limit, rule, told := r.Begin-j.bound, Stale, r.Begin
+	switch {
+	case r.Server != 0:
+		limit, rule, told = r.Told, Kept, r.Fence
+		j.age(r, last)
+	case r.Source == Database:
 		limit, rule = r.Begin, Late
 	}
 	least := place(j.acks, limit)
-	if last < least {
+	if last < least && !j.underWay(r) {
 		j.broken(rule, r, last, limit)
 	}
-	own := place(j.own, r.Begin)
+	own := place(j.own, told)
 	if last < own {
-		j.broken(OwnWrite, r, last, r.Begin)
+		j.broken(OwnWrite, r, last, told)
 	}
 	if last < j.seen {
 		j.broken(Backwards, r, last, r.Begin)
 	}
 	heap.Push(&j.after, ack{at: r.End, place: j.first(last, max(least, own, j.seen))})
+}
+
+// underWay reports whether the server of a client may have been about to tell it because of a write of its own: then
+// it tells of no other write of the key.
+func (j *judge) underWay(r Read) bool {
+	return r.Server != 0 && slices.ContainsFunc(j.writes, func(w Write) bool {
+		return w.Process == r.Server && w.Sent <= r.Begin && r.Fence <= w.Acked
+	})
+}
+
+// age notes how long a copy has gone on.
+func (j *judge) age(r Read, last int64) {
+	if replaced := j.replaced(last, false, 0); r.Source == Memory && replaced < r.Begin {
+		j.ages[last] = max(j.ages[last], time.Duration(r.Begin-replaced))
+	}
 }
 
 func (j *judge) count(r Read) {
@@ -186,13 +217,17 @@ func (j *judge) broken(rule Rule, r Read, last, limit int64) {
 	v := j.verdict
 	v.Broken[rule]++
 	over := int64(0)
-	if rule == Stale || rule == Late || rule == OwnWrite {
-		over = limit - j.replaced(last, rule == OwnWrite, r.Process)
+	if rule == Stale || rule == Kept || rule == Late || rule == OwnWrite {
+		over = limit - j.replaced(last, rule == OwnWrite, cmp.Or(r.Server, r.Process))
 	}
 	v.Worst[rule] = max(v.Worst[rule], time.Duration(over))
 	if len(v.First) < examples {
-		v.First = append(v.First, fmt.Sprintf("%s: process %d read %d in %s at %d to %d ns, state %d of %d (an earlier read had shown state %d), too old by %v",
-			rule, r.Process, r.Value, KeyName(r.Key), r.Begin, r.End, last, len(j.states)-1, j.seen, time.Duration(over)))
+		text := fmt.Sprintf("%s: process %d read %d in %s at %d to %d ns, state %d of %d (an earlier read had shown state %d), too old by %v",
+			rule, r.Process, r.Value, KeyName(r.Key), r.Begin, r.End, last, len(j.states)-1, j.seen, time.Duration(over))
+		if r.Server != 0 {
+			text += fmt.Sprintf(", told by server %d of what was acknowledged at %d ns, its last command at %d ns", r.Server, r.Told, r.Fence)
+		}
+		v.First = append(v.First, text)
 	}
 }
 

@@ -106,6 +106,38 @@ func TestLateAnswer(t *testing.T) {
 	require.Equal(t, map[Rule]int{Late: 1}, s.judge(t).Broken)
 }
 
+// A client that keeps copies is held to what it has been told, and to all that its own server had acknowledged when the
+// client sent its last command.
+func TestClientCopies(t *testing.T) {
+	const server = 7
+	for name, test := range map[string]struct {
+		writer      int // of the value that replaced the copy, acknowledged at 20
+		told, fence int64
+		rules       map[Rule]int
+	}{
+		"not told yet":            {2, 19, 90, nil},
+		"told":                    {2, 21, 90, map[Rule]int{Kept: 1}},
+		"its server has written":  {server, 19, 21, map[Rule]int{OwnWrite: 1}},
+		"its server writes":       {server, 19, 19, nil},
+		"its server writes again": {2, 21, 45, nil}, // from 40 to 50
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := new(story).write(10, 2, 0, 5).write(11, test.writer, 10, 20).read(10, 900, 900)
+			if test.fence == 45 {
+				s.write(12, server, 40, 50)
+			}
+			s.reads[0].Server, s.reads[0].Told, s.reads[0].Fence = server, test.told*ms, test.fence*ms
+			v := s.judge(t)
+			if test.rules == nil {
+				require.Empty(t, v.Broken, v.First)
+			} else {
+				require.Equal(t, test.rules, v.Broken, v.First)
+			}
+			require.Equal(t, map[int][]time.Duration{1: {880 * time.Millisecond}}, v.Ages)
+		})
+	}
+}
+
 func TestCloseHitsAreCounted(t *testing.T) {
 	s := new(story).write(10, 2, 0, 5).write(11, 1, 400, 405).
 		read(10, 6, 7).read(10, 304, 304).read(10, 306, 306).read(11, 406, 406)

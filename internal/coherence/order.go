@@ -28,6 +28,7 @@ type track struct {
 	absent  []int         // indexes of absent states
 	acks    []ack         // of all processes, by time
 	ownAcks map[int][]ack // of each process, by time
+	writes  []Write       // that were acknowledged
 }
 
 // ack says that a write which made the state at place, or a later one, was
@@ -63,8 +64,12 @@ func Order(changes []Change, writes []Write, crashes []Crash) (*History, error) 
 	h := &History{tracks: map[int]*track{}, matcher: m, Changes: len(changes), crashes: crashes}
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Number, b.Number) })
 	for _, w := range writes {
-		if w.Key != All {
-			h.track(w.Key, w.Cache)
+		if w.Key == All {
+			continue
+		}
+		t := h.track(w.Key, w.Cache)
+		if w.Acked != 0 {
+			t.writes = append(t.writes, w)
 		}
 	}
 	for _, c := range changes {
@@ -93,10 +98,11 @@ func Order(changes []Change, writes []Write, crashes []Crash) (*History, error) 
 	return h, nil
 }
 
-func (h *History) track(key, cache int) {
+func (h *History) track(key, cache int) *track {
 	if h.tracks[key] == nil {
 		h.tracks[key] = &track{cache: cache, states: []state{{value: Absent, acked: never, from: math.MinInt64, at: math.MinInt64}}}
 	}
+	return h.tracks[key]
 }
 
 // step adds a state, and checks that it begins where the one before it ended.

@@ -18,10 +18,11 @@ import (
 
 // process is a child process, seen by its parent.
 type process struct {
-	t     testing.TB
-	cmd   *exec.Cmd
-	input io.Closer
-	addr  string // where it serves
+	t      testing.TB
+	orders orders
+	cmd    *exec.Cmd
+	input  io.Closer
+	addr   string // where it serves
 
 	ended  chan error // of the reading of its report
 	report report
@@ -32,7 +33,7 @@ type process struct {
 // is at work.
 func start(t testing.TB, o orders) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(os.Args[0], "-coherence.child"), ended: make(chan error, 1)}
+	p := &process{t: t, orders: o, cmd: exec.Command(os.Args[0], "-coherence.child"), ended: make(chan error, 1)}
 	p.cmd.Stderr = os.Stderr
 	in, err := p.cmd.StdinPipe()
 	require.NoError(t, err)

@@ -21,12 +21,13 @@ import (
 // orders are what a child process is to do.
 type orders struct {
 	Process int
-	URL     string
+	URL     string        // default: that of the run
 	Bound   time.Duration // of memory; 0: none
 	Caches  []string
 	Keys    int
 	Seed    uint64
 	Serve   bool     // be a server for Redis clients
+	Keeps   bool     // a server keeps entries in memory
 	Actors  []string // names in the table actors
 	Servers []served // for the actor "redis"
 	Pace    time.Duration
@@ -183,6 +184,7 @@ var actors = map[string]func(*actor, context.Context){
 	"idle":        (*actor).idle,
 	"redis":       (*actor).redis,
 	"trim":        (*actor).trim,
+	"watch":       (*actor).watched,
 
 	"direct reader": (*actor).directReads,
 	"direct writer": (*actor).directWrites,

@@ -15,7 +15,9 @@ import (
 // serve is a child process that serves Redis clients.
 func (p *program) serve(ctx context.Context, out *gob.Encoder) error {
 	config := server.Config{DatabaseURL: p.URL, RedisAddr: "127.0.0.1:0", Timeout: callTimeout}
-	bound(&config, p.Bound)
+	if p.Keeps {
+		bound(&config, p.Bound)
+	}
 	config.Ready = func(a server.Addresses) { out.Encode(hello{Addr: a.Redis.String()}) }
 	if err := server.Run(ctx, config); err != nil {
 		return err

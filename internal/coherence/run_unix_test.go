@@ -39,11 +39,14 @@ type experiment struct {
 // that it does not.
 var cachesOfRun = []string{"db0", "db1"}
 
+// keysOfRun is how many keys the caches of a run have together.
+const keysOfRun = 60
+
 // newExperiment installs the schema, the caches and the ledger. url is that of
 // a database for this run alone.
 func newExperiment(t *testing.T, url string) *experiment {
 	t.Helper()
-	e := &experiment{t: t, url: url, bound: 100 * time.Millisecond, keys: 60, seed: seed.Or(t, *seedFlag), longest: 900 * time.Millisecond}
+	e := &experiment{t: t, url: url, bound: 100 * time.Millisecond, keys: keysOfRun, seed: seed.Or(t, *seedFlag), longest: 900 * time.Millisecond}
 	conn := e.connect(url)
 	defer conn.Close(context.Background())
 	require.NoError(t, InstallLedger(t.Context(), conn))
@@ -70,7 +73,10 @@ func (e *experiment) connect(url string) *pgx.Conn {
 func (e *experiment) start(o orders) *process {
 	e.t.Helper()
 	o.Process = len(e.processes) + 1
-	o.URL, o.Bound, o.Caches, o.Keys, o.Seed, o.Memo, o.Pace = e.url, e.bound, cachesOfRun, e.keys, e.seed, e.memo, e.pace
+	if o.URL == "" {
+		o.URL = e.url
+	}
+	o.Bound, o.Caches, o.Keys, o.Seed, o.Memo, o.Pace = e.bound, cachesOfRun, e.keys, e.seed, e.memo, e.pace
 	if o.Pace == 0 {
 		o.Pace = 2 * time.Millisecond
 	}
@@ -87,7 +93,7 @@ func (e *experiment) startAll() {
 	e.start(orders{Slow: e.slow, Actors: []string{"reader", "reader", "library"}})
 	var servers []served
 	for range 2 {
-		p := e.start(orders{Serve: true})
+		p := e.start(orders{Serve: true, Keeps: true})
 		servers = append(servers, served{Process: len(e.processes), Addr: p.addr})
 	}
 	e.start(orders{Servers: servers, Actors: []string{
@@ -116,6 +122,18 @@ func (e *experiment) run(d time.Duration, faults ...func()) *Verdict {
 // judge ends the processes and says which reads broke a rule.
 func (e *experiment) judge() *Verdict {
 	e.t.Helper()
+	h, reads := e.end()
+	v := h.Judge(reads, e.bound)
+	e.t.Logf("%v", v)
+	for _, text := range v.First {
+		e.t.Log(text)
+	}
+	return v
+}
+
+// end ends the processes and returns what changed and what they read.
+func (e *experiment) end() (*History, []Read) {
+	e.t.Helper()
 	var writes []Write
 	var reads []Read
 	var stats nearStats
@@ -139,20 +157,15 @@ func (e *experiment) judge() *Verdict {
 	require.NoError(e.t, err)
 	h, err := Order(changes, writes, e.crashes)
 	require.NoError(e.t, err)
-	v := h.Judge(reads, e.bound)
 	acked := 0
 	for _, w := range writes {
 		if w.Acked != 0 {
 			acked++
 		}
 	}
-	e.t.Logf("%v", v)
 	e.t.Logf("%d changes (%d deletions of unknown origin, %d versions that fell, %d keys lost in %d crashes); %d of %d writes acknowledged, refused by actor: %v; memory: %d hits, %d misses; %d stops",
 		h.Changes, h.Unmatched, h.Falling, h.Resets, len(e.crashes), acked, len(writes), failed, stats.Hits, stats.Misses, e.stops.Load())
-	for _, text := range v.First {
-		e.t.Log(text)
-	}
-	return v
+	return h, reads
 }
 
 // twoPhase starts a PostgreSQL of the run's own, with two-phase commits.

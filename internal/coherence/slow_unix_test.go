@@ -13,55 +13,21 @@ import (
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
-// slowNetwork stands between a process and PostgreSQL, and holds back one
-// answer in twenty for up to 80 ms: meanwhile other connections write what it
-// has not seen.
-type slowNetwork struct {
-	listener net.Listener
-	server   string
-}
-
 // slowDown returns the URL of a database behind a slow network, which lasts until
-// ctx ends, or the process.
+// ctx ends, or the process. It holds back one answer in twenty for up to 80 ms:
+// meanwhile other connections write what it has not seen.
 func slowDown(ctx context.Context, databaseURL string) (string, error) {
 	u, err := url.Parse(pgtest.TCP(databaseURL))
 	if err != nil {
 		return "", err
 	}
-	n := &slowNetwork{server: u.Host}
-	if n.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	network, err := newRelay(u.Host, func(client net.Conn) io.Writer { return delayed{client} })
+	if err != nil {
 		return "", err
 	}
-	context.AfterFunc(ctx, func() { n.listener.Close() })
-	go n.accept()
-	u.Host = n.listener.Addr().String()
+	context.AfterFunc(ctx, network.close)
+	u.Host = network.addr()
 	return u.String(), nil
-}
-
-func (n *slowNetwork) accept() {
-	for {
-		client, err := n.listener.Accept()
-		if err != nil {
-			return
-		}
-		go n.join(client)
-	}
-}
-
-// join carries one connection until either side ends it.
-func (n *slowNetwork) join(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("tcp", n.server)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	go func() {
-		io.Copy(server, client)
-		server.Close()
-		client.Close()
-	}()
-	io.Copy(delayed{client}, server)
 }
 
 // delayed is a connection whose writes take their time.

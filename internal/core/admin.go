@@ -10,7 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/schema"
 )
@@ -29,6 +31,7 @@ type CacheConfig struct {
 	Fillfactor  int
 	PrefixIndex bool
 	Near        bool
+	LogKeys     bool
 }
 
 // CreateCache makes a cache. Only the owner of the schema may. Errors:
@@ -39,7 +42,7 @@ func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 	}
 	err := db.exec(ctx, schema.Query("create_cache"),
 		config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL), config.MaxBytes, config.MaxEntries,
-		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor), config.Near)
+		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor), config.Near, config.LogKeys)
 	return fault.FromFunction(err)
 }
 
@@ -119,6 +122,9 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
 	if err == nil {
 		db.changed(config.Name)
+		if opts.Empty {
+			db.Cache(config.Name).noteWhole(ctx, "alter", observe.Flushed, observe.Unknown, "", nil)
+		}
 	}
 	return fault.FromFunction(err)
 }
@@ -151,6 +157,7 @@ func (config CacheConfig) settings() []setting {
 		{"ttl_jitter", integer(config.TTLJitter), false},
 		{"fillfactor", integer(config.Fillfactor), config.Fillfactor == 0},
 		{"near", config.Near, false},
+		{"log_keys", config.LogKeys, false},
 	}
 }
 
@@ -164,6 +171,7 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 	err := db.exec(ctx, schema.Query("drop_cache"), name)
 	if err == nil {
 		db.changed(name)
+		db.Cache(name).noteWhole(ctx, "drop", observe.Dropped, observe.Unknown, "", nil)
 	}
 	return fault.FromFunction(err)
 }
@@ -183,8 +191,14 @@ func (db *DB) SwapCaches(ctx context.Context, first, second string) error {
 		return db.Failure(err, true)
 	}
 	if err == nil {
-		db.changed(first)
-		db.changed(second)
+		for _, name := range []string{first, second} {
+			db.changed(name)
+			if e := db.engines.Known(name); e != nil {
+				edit.Of(e).Look()
+			}
+		}
+		db.Cache(first).noteWhole(ctx, "swap", observe.Swapped, observe.Unknown, second, nil)
+		db.Cache(second).noteWhole(ctx, "swap", observe.Swapped, observe.Unknown, first, nil)
 	}
 	return fault.FromFunction(err)
 }
@@ -200,7 +214,7 @@ func (db *DB) Caches(ctx context.Context) ([]CacheConfig, error) {
 	configs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c CacheConfig, err error) {
 		var defaultTTL, maxTTL int64
 		err = row.Scan(&c.Name, &c.Durability, &defaultTTL, &maxTTL, &c.MaxBytes, &c.MaxEntries,
-			&c.Eviction, &c.Fillfactor, &c.PrefixIndex, &c.TTLJitter, &c.Near)
+			&c.Eviction, &c.Fillfactor, &c.PrefixIndex, &c.TTLJitter, &c.Near, &c.LogKeys)
 		c.DefaultTTL = time.Duration(defaultTTL) * time.Microsecond
 		c.MaxTTL = time.Duration(maxTTL) * time.Microsecond
 		return c, err

@@ -11,7 +11,9 @@ import (
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/fetch"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/tracking"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -27,13 +29,16 @@ type Cache struct {
 	fresh    bool
 	guard    *Guard
 	seen     *Seen
+	writer   *tracking.Client
+	part     bool
+	caller   observe.Caller
 	known    atomic.Pointer[engine.Engine]
 	group    atomic.Pointer[fetch.Group]
 }
 
 // derive returns the same cache, for a method that changes how it is used.
 func (c *Cache) derive() *Cache {
-	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: c.fresh, guard: c.guard, seen: c.seen}
+	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: c.fresh, guard: c.guard, seen: c.seen, writer: c.writer, part: c.part, caller: c.caller}
 }
 
 // Name returns the cache's name.
@@ -123,12 +128,36 @@ func (c *Cache) ready() *engine.Engine {
 // If the context, or the time of a call, ends before the answer, the calls must
 // not be used again: PostgreSQL may still be answering them.
 func (c *Cache) Do(ctx context.Context, calls ...*verb.Call) error {
+	if c.db.opts.Tracer != nil {
+		return c.doTraced(ctx, calls)
+	}
+	return c.do(ctx, calls)
+}
+
+func (c *Cache) do(ctx context.Context, calls []*verb.Call) error {
 	if c.fresh {
 		for _, call := range calls {
 			call.Fresh = true
 		}
 	}
+	if c.writer != nil {
+		for _, call := range calls {
+			call.Writer = c.writer
+		}
+	}
+	if c.part {
+		for _, call := range calls {
+			call.Part = true
+		}
+	}
+	c.nameCaller(calls)
 	e, err := c.usable(ctx)
+	wants := c.db.WantedEvents()
+	if wants != 0 && err == nil {
+		for _, call := range calls {
+			c.watchEvents(e, call, wants)
+		}
+	}
 	switch {
 	case err != nil:
 		for _, call := range calls {
@@ -136,6 +165,9 @@ func (c *Cache) Do(ctx context.Context, calls ...*verb.Call) error {
 		}
 	case c.tx != nil:
 		err = e.DoIn(ctx, c.tx, calls)
+		if wants != 0 && err == nil {
+			err = c.nameEvents(ctx, e, calls, wants)
+		}
 	case len(calls) == 1:
 		err = e.Do(ctx, calls[0])
 	default:
@@ -184,21 +216,31 @@ func readsOnly(calls []*verb.Call) bool {
 // for a large value. It is meant for servers and event loops, and not for a
 // cache bound to a transaction, where it panics.
 func (c *Cache) Start(call *verb.Call, done func(*verb.Call)) {
-	if c.tx != nil {
-		panic("howdah: Start on a cache that is bound to a transaction")
-	}
-	e := c.ready()
-	if e == nil {
-		var err error
-		if e, err = c.db.engines.Unasked(c.name); err != nil {
-			call.Err = err
-			done(call)
-			return
-		}
-		if e.Table().Known() {
-			c.known.Store(e)
-		}
+	e, err := c.unasked()
+	if err != nil {
+		call.Err = err
+		done(call)
+		return
 	}
 	call.Fresh = call.Fresh || c.fresh
+	if wants := c.db.WantedEvents(); wants != 0 {
+		c.watchEvents(e, call, wants)
+	}
 	e.Start(call, done)
+}
+
+// unasked returns the engine of a cache for what does not wait: the first flight finds
+// out whether the cache exists. It panics for a cache bound to a transaction.
+func (c *Cache) unasked() (*engine.Engine, error) {
+	if c.tx != nil {
+		panic("howdah: a call without waiting on a cache that is bound to a transaction")
+	}
+	if e := c.ready(); e != nil {
+		return e, nil
+	}
+	e, err := c.db.engines.Unasked(c.name)
+	if err == nil && e.Table().Known() {
+		c.known.Store(e)
+	}
+	return e, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
@@ -94,10 +95,48 @@ func valueOf[V any, T collection[V]](entry *values.Entry) (T, error) {
 	return value, nil
 }
 
-// alteration changes the collection of a key, an empty one if the key is absent, at a
-// time in milliseconds since 1970. It reports whether it changed something; what it
-// changed is not stored if it returns an error. It may run more than once.
-type alteration[T values.Value, R any] func(value T, now int64) (result R, changed bool, err error)
+// alteration changes the collection of a key, an empty one if the key is absent, and
+// names the events of that. It reports whether it changed something; what it changed is
+// not stored if it returns an error. It may run more than once.
+type alteration[T values.Value, R any] func(value T, o *occasion) (result R, changed bool, err error)
+
+// occasion is one run of an alteration.
+type occasion struct {
+	now    int64 // milliseconds since 1970
+	events []string
+}
+
+// name names an event of the collection.
+func (o *occasion) name(event string) { o.events = append(o.events, event) }
+
+// nameIf is name under a condition.
+func (o *occasion) nameIf(happened bool, event string) {
+	if happened {
+		o.name(event)
+	}
+}
+
+// eventClasses are those of the events of collections.
+var eventClasses = [...]values.Class{
+	values.KindHash: values.HashEvent, values.KindList: values.ListEvent, values.KindSet: values.SetEvent, values.KindSortedSet: values.SortedSetEvent,
+}
+
+// announce names the events of an alteration that has changed an entry of a kind.
+func (o *occasion) announce(v *edit.View, key []byte, kind values.Kind, created, removed bool) {
+	notify := v.Notify()
+	if notify == nil {
+		return
+	}
+	if created {
+		notify(values.NewEvent, "new", key)
+	}
+	for _, event := range o.events {
+		notify(eventClasses[kind], event, key)
+	}
+	if removed {
+		notify(values.GenericEvent, "del", key)
+	}
+}
 
 // add runs an alteration that may make the collection, with a TTL, or make it larger;
 // one that exists keeps its TTL. bytes is what its arguments take.
@@ -123,7 +162,7 @@ func alter[V any, R any, T collection[V]](ctx context.Context, c *Cache, key []b
 		err    error
 	}
 	var last outcome
-	e := &edit.Edit{Keys: [][]byte{key}, Bytes: len(key) + bytes, Room: room, Run: func(v *edit.View) {
+	e := &edit.Edit{Keys: [][]byte{key}, Bytes: len(key) + bytes, Room: room, Caller: observe.Caller{Command: "edit"}, Run: func(v *edit.View) {
 		last = outcome{}
 		last.result, last.err = alterEntry(v, key, c.guard, expiry, run)
 	}}
@@ -140,6 +179,7 @@ func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, guard *
 	if !guard.holds(v, key, entry) {
 		return result, fault.ErrNotStored
 	}
+	entry.NotifyExpiredFields(key, v.Notify())
 	value, err := valueOf[V, T](entry)
 	if err != nil {
 		return result, err
@@ -148,7 +188,8 @@ func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, guard *
 	if created {
 		value = new(V)
 	}
-	result, changed, err := run(value, v.Now)
+	o := occasion{now: v.Now}
+	result, changed, err := run(value, &o)
 	if err != nil || !changed {
 		return result, err
 	}
@@ -156,6 +197,7 @@ func alterEntry[V any, R any, T collection[V]](v *edit.View, key []byte, guard *
 		v.SetExpiry(entry, expiry)
 	}
 	entry.Put(value)
+	o.announce(v, key, value.Kind(), created, !created && entry.Value == nil)
 	return result, nil
 }
 

@@ -13,9 +13,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/howdah/howdah/internal/bus"
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/pubsub"
+	"github.com/howdah/howdah/internal/trace"
+	"github.com/howdah/howdah/internal/tracking"
 	"github.com/howdah/howdah/internal/upkeep"
+	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/migrate"
 	"github.com/howdah/howdah/schema"
 )
@@ -26,6 +32,14 @@ type DB struct {
 	upkeep  *upkeep.Upkeep
 	opts    Options
 	fetches fetches
+	hub     *pubsub.Hub
+	bus     *bus.Bus
+	events  events
+
+	subscriptions subscriptions
+
+	tracking *tracking.Table
+	follower *near.Memory // reads the change log; engines.Memory, if that is on
 }
 
 // Open connects to a PostgreSQL URL. See howdah.Open.
@@ -68,7 +82,16 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		return nil, fault.From(err, false, false)
 	}
 	var engines *engine.Set
-	memory, err := newMemory(o, &engines)
+	table := tracking.New()
+	follower, err := newFollower(o, &engines, table)
+	if err != nil {
+		return nil, err
+	}
+	var memory *near.Memory
+	if o.Near.Bound != 0 {
+		memory = follower
+	}
+	slow, err := newSlowLog(o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +110,26 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		OwnConn:       own && o.Pooler == "",
 		Named:         o.Pooler == "" && (mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe),
 		Memory:        memory,
+		Tracking:      table,
+		Slow:          slow,
 		Exclude:       prefixes(o.Near.Exclude),
+		Tracer:        o.Tracer,
 		Logger:        o.Logger,
 		Called:        called,
 	})
-	return &DB{engines: engines, upkeep: upkeep.New(engines, called, o.Pooler == "", o.MaxReplicationLag), opts: o}, nil
+	db := &DB{
+		engines:  engines,
+		upkeep:   upkeep.New(engines, called, o.Pooler == "", o.MaxReplicationLag),
+		opts:     o,
+		hub:      pubsub.New(values.Match),
+		tracking: table, follower: follower,
+	}
+	if db.bus, err = db.newBus(pool); err == nil {
+		db.connectWaiters()
+	}
+	db.upkeep.AskEvents = db.events.ask
+	db.events.publish = db.publishEvent
+	return db, err
 }
 
 // Ping asks the database whether it answers and whether its schema fits this
@@ -129,14 +167,17 @@ func (db *DB) Maintain(ctx context.Context, opts upkeep.Options) ([]upkeep.Round
 
 // Run does the upkeep until ctx ends. See howdah.DB.Run.
 func (db *DB) Run(ctx context.Context) error {
-	if memory := db.engines.Memory; memory != nil {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		var follower sync.WaitGroup
-		defer follower.Wait()
-		defer cancel()
-		follower.Go(func() { _ = memory.Run(ctx) })
-	}
+	beside, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	work.Go(func() { _ = db.follower.Run(beside) })
+	work.Go(func() { db.Waiters().Run(beside) })
+	work.Go(func() {
+		if db.bus.Run(beside) == nil { // another Run goes on otherwise
+			db.subscriptions.end(fault.ErrNotRunning)
+		}
+	})
 	return db.upkeep.Run(ctx)
 }
 
@@ -149,6 +190,9 @@ func (db *DB) Acquire(ctx context.Context) (*pgxpool.Conn, error) { return db.en
 
 // Timeout is Options.Timeout, or its default.
 func (db *DB) Timeout() time.Duration { return db.opts.Timeout }
+
+// Tracer is Options.Tracer.
+func (db *DB) Tracer() trace.Tracer { return db.opts.Tracer }
 
 // Cache returns the cache of that name, without asking the database.
 func (db *DB) Cache(name string) *Cache { return &Cache{db: db, name: name} }
@@ -169,6 +213,8 @@ func (db *DB) Failure(err error, sent bool) error {
 // howdah.DB.Close.
 func (db *DB) Close() error {
 	db.fetches.close() // their loads want to store what they made
+	db.subscriptions.end(fault.ErrClosed)
+	db.Waiters().Close()
 	ctx, cancel := context.WithTimeout(context.Background(), db.opts.Timeout)
 	defer cancel()
 	first, err := db.engines.Close(ctx)

@@ -71,7 +71,11 @@ func (c *Cache) Fetch(ctx context.Context, key string, ttl time.Duration, load f
 		group.Refresh(ctx, key, refresh, one(key, load), settled)
 		return value, nil
 	}
-	return fetched(group.Fetch(ctx, []string{key}, one(key, load), settled)[0])
+	ctx, span := c.traced(ctx, "fetch", 1, false)
+	results := group.Fetch(ctx, []string{key}, one(key, load), settled)
+	value, err = fetched(results[0])
+	span.End(fetchedResult(results, notMiss(err)))
+	return value, err
 }
 
 // one makes a load of many keys of a load of one. That there is no value is no
@@ -116,15 +120,26 @@ func (c *Cache) FetchMany(ctx context.Context, keys []string, ttl time.Duration,
 	if len(missing) == 0 {
 		return found, nil
 	}
-	for i, r := range group.Fetch(ctx, missing, load, settled) {
+	ctx, span := c.traced(ctx, "fetch", len(missing), false)
+	results := group.Fetch(ctx, missing, load, settled)
+	for i, r := range results {
 		switch value, e := fetched(r); {
 		case e == nil:
 			found[missing[i]] = value
-		case !errors.Is(e, fault.ErrMiss):
-			err = cmp.Or(err, e)
+		default:
+			err = cmp.Or(err, notMiss(e))
 		}
 	}
+	span.End(fetchedResult(results, err))
 	return found, err
+}
+
+// notMiss is an error, nil if it says that there is no value.
+func notMiss(err error) error {
+	if errors.Is(err, fault.ErrMiss) {
+		return nil
+	}
+	return err
 }
 
 // fetched turns a result into what the caller of a Fetch gets.
@@ -216,6 +231,7 @@ func (f *fetches) group(c *Cache) (*fetch.Group, error) {
 		group = fetch.New(fetchStore{cache}, func(err error) {
 			c.db.opts.Logger.Warn("howdah: a value could not be loaded anew in the background", "cache", c.name, "error", err)
 		})
+		group.Loading = cache.loading()
 		f.groups[c.name] = group
 	}
 	return group, nil

@@ -104,11 +104,13 @@ func (r *race) load(db *DB) func(context.Context) ([]byte, error) {
 	}
 }
 
-// join lets another Fetch wait for the load that is under way.
+// join lets another Fetch wait for the load that is under way, unless memory has an answer
+// by now: what the writer has set.
 func (r *race) join(ctx context.Context, db *DB) {
 	before := db.Stats().Fetch[r.cache].Shared
-	r.all.Go(func() { r.fetch(ctx, db, r.floor()) })
-	for db.Stats().Fetch[r.cache].Shared == before {
+	var ended atomic.Bool
+	r.all.Go(func() { r.fetch(ctx, db, r.floor()); ended.Store(true) })
+	for db.Stats().Fetch[r.cache].Shared == before && !ended.Load() {
 		time.Sleep(100 * time.Microsecond)
 	}
 }

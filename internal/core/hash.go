@@ -66,12 +66,13 @@ type HChange struct {
 
 // HEdit removes and stores fields of a hash in one step.
 func (c *Cache) HEdit(ctx context.Context, key []byte, change HChange) (Changed, error) {
-	run := func(h *values.Hash, _ int64) (n Changed, changed bool, err error) {
+	run := func(h *values.Hash, o *occasion) (n Changed, changed bool, err error) {
 		for _, field := range change.Remove {
 			if h.Remove(field) {
 				n.Removed++
 			}
 		}
+		o.nameIf(n.Removed > 0, "hdel")
 		for field, value := range change.Set {
 			if _, found := h.Get(field); change.Absent && found {
 				continue
@@ -81,6 +82,7 @@ func (c *Cache) HEdit(ctx context.Context, key []byte, change HChange) (Changed,
 				n.Added++
 			}
 		}
+		o.nameIf(changed, "hset")
 		return n, changed || n.Removed > 0, nil
 	}
 	bytes := sizeOf(change.Remove)
@@ -101,7 +103,8 @@ type Changed struct {
 
 // HIncrement adds to the integer of a field and returns the sum.
 func (c *Cache) HIncrement(ctx context.Context, key []byte, field string, delta int64, ttl time.Duration) (int64, error) {
-	return add(ctx, c, key, len(field), ttl, func(h *values.Hash, _ int64) (int64, bool, error) {
+	return add(ctx, c, key, len(field), ttl, func(h *values.Hash, o *occasion) (int64, bool, error) {
+		o.name("hincrby")
 		sum, err := h.Increment(field, delta)
 		return sum, true, fieldError(err)
 	})
@@ -112,14 +115,16 @@ func (c *Cache) HExpire(ctx context.Context, key []byte, field string, ttl time.
 	if ttl <= 0 {
 		return fault.ErrInvalidTTL
 	}
-	_, err := remove(ctx, c, key, len(field), func(h *values.Hash, now int64) (struct{}, bool, error) {
+	_, err := remove(ctx, c, key, len(field), func(h *values.Hash, o *occasion) (struct{}, bool, error) {
 		at := int64(0)
 		if ttl != verb.NoExpiry {
-			at = now + max(1, ttl.Milliseconds())
+			at = o.now + max(1, ttl.Milliseconds())
 		}
 		if !h.SetFieldExpiry(field, at) {
 			return struct{}{}, false, fault.ErrMiss
 		}
+		o.nameIf(at != 0, "hexpire")
+		o.nameIf(at == 0, "hpersist")
 		return struct{}{}, true, nil
 	})
 	return err

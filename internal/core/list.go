@@ -20,7 +20,9 @@ func (c *Cache) RPush(ctx context.Context, key []byte, elements [][]byte, ttl ti
 }
 
 func (c *Cache) push(ctx context.Context, key []byte, elements [][]byte, ttl time.Duration, left bool) (int, error) {
-	return add(ctx, c, key, sizeOf(elements), ttl, func(l *values.List, _ int64) (int, bool, error) {
+	return add(ctx, c, key, sizeOf(elements), ttl, func(l *values.List, o *occasion) (int, bool, error) {
+		o.nameIf(left, "lpush")
+		o.nameIf(!left, "rpush")
 		for _, element := range elements {
 			l.Push(string(element), left)
 		}
@@ -35,7 +37,9 @@ func (c *Cache) LPop(ctx context.Context, key []byte) ([]byte, error) { return c
 func (c *Cache) RPop(ctx context.Context, key []byte) ([]byte, error) { return c.pop(ctx, key, false) }
 
 func (c *Cache) pop(ctx context.Context, key []byte, left bool) ([]byte, error) {
-	return remove(ctx, c, key, 0, func(l *values.List, _ int64) ([]byte, bool, error) {
+	return remove(ctx, c, key, 0, func(l *values.List, o *occasion) ([]byte, bool, error) {
+		o.nameIf(left, "lpop")
+		o.nameIf(!left, "rpop")
 		if l.Len() == 0 {
 			return nil, false, fault.ErrMiss
 		}
@@ -58,7 +62,8 @@ func (c *Cache) LRange(ctx context.Context, key []byte, start, stop int64) ([][]
 
 // LTrim removes all elements of a list but those that LRange returns.
 func (c *Cache) LTrim(ctx context.Context, key []byte, start, stop int64) error {
-	_, err := remove(ctx, c, key, 0, func(l *values.List, _ int64) (struct{}, bool, error) {
+	_, err := remove(ctx, c, key, 0, func(l *values.List, o *occasion) (struct{}, bool, error) {
+		o.name("ltrim")
 		return struct{}{}, l.Trim(start, stop), nil
 	})
 	return err

@@ -2,12 +2,15 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/observe"
+	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
 	"github.com/howdah/howdah/schema"
 )
@@ -19,7 +22,14 @@ func (c *Cache) Rename(ctx context.Context, from, to string, onlyIfAbsent bool) 
 
 // Copy copies an entry, perhaps to another cache. See howdah.Cache.Copy.
 func (c *Cache) Copy(ctx context.Context, from string, target *Cache, to string, replace bool) error {
-	return c.transfer(ctx, from, target, to, replace, false)
+	err := c.transfer(ctx, from, target, to, replace, false)
+	if errors.Is(err, fault.ErrMiss) && c.db.WantedEvents()&values.KeyMissEvent != 0 {
+		missed := values.Event{Class: values.KeyMissEvent, Name: "keymiss", Key: from}
+		if failed := c.announceIn(ctx, []values.Event{missed}); failed != nil {
+			return failed
+		}
+	}
+	return err
 }
 
 // Move puts an entry into another cache. See howdah.Cache.Move.
@@ -38,9 +48,13 @@ func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to str
 	if c.name == target.name {
 		opts.Keys = append(opts.Keys, []byte(to))
 	}
-	return c.db.Transact(ctx, opts, func(ctx context.Context, tx Tx) error {
+	err := c.db.Transact(ctx, opts, func(ctx context.Context, tx Tx) error {
 		return c.transferIn(ctx, tx, from, target, to, replace, remove)
 	})
+	if err == nil {
+		c.db.Waiters().Came(target.name, []byte(to))
+	}
+	return err
 }
 
 // transferIn is transfer in a transaction.
@@ -53,7 +67,10 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, from string, target *Cach
 	if err != nil {
 		return err
 	}
-	return c.transferRow(ctx, tx, source, from, goal, to, replace, remove)
+	if err = c.transferRow(ctx, tx, source, from, goal, to, replace, remove); err == nil {
+		err = c.With(tx).nameTransfer(ctx, from, target.With(tx), to, remove)
+	}
+	return err
 }
 
 // transferRow looks at both places under lock, writes the target from the
@@ -87,8 +104,13 @@ func (c *Cache) transferRow(ctx context.Context, tx Tx, source *engine.Engine, f
 	if source == goal && from == to {
 		return nil
 	}
+	if remove {
+		source.Writes(tx, c.writer, fromHash, from)
+	}
+	goal.Writes(tx, c.writer, toHash, to)
 	err := goal.WriteIn(ctx, tx, func() error {
-		transfer := schema.Table{Name: goal.Table().Name(), Source: source.Table().Name(), Log: goal.Table().Log()}
+		transfer := goal.ShapeIn(tx)
+		transfer.Source = source.Table().Name()
 		tag, err := tx.Exec(ctx, schema.Statement("transfer", transfer), fromHash, []byte(from), toHash, []byte(to), goal.Table().Sync())
 		if err == nil && tag.RowsAffected() == 0 {
 			return fault.ErrCollision
@@ -101,8 +123,12 @@ func (c *Cache) transferRow(ctx context.Context, tx Tx, source *engine.Engine, f
 	if err != nil || !remove {
 		return err
 	}
-	return source.WriteIn(ctx, tx, func() error {
-		_, err := tx.Exec(ctx, schema.Statement("remove", schema.Table{Name: source.Table().Name(), Log: source.Table().Log()}), fromHash, []byte(from))
+	err = source.WriteIn(ctx, tx, func() error {
+		_, err := tx.Exec(ctx, schema.Statement("remove", source.ShapeIn(tx)), fromHash, []byte(from))
 		return txFailure(err)
 	}, fromHash)
+	if err == nil {
+		source.EndsIn(tx, c.callerOf(ctx, "rename"), []byte(from), observe.Renamed)
+	}
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/tracking"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -25,21 +26,27 @@ type NearOptions struct {
 // defaultNearBytes is NearOptions.Bytes if it is 0.
 const defaultNearBytes = 64 << 20
 
-// newMemory makes what keeps hot entries in memory, nil if the options ask for
-// none. set is the engines by which it polls the change log, once they are made.
-func newMemory(o Options, set **engine.Set) (*near.Memory, error) {
-	if o.Near.Bound == 0 {
-		return nil, nil
+// newFollower makes what follows the change log, and keeps hot entries in memory if the
+// options ask for that. set is the engines by which it polls the log, once they are made.
+func newFollower(o Options, set **engine.Set, table *tracking.Table) (*near.Memory, error) {
+	bound, bytes := o.Near.Bound, o.Near.Bytes
+	if bound == 0 {
+		bound, bytes = trackingBound, 0
 	}
-	return near.New(near.Options{
-		Bound:  o.Near.Bound,
-		Bytes:  o.Near.Bytes,
-		Logger: o.Logger,
+	follower, err := near.New(near.Options{
+		Bound:    bound,
+		Bytes:    bytes,
+		Listener: listener{table},
+		Logger:   o.Logger,
 		Poll: func(ctx context.Context, since near.Cursor) (near.Answer, error) {
 			answer, err := poll(ctx, *set, since)
 			return answer, fault.From(err, false, false)
 		},
 	})
+	if err == nil {
+		table.OnBegin(follower.Wake)
+	}
+	return follower, err
 }
 
 // poll asks the change log what has changed since a snapshot.
@@ -53,11 +60,11 @@ func poll(ctx context.Context, set *engine.Set, since near.Cursor) (near.Answer,
 	for i, xid := range since.Xip {
 		xip[i] = strconv.FormatUint(xid, 10)
 	}
-	rows, err := conn.Query(ctx, schema.Query("poll"), strconv.FormatUint(since.Xmax, 10), xip)
+	rows, err := conn.Query(ctx, schema.Query("poll"), strconv.FormatUint(since.Xmax, 10), xip, set.Tracking.Broadcasts())
 	if err != nil {
 		return near.Answer{}, err
 	}
-	answer, err := readPoll(rows)
+	answer, err := readPoll(rows, set)
 	if err == nil && !answer.Lit {
 		_, err = conn.Exec(ctx, schema.Query("light_log"))
 	}
@@ -65,24 +72,33 @@ func poll(ctx context.Context, set *engine.Set, since near.Cursor) (near.Answer,
 }
 
 // readPoll reads the answer of the query "poll".
-func readPoll(rows pgx.Rows) (near.Answer, error) {
+func readPoll(rows pgx.Rows, set *engine.Set) (near.Answer, error) {
 	var answer near.Answer
 	var incarnation *[16]byte
 	var tick, floor *int64
 	var cache *int32
 	var hashes []int64
 	var xid *uint64
-	total := 0
+	var keys [][]byte
+	var origin *int64
+	total, size := 0, 0
 	_, err := pgx.ForEachRow(rows, []any{
-		&answer.Snapshot, &answer.Start, &incarnation, &tick, &floor, &answer.Stranded, &cache, &hashes, &xid,
+		&answer.Snapshot, &answer.Start, &incarnation, &tick, &floor, &answer.Stranded, &cache, &hashes, &xid, &keys, &origin,
 	}, func() error {
 		if answer.Lit = incarnation != nil; answer.Lit {
 			answer.Incarnation, answer.Tick, answer.Floor = *incarnation, *tick, *floor
 		}
 		if cache != nil {
 			total += len(hashes)
-			answer.Changes = append(answer.Changes, near.Change{Xid: *xid, Cache: *cache, Hashes: hashes})
-			hashes = nil
+			for _, key := range keys {
+				size += len(key)
+			}
+			if size > maxKeyBytes {
+				keys = keys[:0]
+			}
+			own := origin != nil && set.Wrote(*origin) || hashes == nil && set.Flushed(*xid)
+			answer.Changes = append(answer.Changes, near.Change{Xid: *xid, Cache: *cache, Hashes: hashes, Keys: keys, Own: own})
+			hashes, keys = nil, nil
 		}
 		return nil
 	})
@@ -97,6 +113,10 @@ const maxChanges = 5000
 // maxHashes is how many hashes a poll may bring before memory drops everything,
 // which is quicker.
 const maxHashes = 1_000_000
+
+// maxKeyBytes is how many bytes of keys a poll may bring before clients that are told of
+// them are told to drop everything.
+const maxKeyBytes = 16 << 20
 
 // Near returns the entries in memory, nil if Options.Near is off.
 func (db *DB) Near() *near.Memory { return db.engines.Memory }

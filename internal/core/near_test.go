@@ -28,7 +28,7 @@ func openDB(t *testing.T, databaseURL string) *DB {
 
 // openRecalling opens a database with the cache "n" in memory, which polls seldom, and
 // waits until an entry is served from there.
-func openRecalling(t *testing.T) (db *DB, recalled func(key string) bool) {
+func openRecalling(t testing.TB) (db *DB, recalled func(key string) bool) {
 	t.Helper()
 	ctx := t.Context()
 	db, err := Open(ctx, pgtest.New(t), Options{Near: NearOptions{Bound: 10 * time.Second}})

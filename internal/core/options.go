@@ -14,6 +14,7 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/pgurl"
+	"github.com/howdah/howdah/internal/trace"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -27,14 +28,22 @@ type Options struct {
 	MaxBatchBytes     int
 	MaxQueueBytes     int
 	Pooler            string
+	ListenURL         string
 	MaxReplicationLag int64
 	Near              NearOptions
+	SlowCall          time.Duration
+	MaskKeys          []string
+	Tracer            trace.Tracer // nil: none
 	Logger            *slog.Logger
 }
 
 // PoolerTransaction is the Pooler that gives each transaction any server
 // connection.
 const PoolerTransaction = "transaction"
+
+// applicationName is how connections are named in pg_stat_activity, unless the URL names
+// them.
+const applicationName = "howdah"
 
 // withDefaults validates and fills in.
 func (o Options) withDefaults() (out Options, err error) {
@@ -74,6 +83,9 @@ func (o Options) withDefaults() (out Options, err error) {
 		if *d.field < time.Millisecond {
 			return out, fmt.Errorf("howdah: Options.%s is %v; it must be at least a millisecond", d.name, *d.field)
 		}
+	}
+	if out.SlowCall < 0 {
+		return out, fmt.Errorf("howdah: Options.SlowCall is %v; it must not be negative, and 0 turns it off", out.SlowCall)
 	}
 	out.Near.Bytes = cmp.Or(out.Near.Bytes, defaultNearBytes)
 	out.MaxReplicationLag = cmp.Or(out.MaxReplicationLag, 64<<20)
@@ -119,7 +131,7 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 	}
 	params := config.ConnConfig.RuntimeParams
 	if params["application_name"] == "" {
-		params["application_name"] = "howdah"
+		params["application_name"] = applicationName
 	}
 	// A write that waited for a row must see what the other transaction left,
 	// whatever a role or a database has as its default.

@@ -13,8 +13,11 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/pgwire"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/trace"
+	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
 	"github.com/howdah/howdah/schema"
 )
@@ -146,6 +149,19 @@ func prefixArgs(prefix []byte) []any {
 	return []any{notNil(prefix), after(prefix[:min(len(prefix), indexedBytes)])}
 }
 
+// Estimate returns about how many entries there are, by what PostgreSQL noted when it last
+// analyzed the table. It reads no entry. Error: ErrCacheNotFound.
+func (c *Cache) Estimate(ctx context.Context) (int64, error) {
+	var n *int64
+	if err := c.one(ctx, &n, schema.Query("estimated_entries"), c.name); err != nil {
+		return 0, fault.From(err, false, false)
+	}
+	if n == nil {
+		return 0, fault.ErrCacheNotFound
+	}
+	return *n, nil
+}
+
 // Count returns how many live entries there are, exactly: it reads the whole
 // table. Caches gives a cheap estimate.
 func (c *Cache) Count(ctx context.Context) (n int64, err error) {
@@ -199,6 +215,17 @@ func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
 // not atomic: what is stored meanwhile may stay. With CacheConfig.PrefixIndex
 // it goes through the keys with the prefix only.
 func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, err error) {
+	ctx, span := c.traced(ctx, "delete_prefix", 0, true)
+	defer func() { span.End(trace.Result{Err: err}) }()
+	total, err = c.deletePrefix(ctx, prefix, c.db.WantedEvents()&values.GenericEvent != 0)
+	if total > 0 || err == nil {
+		c.noteWhole(ctx, "delete_prefix", observe.ByPrefix, total, "", prefix)
+	}
+	return total, err
+}
+
+// deletePrefix is DeletePrefix. announces says that each deletion is an event.
+func (c *Cache) deletePrefix(ctx context.Context, prefix []byte, announces bool) (total int64, err error) {
 	e, err := c.current(ctx)
 	if err != nil {
 		return 0, err
@@ -209,34 +236,50 @@ func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, e
 	if err := c.one(ctx, &indexed, schema.Query("prefix_index"), e.Name()); err != nil {
 		return 0, fault.From(err, false, false)
 	}
-	page, start, end := "delete_page_by_hash", any(int64(0)), any(int64(math.MaxInt64))
+	p := pages{prefix: notNil(prefix), announces: announces}
+	page := "delete_page_by_hash"
+	p.start, p.end = int64(0), int64(math.MaxInt64)
 	if indexed {
-		page, start, end = "delete_page_by_key", notNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
+		page = "delete_page_by_key"
+		p.start, p.end = notNil(prefix[:min(len(prefix), indexedBytes)]), afterIndexed(prefix)
 	}
+	p.sql = schema.Statement(page, e.ShapeIn(nil))
 	err = c.writeAll(ctx, e, func() error {
-		total, err = c.deletePages(ctx, schema.Statement(page, schema.Table{Name: e.Table().Name(), Log: e.Table().Log()}), start, end, prefix)
+		total, err = c.deletePages(ctx, p)
 		return err
 	})
 	return total, err
 }
 
-// deletePages removes the entries with a prefix from start to end, page by page.
-func (c *Cache) deletePages(ctx context.Context, sql string, start, end any, prefix []byte) (total int64, err error) {
-	for start != nil {
+// pages is what deletePages removes: the entries with a prefix, from start to end.
+type pages struct {
+	sql        string
+	start, end any
+	prefix     []byte
+	announces  bool
+}
+
+// deletePages removes entries page by page.
+func (c *Cache) deletePages(ctx context.Context, p pages) (total int64, err error) {
+	for p.start != nil {
 		var next any
 		var deleted int64
-		rows, err := c.querier().Query(ctx, sql, start, end, notNil(prefix))
+		var keys [][]byte
+		rows, err := c.querier().Query(ctx, p.sql, p.start, p.end, p.prefix, p.announces)
 		if err == nil {
-			_, err = pgx.ForEachRow(rows, []any{&next, &deleted}, func() error { return nil })
+			_, err = pgx.ForEachRow(rows, []any{&next, &deleted, &keys}, func() error { return nil })
 		}
 		if fault.IsLocked(err) && c.tx == nil && ctx.Err() == nil {
 			continue // somebody holds a row of this page for a moment
+		}
+		if err == nil {
+			err = c.announceDeleted(ctx, keys)
 		}
 		if err != nil {
 			return total, fault.From(err, false, false)
 		}
 		total += deleted
-		start = next
+		p.start = next
 	}
 	return total, nil
 }
@@ -265,18 +308,48 @@ func afterIndexed(prefix []byte) []byte {
 // Flush empties the cache: at once by TRUNCATE if no other transaction is
 // using it, else by deleting every entry. If one holds an entry, that is done
 // in pieces, as DeletePrefix does, until ctx ends (without a deadline, for 30 s).
-func (c *Cache) Flush(ctx context.Context) error {
+func (c *Cache) Flush(ctx context.Context) error { return c.db.FlushAll(ctx, []*Cache{c}) }
+
+// FlushAll flushes caches one after the other. Clients that track keys are told once to
+// drop everything, unless they have read something since.
+func (db *DB) FlushAll(ctx context.Context, caches []*Cache) error {
+	told := db.tracking.Told()
+	for i, c := range caches {
+		err := c.flush(ctx)
+		if err == nil {
+			c.noteWhole(ctx, "flush", observe.Flushed, observe.Unknown, "", nil)
+		}
+		if last := err != nil || i == len(caches)-1; last && c.tx == nil {
+			db.tracking.Flushed(c.writer, told)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush is Flush, and leaves it to the caller to tell the clients that track keys.
+func (c *Cache) flush(ctx context.Context) (err error) {
+	ctx, span := c.traced(ctx, "flush", 0, true)
+	defer func() { span.End(trace.Result{Err: err}) }()
 	e, err := c.engine(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	var how string
-	err = c.writeAll(ctx, e, func() error { return c.one(ctx, &how, schema.Query("flush"), c.name) })
+	var xid uint64
+	flush := func() error { return c.one(ctx, &xid, schema.Query("flush"), c.name) }
+	err = c.writeAll(ctx, e, func() error {
+		if c.tx != nil { // the change log will tell
+			return flush()
+		}
+		return e.Flush(&xid, flush)
+	})
 	if fault.IsLocked(err) && c.tx == nil && ctx.Err() == nil {
 		// Not once more: everybody would wait behind each TRUNCATE.
-		_, err := c.DeletePrefix(ctx, nil)
+		_, err := c.deletePrefix(ctx, nil, false)
 		return err
 	}
 	return fault.FromFunction(err)

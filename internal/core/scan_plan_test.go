@@ -34,7 +34,7 @@ func TestDeletePagePlans(t *testing.T) {
 			name := fmt.Sprint(index, i)
 			_, err := conn.Exec(ctx, "PREPARE "+name+" AS "+schema.Statement(walk, schema.Table{Name: table}))
 			require.NoError(t, err)
-			rows, err := conn.Query(ctx, "EXPLAIN EXECUTE "+name+" (NULL, NULL, NULL)", pgx.QueryExecModeSimpleProtocol)
+			rows, err := conn.Query(ctx, "EXPLAIN EXECUTE "+name+" (NULL, NULL, NULL, true)", pgx.QueryExecModeSimpleProtocol)
 			require.NoError(t, err)
 			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 			require.NoError(t, err)

@@ -19,14 +19,17 @@ const (
 // Scripts are the Lua scripts and the function libraries that a database keeps for all
 // servers. Each call takes Options.Timeout at most. Errors: ErrTimeout, ErrUnavailable,
 // ErrPermission, ErrUnknownOutcome, or one of PostgreSQL.
-type Scripts struct {
+type Scripts struct{ settings }
+
+// settings is what a database keeps for all servers, in its transaction if there is one.
+type settings struct {
 	db *DB
 	tx Tx
 }
 
 // Scripts returns those of the database. A transaction makes the calls a part of it; nil
 // is none.
-func (db *DB) Scripts(tx Tx) Scripts { return Scripts{db, tx} }
+func (db *DB) Scripts(tx Tx) Scripts { return Scripts{settings{db, tx}} }
 
 // ScriptState tells whether what a server has in memory is outdated.
 type ScriptState struct {
@@ -124,16 +127,16 @@ func (s Scripts) replace(ctx context.Context, query string, args ...any) (next s
 }
 
 // ask runs a query that only reads. each is called after each row was read into scan.
-func (s Scripts) ask(ctx context.Context, query string, args, scan []any, each func()) error {
+func (s settings) ask(ctx context.Context, query string, args, scan []any, each func()) error {
 	return s.run(ctx, schema.Query(query), false, args, scan, each)
 }
 
 // change runs a statement that writes, and returns one row at most into scan.
-func (s Scripts) change(ctx context.Context, query string, args, scan []any) error {
+func (s settings) change(ctx context.Context, query string, args, scan []any) error {
 	return s.run(ctx, schema.Query(query), true, args, scan, nil)
 }
 
-func (s Scripts) run(ctx context.Context, sql string, writes bool, args, scan []any, each func()) error {
+func (s settings) run(ctx context.Context, sql string, writes bool, args, scan []any, each func()) error {
 	ctx, cancel := engine.Bounded(ctx, s.db.opts.Timeout)
 	defer cancel()
 	read := func(rows pgx.Rows, err error) error {

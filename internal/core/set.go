@@ -66,7 +66,7 @@ type SChange struct {
 
 // SEdit removes and adds members of a set in one step.
 func (c *Cache) SEdit(ctx context.Context, key []byte, change SChange) (Changed, error) {
-	run := func(s *values.Set, _ int64) (n Changed, changed bool, err error) {
+	run := func(s *values.Set, o *occasion) (n Changed, changed bool, err error) {
 		for _, member := range change.Remove {
 			if s.Remove(member) {
 				n.Removed++
@@ -77,6 +77,8 @@ func (c *Cache) SEdit(ctx context.Context, key []byte, change SChange) (Changed,
 				n.Added++
 			}
 		}
+		o.nameIf(n.Removed > 0, "srem")
+		o.nameIf(n.Added > 0, "sadd")
 		return n, n != Changed{}, nil
 	}
 	bytes := sizeOf(change.Add) + sizeOf(change.Remove)

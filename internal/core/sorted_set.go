@@ -64,7 +64,7 @@ func (c *Cache) ZEdit(ctx context.Context, key []byte, change ZChange) (Changed,
 	return add(ctx, c, key, bytes, change.TTL, change.run)
 }
 
-func (change *ZChange) run(z *values.SortedSet, _ int64) (n Changed, changed bool, err error) {
+func (change *ZChange) run(z *values.SortedSet, o *occasion) (n Changed, changed bool, err error) {
 	for _, name := range change.Remove {
 		if z.Remove(name) {
 			n.Removed++
@@ -81,12 +81,15 @@ func (change *ZChange) run(z *values.SortedSet, _ int64) (n Changed, changed boo
 			n.Added++
 		}
 	}
+	o.nameIf(n.Removed > 0, "zrem")
+	o.nameIf(changed, "zadd")
 	return n, changed || n.Removed > 0, nil
 }
 
 // ZIncrement adds to the score of a member and returns the sum.
 func (c *Cache) ZIncrement(ctx context.Context, key []byte, member string, delta float64, ttl time.Duration) (float64, error) {
-	return add(ctx, c, key, len(member), ttl, func(z *values.SortedSet, _ int64) (float64, bool, error) {
+	return add(ctx, c, key, len(member), ttl, func(z *values.SortedSet, o *occasion) (float64, bool, error) {
+		o.name("zincr")
 		before, _ := z.Score(member)
 		sum := before + delta
 		if math.IsNaN(sum) {
@@ -154,7 +157,8 @@ func (c *Cache) ZRangeByScore(ctx context.Context, key []byte, r values.ScoreRan
 
 // ZRemoveByScore removes the members with scores in a range, and returns how many.
 func (c *Cache) ZRemoveByScore(ctx context.Context, key []byte, r values.ScoreRange) (int, error) {
-	return remove(ctx, c, key, 0, func(z *values.SortedSet, _ int64) (int, bool, error) {
+	return remove(ctx, c, key, 0, func(z *values.SortedSet, o *occasion) (int, bool, error) {
+		o.name("zremrangebyscore")
 		n := z.RemoveByScore(r)
 		return n, n > 0, nil
 	})
@@ -162,7 +166,8 @@ func (c *Cache) ZRemoveByScore(ctx context.Context, key []byte, r values.ScoreRa
 
 // ZRemoveByRank removes the members at places, and returns how many.
 func (c *Cache) ZRemoveByRank(ctx context.Context, key []byte, start, stop int64) (int, error) {
-	return remove(ctx, c, key, 0, func(z *values.SortedSet, _ int64) (int, bool, error) {
+	return remove(ctx, c, key, 0, func(z *values.SortedSet, o *occasion) (int, bool, error) {
+		o.name("zremrangebyrank")
 		n := z.RemoveByRank(start, stop)
 		return n, n > 0, nil
 	})

@@ -20,6 +20,8 @@ type Stats struct {
 	Near   NearStats
 	Fetch  map[string]fetch.Stats // by cache
 
+	Retries uint64 // times that reads were sent again because their connection had died
+
 	// DiskFull is when PostgreSQL last refused a write because its disk is full;
 	// zero if it never did.
 	DiskFull time.Time
@@ -54,7 +56,7 @@ func (db *DB) Stats() Stats {
 	if memory := db.Near(); memory != nil {
 		s.Near = NearStats{Bound: db.opts.Near.Bound, MaxBytes: db.opts.Near.Bytes, Stats: memory.Stats()}
 	}
-	s.DiskFull = db.engines.DiskFull()
+	s.DiskFull, s.Retries = db.engines.DiskFull(), db.engines.Retries()
 	p := db.engines.Pool.Stat()
 	s.Pool = PoolStats{Total: p.TotalConns(), Idle: p.IdleConns(), Acquired: p.AcquiredConns(), Max: p.MaxConns(), Limit: db.engines.Limit()}
 	return s

@@ -2,9 +2,12 @@ package core
 
 import (
 	"context"
+	"strings"
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/observe"
+	"github.com/howdah/howdah/internal/trace"
 	"github.com/howdah/howdah/internal/verb"
 	"github.com/howdah/howdah/schema"
 )
@@ -18,6 +21,8 @@ func (c *Cache) InvalidateTags(ctx context.Context, tags []string) (removed int6
 			return 0, err
 		}
 	}
+	ctx, span := c.traced(ctx, "invalidate_tags", 0, true)
+	defer func() { span.End(trace.Result{Err: err}) }()
 	e, err := c.engine(ctx)
 	if err != nil {
 		return 0, err
@@ -35,6 +40,9 @@ func (c *Cache) InvalidateTags(ctx context.Context, tags []string) (removed int6
 	})
 	if fault.IsLocked(err) {
 		return 0, fault.From(err, true, false)
+	}
+	if err == nil && removed > 0 {
+		c.noteWhole(ctx, "invalidate_tags", observe.Invalidated, removed, strings.Join(tags, ", "), nil)
 	}
 	return removed, fault.FromFunction(err)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/trace"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -44,6 +45,14 @@ type Watch struct {
 // connection was lost during the commit, and one of its own if fn returned nil
 // though a statement had failed, after which PostgreSQL commits nothing.
 func (db *DB) Transact(ctx context.Context, opts TxOptions, fn func(ctx context.Context, tx Tx) error) error {
+	ctx, span := trace.Start(ctx, db.opts.Tracer, trace.Call{Operation: "transact", Keys: len(opts.Watch) + len(opts.Keys), Writes: true})
+	err := db.inOrder(ctx, opts, fn)
+	span.End(trace.Result{Err: err})
+	return err
+}
+
+// inOrder is Transact, which is followed.
+func (db *DB) inOrder(ctx context.Context, opts TxOptions, fn func(ctx context.Context, tx Tx) error) error {
 	ctx, cancel := engine.Bounded(ctx, db.opts.Timeout)
 	defer cancel()
 	if len(opts.Keys) == 0 {
@@ -77,12 +86,15 @@ func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Conte
 }
 
 func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
+	end := func(bool) {}
 	err := db.engines.InTransaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ", func(tx pgx.Tx) error {
+		end = db.events.collect(tx)
 		if err := db.checkWatched(ctx, tx, watch); err != nil {
 			return txFailure(err)
 		}
 		return fn(ctx, tx)
 	})
+	end(err == nil)
 	if errors.Is(err, pgx.ErrTxCommitRollback) {
 		return fmt.Errorf("howdah: nothing was committed, because a statement inside the transaction had failed: return its error: %w", err)
 	}

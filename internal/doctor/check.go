@@ -30,7 +30,17 @@ type trouble struct {
 // checks are all checks, by family.
 func checks() []check {
 	return slices.Concat(settingsChecks(), holderChecks(), cacheChecks(), privilegeChecks(),
-		upkeepChecks(), nearChecks(), watchChecks(), tagChecks(), healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
+		upkeepChecks(), nearChecks(), watchChecks(), tagChecks(), messageChecks(), healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
+}
+
+// Checks returns the severity of every check, by its ID. A finding may be more or less
+// severe than its check.
+func Checks() map[string]Severity {
+	all := make(map[string]Severity)
+	for _, c := range checks() {
+		all[c.id] = c.severity
+	}
+	return all
 }
 
 // selfChecks are about the examination itself.

@@ -13,6 +13,7 @@
 //	upkeep.go      is what has expired removed, and are the budgets kept?
 //	near.go        the change log, by which processes keep entries in memory
 //	watches.go     tables whose changes invalidate entries
+//	messages.go    do notifications reach the servers that want messages?
 //	privileges.go  who may do what with them
 //	health.go      dead rows, bloat, expiry, age: Howdah tables and others
 //	handmade.go    the habits of hand-made cache and session tables

@@ -45,6 +45,7 @@ type database struct {
 	logs       []changeLog // one row; none: not known
 	polls      []polls     // one row; none: not known
 	watches    []watch
+	pollers    []poller
 
 	unchecked []unchecked
 }
@@ -156,7 +157,7 @@ func gather(ctx context.Context, conn *pgx.Conn, opts Options) (*database, error
 	db := &database{opts: opts, settings: make(map[string]setting)}
 	r := &reader{ctx, conn, opts, db}
 	for _, step := range []func() error{
-		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.changeLog, r.watches, r.tags, r.activity, r.replication, r.privileges, r.statements,
+		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.changeLog, r.watches, r.tags, r.messages, r.activity, r.replication, r.privileges, r.statements,
 	} {
 		if err := step(); err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ func poll(t testing.TB, url string, times int) {
 	t.Helper()
 	conn := connect(t, url)
 	for range times {
-		_, err := conn.Exec(ctx(t), schema.Query("poll"), "3", []string{"3"})
+		_, err := conn.Exec(ctx(t), schema.Query("poll"), "3", []string{"3"}, false)
 		require.NoError(t, err)
 	}
 }

@@ -3,7 +3,6 @@ package edit
 import (
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/values"
@@ -26,6 +25,8 @@ type change struct {
 // entries. It returns what must be written, or the keys that were missing. An edit
 // whose change is too large, or that undid itself, fails, and the others run without it.
 func (g *group) apply() (changes []change, missing [][]byte, err error) {
+	g.unserve(0)
+	g.refused, g.remover = nil, nil
 	v, err := g.view()
 	if err != nil {
 		return nil, nil, err
@@ -34,7 +35,7 @@ func (g *group) apply() (changes []change, missing [][]byte, err error) {
 		if e.Err != nil {
 			continue
 		}
-		e.run(v)
+		g.runOne(e, v)
 		switch {
 		case v.Missed():
 			return nil, v.missing, nil
@@ -56,41 +57,63 @@ func (g *group) apply() (changes []change, missing [][]byte, err error) {
 // applyCarefully is apply where an edit fails: it looks after each function, and goes
 // on from what the one before left.
 func (g *group) applyCarefully() (kept []change, missing [][]byte, err error) {
-	v, err := g.view()
+	g.unserve(0)
+	g.grows, g.refused = false, nil
+	var v *View
 	for _, e := range g.edits {
-		if err != nil {
-			return nil, nil, err
-		}
-		switch {
-		case e.Err != nil:
-			continue
-		case e.late():
-			e.Err = errLate
-			continue
-		}
-		e.run(v)
-		if v.Missed() {
-			return nil, v.missing, nil
-		}
-		if v.err == ErrSlow {
-			e.Slow = true
-			return nil, nil, ErrSlow
-		}
-		changes, large := g.changes(v)
-		switch {
-		case v.undone:
-			e.Err = v.err
-		case large:
-			e.Err = fault.ErrLargeCollection
-		default:
-			kept, g.grows = changes, v.Grows
-			continue
-		}
-		if v, err = g.view(); err == nil {
-			err = g.restore(v, kept)
+		for again := e.Err == nil; again; {
+			if e.late() {
+				e.Err = errLate
+				break
+			}
+			if v == nil {
+				if v, err = g.viewAfter(kept); err != nil {
+					return nil, nil, err
+				}
+			}
+			served := len(g.pins)
+			g.runOne(e, v)
+			if v.Missed() {
+				return nil, v.missing, nil
+			}
+			if v.err == ErrSlow {
+				e.Slow = true
+				return nil, nil, ErrSlow
+			}
+			changes, large := g.changes(v)
+			if !v.undone && !large {
+				kept, g.grows = changes, v.Grows
+				break
+			}
+			again = g.fail(e, v, served)
+			v = nil
 		}
 	}
-	return kept, nil, err
+	return kept, nil, nil
+}
+
+// fail takes an edit back that was undone, or is too large, with what waiters took of it.
+// If what they move to another key may be what is too large, they fail instead, and the
+// edit is to run again.
+func (g *group) fail(e *Edit, v *View, served int) (again bool) {
+	again = !v.undone && g.refuse(served)
+	g.unserve(served)
+	switch {
+	case v.undone:
+		e.Err = v.err
+	case !again:
+		e.Err = fault.ErrLargeCollection
+	}
+	return again
+}
+
+// viewAfter is a fresh view after changes.
+func (g *group) viewAfter(changes []change) (*View, error) {
+	v, err := g.view()
+	if err == nil {
+		err = g.restore(v, changes)
+	}
+	return v, err
 }
 
 // restore makes a fresh view one after changes.
@@ -113,6 +136,17 @@ func (g *group) restore(v *View, changes []change) (err error) {
 	return nil
 }
 
+// runOne runs one edit, serves waiters from what it left, and notes whether it has ended the
+// entry.
+func (g *group) runOne(e *Edit, v *View) {
+	was := v.one.Value != nil
+	e.run(v)
+	g.serve(v)
+	if !v.single || was && v.one.Value == nil {
+		g.remover = e
+	}
+}
+
 // run calls the function. One that panics is undone: the server goes on, and so do the
 // other edits of the group.
 func (e *Edit) run(v *View) {
@@ -122,6 +156,7 @@ func (e *Edit) run(v *View) {
 			v.Undo(fmt.Errorf("howdah: internal error: %v\n%s", p, debug.Stack()))
 		}
 	}()
+	v.running, e.Events = e, e.Events[:0]
 	e.Run(v)
 }
 
@@ -207,5 +242,5 @@ func (v *View) expiry(l *loaded, e *values.Entry) verb.Expiry {
 	case l.found && e.ExpiresAt == l.expires:
 		return verb.KeepExpiry()
 	}
-	return verb.ExpireAt(time.UnixMilli(e.ExpiresAt))
+	return verb.ExpireAtMilli(e.ExpiresAt)
 }

@@ -1,25 +1,48 @@
 package edit
 
 import (
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/tracking"
 	"github.com/howdah/howdah/internal/verb"
 )
 
 // commit stores the changes, if nobody has changed an entry since it was loaded.
 func (g *group) commit(changes []change) {
-	g.call = verb.Call{Held: true}
+	g.call = verb.Call{Held: true, Traces: g.traces()}
 	g.commitBy(&g.call, changes)
 	g.table.engine.Start(&g.call, g.onCommit)
 }
 
 // commitBy makes a call the one that stores changes, all or nothing.
 func (g *group) commitBy(call *verb.Call, changes []change) {
+	g.stored = changes
 	if len(g.keys) == 1 {
 		commitOne(call, g.keys[0], &g.loaded[0], &changes[0])
 	} else {
 		g.commitMany(call, changes)
 	}
 	call.NoRoom = !g.needsRoom()
+	call.Writer, call.Caller = g.writer(), g.caller()
+}
+
+// caller is whose command it is that ends an entry, if one does: all edits of a group with
+// one key may share a commit.
+func (g *group) caller() observe.Caller {
+	if g.remover == nil {
+		return observe.Caller{}
+	}
+	return g.remover.Caller
+}
+
+// writer is the client whose edits are stored, nil if there is none or several.
+func (g *group) writer() *tracking.Client {
+	for _, e := range g.edits {
+		if e.Writer != g.edits[0].Writer {
+			return nil
+		}
+	}
+	return g.edits[0].Writer
 }
 
 // commitOne makes a call the one that stores the change of one entry.

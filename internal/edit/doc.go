@@ -18,4 +18,22 @@
 //
 // A function may ask for keys that the edit has not named. They are loaded, and the
 // function runs again from its beginning; it must therefore be repeatable.
+//
+// # Waiters
+//
+// A [Waiter] is a caller of a blocking command. An edit looks whether there is something
+// for it; if not, that edit puts it in line for its keys before the keys are free, so
+// that nothing can come unnoticed. After each function of a group, the waiters for the
+// group's keys run theirs over what it has left, the longest waiting first. What they
+// take is so stored with what the edit has brought, by one commit, or not at all.
+//
+// A waiter that a group has served is pinned until the outcome of the commit is known: no
+// other group serves it, and no timeout ends it. If nothing was stored it has its place
+// again. If the outcome stays unknown, it ends with that error: what was taken for it may
+// be lost, but is never given out twice. A waiter for several keys to which another group comes
+// meanwhile looks again when it is pinned no more.
+//
+// What comes in a transaction of the caller is given out by [ServeIn]. What comes without an
+// edit of this process is found by [Waiters.Came], [Waiters.Ready] or, within a second, by
+// [Waiters.Run].
 package edit

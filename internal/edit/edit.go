@@ -2,10 +2,13 @@ package edit
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/observe"
+	"github.com/howdah/howdah/internal/tracking"
 	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -26,10 +29,35 @@ type Edit struct {
 	// Earlier reports whether what its caller began before this edit is over; nil: it
 	// is. Keys that Run asks for besides Keys are not loaded before.
 	Earlier func() bool
+	// Writer is the client whose command this is, if it tracks keys; nil: none.
+	Writer *tracking.Client
+	// Caller is who calls, and by which command, for what is remembered of it.
+	Caller observe.Caller
+	// Part says that the edit is a part of something that is timed as a whole.
+	Part bool
 	// Run is the function. It runs again, over fresh entries, if somebody else
 	// changed one meanwhile, or if it asked for a key that was not loaded. Nothing
 	// that it learnt counts until the edit is done without an error.
 	Run func(*View)
+
+	// Traces is verb.Call.Traces.
+	Traces []context.Context
+
+	// Wants are the classes of the events that Run is to name; 0: none.
+	Wants values.Class
+	// Events are what Run has named. They have happened when the edit is done without an
+	// error.
+	Events []values.Event
+	// Committed is called before another call of this process can use the keys, if the
+	// edit ended without an error and has named events. It must be quick.
+	Committed func(*Edit)
+
+	// Left is set by DoIn: the keys under which Run has left a list or a sorted set, in the
+	// order in which waiters are to be served from them.
+	Left [][]byte
+
+	// Locked is set when the edit is done: another transaction held what it needed.
+	Locked bool
 
 	// Err is set when the edit is done. Errors: ErrTimeout (nothing was changed),
 	// ErrUnknownOutcome, ErrUnavailable, ErrCacheFull, ErrCollision,
@@ -38,6 +66,7 @@ type Edit struct {
 	Err error
 
 	done     func(*Edit)
+	began    int64
 	deadline int64
 	state    atomic.Int32
 }
@@ -58,7 +87,9 @@ func (e *Edit) begin() bool {
 func (e *Edit) leave() bool { return e.state.CompareAndSwap(waiting, left) }
 
 // end answers the caller.
-func (e *Edit) end(t *Table) {
+func (e *Edit) end(g *group) {
+	t := g.table
+	g.noteSlow(e)
 	t.engine.Unreserve(e.Bytes)
 	e.done(e)
 }
@@ -90,8 +121,10 @@ type View struct {
 	key     string       // it
 	one     values.Entry // and its entry
 	missing [][]byte
+	running *Edit
 	undone  bool
-	err     error // why, if undone
+	err     error    // why, if undone
+	written [][]byte // see Wrote
 
 	expiries map[*values.Entry]expiry // that SetExpiry was given
 }
@@ -122,6 +155,22 @@ func (v *View) give(e *values.Entry, x expiry) {
 	v.expiries[e] = x
 }
 
+// Notify returns what takes the events of the edit that runs, nil if nobody wants any. The
+// key is copied.
+func (v *View) Notify() func(class values.Class, name string, key []byte) {
+	if v.running == nil || v.running.Wants == 0 {
+		return nil
+	}
+	return v.running.name
+}
+
+// name takes an event, if somebody wants it.
+func (e *Edit) name(class values.Class, name string, key []byte) {
+	if e.Wants&class != 0 {
+		e.Events = append(e.Events, values.Event{Class: class, Name: name, Key: string(key)})
+	}
+}
+
 // Missed reports whether the function has asked for a key that is not loaded, and so
 // runs again.
 func (v *View) Missed() bool { return len(v.missing) > 0 }
@@ -150,6 +199,19 @@ func (v *View) Entry(key []byte) *values.Entry {
 	}
 	v.missing = append(v.missing, append([]byte(nil), key...))
 	return new(values.Entry)
+}
+
+// Wrote says that the function may have left something in the entries of keys, which it
+// may change afterwards. Those who
+// wait for several of them are served from the first one. Default: it left things in the
+// order of Edit.Keys.
+func (v *View) Wrote(keys ...[]byte) {
+	if v.group.table.inLine.Load() == 0 && !v.group.servesLater {
+		return
+	}
+	for _, key := range keys {
+		v.written = append(v.written, bytes.Clone(key))
+	}
 }
 
 // Version returns the version of a loaded entry, 0 if the key is absent or an edit

@@ -21,10 +21,13 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// patience is how long a call may take on a busy machine.
+const patience = time.Minute
+
 // open connects to a database with a cache c.
 func open(t *testing.T, url string) *core.Cache {
 	t.Helper()
-	db, err := core.Open(t.Context(), url, core.Options{})
+	db, err := core.Open(t.Context(), url, core.Options{Timeout: patience})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db.Cache("c")

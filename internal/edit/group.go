@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -31,18 +32,28 @@ type group struct {
 	asked  int     // how many edits there were when the load began
 	late   bool    // more have joined since
 
-	call   verb.Call
-	loaded []loaded  // one for each of keys
-	first  [1]loaded // backs loaded
-	ended  func()    // what alter has found out, if that is nothing to store
-	stores bool      // alter has made the call a commit
-	apart  bool      // the load and the commit are calls of their own
-	tries  int
-	spent  int64 // nanoseconds that the functions have taken
-	grows  bool  // a function may have made the cache larger
-	full   bool  // the cache refused to grow
-	locked bool  // in a transaction that holds the rows
-	quick  bool  // the functions run on the goroutine of a flight
+	call    verb.Call
+	loaded  []loaded  // one for each of keys
+	first   [1]loaded // backs loaded
+	ended   func()    // what alter has found out, if that is nothing to store
+	stores  bool      // alter has made the call a commit
+	apart   bool      // the load and the commit are calls of their own
+	tries   int
+	spent   int64            // nanoseconds that the functions have taken
+	pins    []pin            // what it has done with waiters
+	refused map[*Waiter]bool // that are to end without being served
+	stored  []change         // what it has sent since its last load
+	wrote   [][]byte         // the keys that its functions may have written, in their order; if servesLater
+	remover *Edit            // the last one whose function has ended the entry; nil: none has
+	grows   bool             // a function may have made the cache larger
+	full    bool             // the cache refused to grow
+	locked  bool             // in a transaction that holds the rows
+	quick   bool             // the functions run on the goroutine of a flight
+
+	sent   int64 // when its first statement was sent; 0: none was
+	waited bool  // another transaction held what it needs
+
+	servesLater bool // in a transaction of the caller, which has waiters served at its end
 }
 
 // loaded is what was found under a key.
@@ -96,14 +107,23 @@ func (g *group) load() {
 	g.table.mu.Lock()
 	g.asked = len(g.edits)
 	slow := g.isSlow()
+	traces := g.traces()
 	g.table.mu.Unlock()
-	g.call = verb.Call{Held: true}
+	g.call = verb.Call{Held: true, Traces: traces}
 	g.loadBy(&g.call)
 	g.ended, g.stores = nil, false
 	if len(g.keys) == 1 && !slow && !g.apart {
 		g.call.Alter = g.alter
 	}
 	g.table.engine.Start(&g.call, g.onLoad)
+}
+
+// traces are those of all edits.
+func (g *group) traces() (all []context.Context) {
+	for _, e := range g.edits {
+		all = append(all, e.Traces...)
+	}
+	return all
 }
 
 // isSlow reports whether one of the functions may take long.
@@ -152,6 +172,7 @@ func (g *group) alter(c *verb.Call) bool {
 const largeLoad = 32 << 10
 
 func (g *group) onLoad(c *verb.Call) {
+	g.noteTiming(c)
 	switch {
 	case g.stores:
 		g.onCommit(c)
@@ -179,7 +200,7 @@ func (g *group) onLoad(c *verb.Call) {
 
 // take keeps what a load has found, and returns its bytes.
 func (g *group) take(c *verb.Call) (size int) {
-	g.loaded = g.loaded[:0]
+	g.loaded, g.stored = g.loaded[:0], nil
 	if g.loaded == nil {
 		g.loaded = g.first[:0]
 	}
@@ -264,16 +285,18 @@ func (g *group) spend(took int64) {
 
 var errLate = fault.Timeout("the entries keep changing, or functions before it took long; nothing was changed", nil)
 
-// dropLeft ends the edits whose callers have left, or whose time is up.
+// dropLeft ends the edits whose callers have left, or whose time is up. What the run before
+// did with waiters is taken back first: an edit that is dropped may have put one in line.
 func (g *group) dropLeft() {
+	g.unserve(0)
 	kept := g.edits[:0]
 	for _, e := range g.edits {
 		switch {
 		case !e.begin():
-			e.end(g.table)
+			e.end(g)
 		case e.late():
 			e.Err = errLate
-			e.end(g.table)
+			e.end(g)
 		default:
 			kept = append(kept, e)
 		}
@@ -283,6 +306,7 @@ func (g *group) dropLeft() {
 
 // onCommit ends the group, or begins it again if somebody was faster.
 func (g *group) onCommit(c *verb.Call) {
+	g.noteTiming(c)
 	switch {
 	case c.Err != nil:
 		g.release(c.Err)
@@ -330,10 +354,26 @@ func (g *group) refuseRoom() {
 	}
 }
 
-// release frees the keys and ends the group.
+// release frees the keys and ends the group. Who has begun to wait is in line before
+// another group has the keys.
 func (g *group) release(err error) {
+	if err == nil {
+		g.publish()
+	}
+	served, made := g.settle(err), g.made(err)
 	g.table.engine.Release(&g.hold)
-	g.finish(err)
+	g.finish(err) // from here on the keys are their callers' again
+	finishWaiters(served)
+	g.announce(made)
+}
+
+// publish hands on the events of the edits that have ended well.
+func (g *group) publish() {
+	for _, e := range g.edits {
+		if e.Err == nil && len(e.Events) > 0 && e.Committed != nil {
+			e.Committed(e)
+		}
+	}
 }
 
 // finish answers the callers.
@@ -342,6 +382,6 @@ func (g *group) finish(err error) {
 		if e.Err == nil {
 			e.Err = err
 		}
-		e.end(g.table)
+		e.end(g)
 	}
 }

@@ -46,7 +46,7 @@ func (g *group) runIn(ctx context.Context, tx pgx.Tx) error {
 // somebody has changed an entry meanwhile, or keys were missing.
 func (g *group) tryIn(ctx context.Context, tx pgx.Tx) (again bool, err error) {
 	e := g.table.engine
-	g.call = verb.Call{}
+	g.call = verb.Call{Part: true}
 	g.loadBy(&g.call)
 	if err := e.DoIn(ctx, tx, []*verb.Call{&g.call}); err != nil {
 		return false, err
@@ -62,7 +62,7 @@ func (g *group) tryIn(ctx context.Context, tx pgx.Tx) (again bool, err error) {
 	case len(changes) == 0:
 		return false, nil
 	}
-	call := &verb.Call{}
+	call := &verb.Call{Part: true}
 	g.commitBy(call, changes)
 	if err := e.DoIn(ctx, tx, []*verb.Call{call}); err != nil {
 		return false, err

@@ -3,6 +3,7 @@ package edit
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/engine"
@@ -18,12 +19,19 @@ const (
 
 // Of returns the table of a cache. It ends with the engine.
 func Of(e *engine.Engine) *Table {
-	return e.Companion(func() any { return &Table{engine: e, open: make(map[string]*group)} }).(*Table)
+	return e.Companion(func() any {
+		return &Table{engine: e, waiters: WaitersOf(e.Set()), open: make(map[string]*group)}
+	}).(*Table)
 }
 
 // Table runs the edits of one cache.
 type Table struct {
-	engine *engine.Engine
+	engine  *engine.Engine
+	waiters *Waiters
+
+	inLine atomic.Int64      // waiters for keys of the cache: an edit without any looks no further
+	lines  map[string]*line  // by key; guarded by waiters.mu
+	byHash map[int64][]*line // likewise
 
 	mu   sync.Mutex
 	open map[string]*group // the newest group of a key that others may join
@@ -32,7 +40,8 @@ type Table struct {
 // Start begins an edit and calls done exactly once, on another goroutine or before
 // it returns. done must be quick and must not block.
 func (t *Table) Start(e *Edit, done func(*Edit)) {
-	e.done, e.Err, e.deadline = done, nil, coalesce.Now()+int64(t.engine.Timeout())
+	e.done, e.Err, e.began = done, nil, coalesce.Now()
+	e.deadline = e.began + int64(t.engine.Timeout())
 	e.state.Store(waiting)
 	if e.Err = t.engine.Reserve(e.Bytes); e.Err != nil {
 		done(e)

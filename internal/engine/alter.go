@@ -14,7 +14,7 @@ func (fl *flight) alter(c *verb.Call) bool {
 	}
 	e, alter := engineOf(c), c.Alter
 	c.Alter = nil
-	e.counters.record(c) // as the read that it was
+	e.record(c) // as the read that it was
 	if !alter(c) {
 		return false
 	}

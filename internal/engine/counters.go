@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"math"
 	"math/bits"
 	"sync/atomic"
 	"time"
 
 	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -23,10 +25,14 @@ type Stats struct {
 	Queued    int
 	Full      bool
 	Claims    ClaimCounts
+	Failures  FailureCounts
 }
 
 // ClaimCounts are the answers of claims by what they found.
 type ClaimCounts [verb.Unleased + 1]uint64
+
+// FailureCounts are the failed calls by their reason.
+type FailureCounts [fault.Reasons]uint64
 
 // VerbStats are the counters of one verb.
 type VerbStats struct {
@@ -46,14 +52,26 @@ type Histogram struct {
 	Sum    float64
 }
 
-// latencyBuckets are powers of two of 32 microseconds, up to 1 s.
-const latencyBuckets = 16
+// The bounds of latencies are the powers of two of a second from 2^-15 s, 31 us,
+// to 2^5 s, so that their counts are those of a native histogram of Prometheus too.
+const (
+	leastLatency   = -15 // exponent of the first bound
+	latencyBuckets = 21  // beside the one that has no bound
+)
+
+// latencyBucket is the bucket of a latency in nanoseconds: the first whose bound
+// it does not exceed.
+func latencyBucket(nanoseconds int64) int {
+	units := (uint64(max(nanoseconds, 1))<<-leastLatency - 1) / 1e9 // whole first bounds, less than the latency
+	return min(bits.Len64(units), latencyBuckets)
+}
 
 // counters are those of one cache, cheap enough for every call.
 type counters struct {
-	verbs  []verbCounters // by verb.Verb.Index
-	claims [verb.Unleased + 1]atomic.Uint64
-	gets   [recallShards]recallCounters
+	verbs    []verbCounters // by verb.Verb.Index
+	claims   [verb.Unleased + 1]atomic.Uint64
+	failures [fault.Reasons]atomic.Uint64
+	gets     [recallShards]recallCounters
 }
 
 // recallCounters count gets that memory has answered, in addition to the counters of
@@ -75,38 +93,32 @@ type verbCounters struct {
 
 func newCounters() counters { return counters{verbs: make([]verbCounters, len(statement.Verbs()))} }
 
-// record counts a finished call.
-func (n *counters) record(c *verb.Call) {
+// record counts a finished call, and returns how many nanoseconds it took.
+func (n *counters) record(c *verb.Call) (elapsed int64) {
 	if c.Verb == nil {
-		return
+		return 0
 	}
+	elapsed = max(0, coalesce.Now()-c.Began)
 	v := &n.verbs[c.Verb.Index]
 	v.calls.Add(1)
 	if c.Err != nil {
 		v.errors.Add(1)
-		return
+		n.failures[fault.ReasonOf(c.Err)].Add(1)
+		return elapsed
 	}
 	if c.Verb == statement.Claim {
 		n.claims[c.Claim.State].Add(1)
 	}
-	elapsed := max(0, coalesce.Now()-c.Began)
 	v.nanoseconds.Add(uint64(elapsed))
-	v.latency[min(bits.Len64(uint64(elapsed)/32_000), latencyBuckets)].Add(1)
-	switch {
-	case c.Entries != nil:
-		var hits uint64
-		for i := range c.Entries {
-			if c.Entries[i].Found {
-				hits++
-			}
-		}
-		v.hits.Add(hits)
-		v.misses.Add(uint64(len(c.Entries)) - hits)
-	case c.Status == verb.OK:
-		v.hits.Add(1)
-	default:
-		v.misses.Add(1)
+	v.latency[latencyBucket(elapsed)].Add(1)
+	hits, misses := c.Hits()
+	if hits > 0 {
+		v.hits.Add(uint64(hits))
 	}
+	if misses > 0 {
+		v.misses.Add(uint64(misses))
+	}
+	return elapsed
 }
 
 // recalled counts calls that were answered from memory, and took no time to count.
@@ -132,10 +144,11 @@ func (n *counters) recalled(v *verb.Verb, key []byte, found, absent int) {
 	}
 }
 
-// fail counts a call whose caller left it to its flight.
-func (n *counters) fail(v *verb.Verb) {
+// fail counts a call whose caller left it to its flight, with an error.
+func (n *counters) fail(v *verb.Verb, err error) {
 	n.verbs[v.Index].calls.Add(1)
 	n.verbs[v.Index].errors.Add(1)
+	n.failures[fault.ReasonOf(err)].Add(1)
 }
 
 // Stats returns a snapshot of the counters.
@@ -153,6 +166,9 @@ func (e *Engine) Stats() Stats {
 	s.Batches = s.BatchKeys.Count
 	for state := range s.Claims {
 		s.Claims[state] = e.counters.claims[state].Load()
+	}
+	for reason := range s.Failures {
+		s.Failures[reason] = e.counters.failures[reason].Load()
 	}
 	for _, v := range statement.Verbs() {
 		if stats := e.counters.stats(v); stats.Calls > 0 {
@@ -179,15 +195,39 @@ func (n *counters) stats(v *verb.Verb) VerbStats {
 }
 
 func (n *verbCounters) stats(v *verb.Verb) VerbStats {
-	s := VerbStats{Verb: v.Name, Calls: n.calls.Load(), Hits: n.hits.Load(), Misses: n.misses.Load(), Errors: n.errors.Load()}
+	s := VerbStats{
+		Verb: v.Name, Calls: n.calls.Load(), Hits: n.hits.Load(), Misses: n.misses.Load(), Errors: n.errors.Load(),
+		Latency: Latencies(),
+	}
 	s.Latency.Sum = time.Duration(n.nanoseconds.Load()).Seconds()
 	for i := range n.latency {
-		count := n.latency[i].Load()
-		if i < latencyBuckets {
-			s.Latency.Bounds = append(s.Latency.Bounds, float64(32_000*(uint64(1)<<i))/1e9)
-		}
-		s.Latency.Counts = append(s.Latency.Counts, count)
-		s.Latency.Count += count
+		s.Latency.Counts[i] = n.latency[i].Load()
+		s.Latency.Count += s.Latency.Counts[i]
 	}
 	return s
+}
+
+// Quantile returns the upper bound of the bucket that a share of all observations reaches,
+// nil without observations. What is beyond the last bound counts as the last bound.
+func (h *Histogram) Quantile(share float64) *float64 {
+	if h.Count == 0 || len(h.Bounds) == 0 {
+		return nil
+	}
+	rest := share * float64(h.Count)
+	for i, count := range h.Counts {
+		if rest -= float64(count); rest <= 0 {
+			return &h.Bounds[min(i, len(h.Bounds)-1)]
+		}
+	}
+	return &h.Bounds[len(h.Bounds)-1]
+}
+
+// Latencies returns a histogram of latencies, in seconds, that has counted nothing
+// yet.
+func Latencies() Histogram {
+	h := Histogram{Bounds: make([]float64, latencyBuckets), Counts: make([]uint64, latencyBuckets+1)}
+	for i := range h.Bounds {
+		h.Bounds[i] = math.Ldexp(1, leastLatency+i)
+	}
+	return h
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -26,7 +27,8 @@ type Engine struct {
 	memory   atomic.Pointer[near.Cache] // of table; nil: nothing is kept in memory
 	used     atomic.Bool                // since the settings were read
 	counters counters
-	reads    atomic.Pointer[Reads] // nil: reads are not counted
+	reads    atomic.Pointer[Reads]         // nil: reads are not counted
+	readsBy  atomic.Pointer[observe.Reads] // their prefixes; nil: likewise
 
 	companion     any // see Companion
 	makeCompanion sync.Once
@@ -37,6 +39,9 @@ type Engine struct {
 
 // Name returns the cache's name.
 func (e *Engine) Name() string { return e.name }
+
+// Set returns what the caches of one pool of connections share.
+func (e *Engine) Set() *Set { return e.set }
 
 // Companion returns what the room above keeps of the cache beside its engine. The first
 // call makes it.
@@ -56,12 +61,15 @@ func (e *Engine) Forget() { e.use(e.Table().AsOf(time.Time{})) }
 func (e *Engine) prepare(c *verb.Call, began, timeout int64) error {
 	// A held call sees what its own edit is about to change.
 	c.Near, c.InTx, c.Memory, c.Tokens = !c.Held && e.keeps(c), false, nil, nil
+	c.WantRemoved = c.WantRemoved || e.set.Removals() != nil
+	c.WantGone = c.Verb != nil && c.Verb.Removes && e.LoggedKeys() != 0 && e.set.Tracking.Broadcasts()
 	if err := statement.Prepare(c, e.set.MaxValueBytes); err != nil {
 		return err
 	}
 	if len(c.Tags) > 0 {
 		c.TagHashes = statement.HashTags(c.Tags, e.set.Hash)
 	}
+	c.BeginTiming()
 	op := &c.Op
 	op.Table, op.Held, op.Kind = e.keys, c.Held, kindOf(c)
 	if c.Keys == nil {
@@ -126,14 +134,14 @@ func (e *Engine) Do(ctx context.Context, c *verb.Call) error {
 		if err = e.set.coalescer.Do(ctx, &c.Op); err != nil {
 			if isAbandoned(err) {
 				// The call still belongs to its flight and is not touched.
-				e.counters.fail(v)
+				e.abandoned(c, v, err)
 				return callError(err, v)
 			}
 			err = endError(err, c)
 		}
 	}
 	c.Err = err
-	e.counters.record(c)
+	e.record(c)
 	return err
 }
 
@@ -152,7 +160,7 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 			e.foresee(c)
 			ops = append(ops, &c.Op)
 		} else {
-			e.counters.record(c)
+			e.record(c)
 		}
 	}
 	for i, err := range e.set.coalescer.DoAll(ctx, ops) {
@@ -161,9 +169,9 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 			c.Err = endError(err, c)
 		}
 		if isAbandoned(err) {
-			e.counters.fail(c.Verb) // its results belong to the flight
+			e.abandoned(c, c.Verb, err) // its results belong to the flight
 		} else {
-			e.counters.record(c)
+			e.record(c)
 		}
 	}
 	for _, c := range calls {
@@ -183,7 +191,7 @@ func (e *Engine) Start(c *verb.Call, done func(*verb.Call)) {
 	c.Began = coalesce.Now()
 	if err := e.prepare(c, c.Began, e.timeout(context.Background(), c)); err != nil {
 		c.Err = err
-		e.counters.record(c)
+		e.record(c)
 		done(c)
 		return
 	}
@@ -194,7 +202,7 @@ func (e *Engine) Start(c *verb.Call, done func(*verb.Call)) {
 		if err != nil {
 			c.Err = endError(err, c)
 		}
-		e.counters.record(c)
+		e.record(c)
 		done(c)
 	})
 	if queued != nil {
@@ -223,6 +231,9 @@ func (e *Engine) Exclusive(ctx context.Context, keys [][]byte, fn func(context.C
 // endError is callError for a call that may need not have its row: it ends as one
 // whose row was locked until its deadline.
 func endError(err error, c *verb.Call) error {
+	if errors.Is(err, coalesce.ErrBlocked) {
+		c.NoteLocked()
+	}
 	if locked := statement.Of(c.Verb).Locked; locked != nil && errors.Is(err, coalesce.ErrBlocked) && !isAbandoned(err) {
 		c.Reset()
 		locked(c)

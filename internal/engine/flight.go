@@ -13,6 +13,7 @@ import (
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgwire"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/trace"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -29,6 +30,10 @@ type flight struct {
 	altered    []*verb.Call  // see alter
 	apart      bool          // a transaction of several requests was refused
 	reprepared bool          // a statement was missing on the connection, and is prepared anew
+
+	trace  context.Context // what the tracer follows it by; nil: it does not
+	work   trace.Shared    // what it was told
+	failed error           // the first error of a call
 
 	// The exchange that is under way.
 	x         pgwire.Exchange
@@ -55,6 +60,10 @@ func (s *Set) run(ctx context.Context, f coalesce.Flight) {
 	ops := f.Take()
 	if len(ops) == 0 {
 		return
+	}
+	if s.Tracer != nil {
+		fl.follow(ops)
+		defer fl.land()
 	}
 	fl.moveBound(ops)
 	if err != nil {
@@ -191,6 +200,7 @@ func (fl *flight) fly(requests []*statement.Request, step int) {
 	if err != nil && fl.conn != nil && fl.Kind() == coalesce.Read && !fault.IsTimeout(err) && fl.ctx.Err() == nil {
 		// The connection had died before; a read may be asked again.
 		fl.conn.Release()
+		fl.set.retries.Add(1)
 		fl.set.Drop() // the others in the pool are no better
 		if fl.conn, err = fl.set.Acquire(fl.bound); err == nil {
 			n, sent, err = fl.exchange(requests, step)
@@ -273,6 +283,9 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 	if err := fl.bound.Watch(conn, patience); err != nil {
 		return 0, false, err
 	}
+	if fl.set.Slow.On() {
+		fl.noteSent(requests)
+	}
 	err = x.Run()
 	if !fl.bound.Release() && err == nil {
 		// It ended in this very moment: the connection is of no more use.
@@ -332,7 +345,12 @@ func (fl *flight) succeed(r *statement.Request) {
 	}
 	e.remember(r)
 	e.own(r)
+	fl.broadcast(r.Calls)
+	e.noteRemovals(r.Calls)
 	for _, c := range r.Calls {
+		if !c.Repeat {
+			landed(c, c)
+		}
 		switch {
 		case fl.alter(c):
 		case c.Repeat:
@@ -347,6 +365,17 @@ func (fl *flight) succeed(r *statement.Request) {
 	}
 }
 
+// landed lets a call that has ended well say so, and those that merged with it before it:
+// they came earlier.
+func landed(answer, c *verb.Call) {
+	if op := c.Op.Follower(); op != nil {
+		landed(answer, callOf(op))
+	}
+	if c.Landed != nil {
+		c.Landed(answer)
+	}
+}
+
 // refused deals with what PostgreSQL said against a whole request: a lock or
 // one call's data must not be the neighbours' failure.
 func (fl *flight) refused(r *statement.Request, err error, step int) {
@@ -355,6 +384,9 @@ func (fl *flight) refused(r *statement.Request, err error, step int) {
 		fl.takeApart(r, step)
 	case fault.IsLocked(err), r.Form.LostRace(err):
 		for _, c := range r.Calls {
+			if fault.IsLocked(err) {
+				c.NoteLocked()
+			}
 			fl.blocked(c)
 		}
 	case len(r.Calls) > 1 && step < callByCall && fault.IsData(err):
@@ -397,7 +429,18 @@ func (fl *flight) reread(r *statement.Request, step int) bool {
 func (fl *flight) complete(c *verb.Call, err error) {
 	share(c)
 	if c.Verb.Changes() {
-		engineOf(c).invalidate(c.Changed()) // before the caller is answered
+		e := engineOf(c)
+		e.invalidate(c.Changed()) // before the caller is answered
+		if isUnknown(err) {
+			fl.broadcastUnknown(c)
+			e.noteUnsure(c)
+		}
+		if err != nil || c.Status == verb.OK { // else nothing has changed
+			e.changed(c.Changed(), writerOf(c))
+		}
+	}
+	if fl.failed == nil {
+		fl.failed = err
 	}
 	fl.Complete(&c.Op, err)
 }
@@ -412,6 +455,7 @@ func share(c *verb.Call) {
 		follower.Status, follower.Int, follower.Count = c.Status, c.Int, c.Count
 		follower.Result, follower.Entries, follower.ServerStart = c.Result, slices.Clone(c.Entries), c.ServerStart
 		c.Shared, follower.Shared = true, true
+		c.ShareTiming(follower)
 	}
 }
 

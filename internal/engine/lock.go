@@ -22,6 +22,9 @@ func (fl *flight) takeApart(r *statement.Request, step int) {
 	held, err := fl.askLocked(r)
 	switch {
 	case fault.IsLocked(err):
+		for _, c := range r.Calls {
+			c.NoteLocked()
+		}
 		fl.TableBlocked(ops...)
 	case fault.State(err) == "42P01" && fl.reread(r, step):
 	case err != nil:
@@ -36,6 +39,7 @@ func (fl *flight) separate(r, held *statement.Request, step int) {
 	var rest []*verb.Call
 	for _, c := range r.Calls {
 		if held.Holds(c) {
+			c.NoteLocked()
 			fl.blocked(c)
 		} else {
 			rest = append(rest, c)

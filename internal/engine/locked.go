@@ -12,6 +12,7 @@ import (
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/tracking"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -19,15 +20,32 @@ import (
 type ownTx struct {
 	pgx.Tx
 	parkings []*near.Parking
+	changes  []change
+	names    []tracking.Key // that were changed, of all caches
+	tracking *tracking.Table
+	applied  bool // it was committed, or may have been
+	unsure   bool // which of them is not known
+
+	committed []func(unsure bool) // see WhenCommitted
 }
 
 // Keep implements Keeper.
 func (tx *ownTx) Keep(p *near.Parking) { tx.parkings = append(tx.parkings, p) }
 
-// release has memory serve again what the transaction wrote, when it has ended.
+// release has memory serve again what the transaction wrote, when it has ended, and
+// tells the clients that track it.
 func (tx *ownTx) release() {
 	for _, p := range tx.parkings {
 		p.Release()
+	}
+	for _, c := range tx.changes {
+		c.engine.changed(c.keys, c.writer)
+	}
+	if tx.applied {
+		tx.tracking.ChangedKeys(tx.names)
+		for _, fn := range tx.committed {
+			fn(tx.unsure)
+		}
 	}
 }
 
@@ -52,17 +70,20 @@ func (s *Set) InTransaction(ctx context.Context, begin string, fn func(pgx.Tx) e
 	if err != nil {
 		return fault.From(err, false, false)
 	}
-	own := &ownTx{Tx: tx}
+	own := &ownTx{Tx: tx, tracking: s.Tracking}
 	defer own.release() // after the rollback, if there is one
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	if err := fn(own); err != nil {
 		return err
 	}
 	err = tx.Commit(ctx)
+	own.unsure = err != nil && fault.State(err) == "" && !errors.Is(err, pgx.ErrTxCommitRollback)
+	own.applied = err == nil || own.unsure
 	switch {
 	case errors.Is(err, pgx.ErrTxCommitRollback), fault.IsConflict(err):
 		return err
 	case err != nil && fault.State(err) == "":
+		s.renewOrigin()
 		return fmt.Errorf("%w: %w", fault.ErrUnknownOutcome, err)
 	}
 	return fault.From(err, false, false)

@@ -23,6 +23,9 @@ func (e *Engine) use(t *statement.Table) {
 	if e.memory.Load() != memory {
 		e.memory.Store(memory)
 	}
+	if t.Strict && e.set.binds.Load() {
+		e.Pressure.bind()
+	}
 	e.table.Store(t)
 }
 
@@ -84,8 +87,10 @@ func (e *Engine) fromMemory(v *verb.Verb, key []byte) (near.Entry, bool) {
 		return near.Entry{}, false
 	case entry.Absent:
 		e.counters.recalled(v, key, 0, 1)
+		e.readsBy.Load().Note(key, false)
 	default:
 		e.counters.recalled(v, key, 1, 0)
+		e.readsBy.Load().Note(key, true)
 		if reads := e.reads.Load(); reads != nil {
 			reads.noteHit(e.set, key)
 		}
@@ -132,6 +137,7 @@ func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry, roo
 		}
 	}
 	e.counters.recalled(statement.Get, keys[0], found, run-found)
+	e.readsBy.Load().NoteAll(run, func(i int) ([]byte, bool) { return keys[i], !entries[i].Absent })
 	return hits, run
 }
 
@@ -230,12 +236,14 @@ func (e *Engine) rememberSet(c *verb.Call, last bool) {
 		if m != nil {
 			bump(m, c.Op.Keys) // see own
 		}
+		e.changed(c.Op.Keys, writerOf(c))
 		return
 	}
 	found := c.Result
 	c.Stored = stored(c)
 	found.Found, found.Value = true, c.Stored
 	m.Wrote(c.Tokens[0], c.Key, entryOf(&found, c.Began), c.ServerStart)
+	e.changed(c.Op.Keys, writerOf(c))
 }
 
 // own tells memory of plain sets that this process invalidates itself.

@@ -60,7 +60,8 @@ const firstRound = 500
 // little, rather than run away from the budget; Redis makes the writer evict.
 // Where nothing may be evicted, the allowance is an eighth of the room that is
 // left, and it is used up before the rows are sent: the sum of several processes
-// then stays within the budget.
+// then stays within the budget. The settings of the cache, which every writer has read,
+// bind it from its first row on.
 type Pressure struct {
 	called chan<- struct{} // Options.Called
 
@@ -156,8 +157,20 @@ func (p *Pressure) call() {
 // Rows returns how many rows this process has written to the cache.
 func (p *Pressure) Rows() int64 { return p.rows.Load() }
 
-// Release lets all writers go on.
-func (p *Pressure) Release() { p.allow.Store(0) }
+// release lets all writers go on.
+func (p *Pressure) release() { p.allow.Store(0) }
+
+// bind begins to keep a budget of which nothing may be evicted. How much room is left is
+// not known before a round, which the writers soon call for.
+func (p *Pressure) bind() {
+	if p.strict.Load() {
+		return
+	}
+	p.reserved.Store(p.rows.Load())
+	p.seen.Store(p.rows.Load())
+	p.allow.Store(leastRoom)
+	p.strict.Store(true)
+}
 
 // apply takes the budget of the cache and what it holds.
 func (p *Pressure) apply(b Budget, entries, size int64) {
@@ -169,18 +182,15 @@ func (p *Pressure) apply(b Budget, entries, size int64) {
 		return
 	}
 	p.every.Store(max(1, rows/50)) // 2 %
-	if strict := b.Policy == noEviction; strict != p.strict.Load() {
-		p.reserved.Store(p.rows.Load())
-		p.seen.Store(p.rows.Load())
-		p.strict.Store(strict)
-		if strict {
-			p.allow.Store(strictRoom(rows, b.Share(entries, size)))
-		}
+	if b.Policy == noEviction {
+		p.bind()
+	} else if p.strict.Swap(false) {
+		p.allow.Store(0)
 	}
 }
 
 // leastRoom is how many rows each process may write between two rounds even
-// where hardly any room is left.
+// where hardly any room is left, and before its first round.
 const leastRoom = 32
 
 // strictRoom is how many rows one process may write before the next round where

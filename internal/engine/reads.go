@@ -96,9 +96,7 @@ func (e *Engine) Observe(b Budget, entries, size int64, evicting bool, written i
 	}
 }
 
-// Detach says that no upkeep runs in this process: reads are not counted, and
-// writers wait for nothing.
-func (e *Engine) Detach() {
+func (e *Engine) detach() {
 	e.reads.Store(nil)
 	e.Pressure.apply(Budget{}, 0, 0)
 }

@@ -20,15 +20,18 @@ import (
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/pgwire"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/trace"
+	"github.com/howdah/howdah/internal/tracking"
 )
 
 // ConnectTimeout bounds what is done once, not once a call: connecting,
 // checking the schema, reading a cache's settings.
 const ConnectTimeout = 5 * time.Second
 
-// Options are those of a Set. Every field is set.
+// Options are those of a Set. Every field is set, but where nil says otherwise.
 type Options struct {
 	Timeout       time.Duration // of a call whose context has no earlier deadline
 	LockTimeout   time.Duration // of a shared statement that meets a foreign lock
@@ -46,6 +49,11 @@ type Options struct {
 	Memory  *near.Memory // hot entries of caches with a change log; nil: none
 	Exclude [][]byte     // prefixes of keys that are never in Memory
 
+	Tracking *tracking.Table // is told of the writes of this process
+	Tracer   trace.Tracer    // follows what followed calls share; nil: none
+
+	Slow *observe.SlowLog // takes the calls that took long; nil: none does
+
 	Logger *slog.Logger
 	Called chan<- struct{} // gets a value when so much was written that upkeep should look
 }
@@ -56,22 +64,39 @@ type Set struct {
 	Options
 
 	closed  atomic.Bool
+	origin  atomic.Int64 // see Wrote
+	flushes flushes
 	mu      sync.RWMutex
 	engines map[string]*Engine
+
+	removals atomic.Pointer[observe.Removals] // nil: removals are not remembered
+	prefixes *observe.Prefixes                // guarded by mu; nil: reads are not counted by them
 
 	connections connections
 	coalescer   *coalesce.Coalescer
 	deadlines   pgwire.Deadlines // of all flights
 	flights     atomic.Int32     // under way
 	diskFull    atomic.Int64     // Unix nanoseconds; see DiskFull
+	retries     atomic.Uint64    // see Retries
+	binds       atomic.Bool      // see KeepBudgets
 	clock       clock
 	spins       [coalesce.Write + 1]*pgwire.Spin // by the kind of a lone flight
+
+	companion     any // see Companion
+	makeCompanion sync.Once
+}
+
+// Companion is Engine.Companion for what all caches share.
+func (s *Set) Companion(create func() any) any {
+	s.makeCompanion.Do(func() { s.companion = create() })
+	return s.companion
 }
 
 // New makes a Set without engines. It starts nothing.
 func New(pool *pgxpool.Pool, opts Options) *Set {
 	s := &Set{Pool: pool, Options: opts, engines: make(map[string]*Engine), deadlines: pgwire.Deadlines{Timeout: opts.Timeout}}
 	s.connections.pool = pool
+	s.renewOrigin()
 	for kind := range s.spins {
 		s.spins[kind] = &pgwire.Spin{Flights: &s.flights}
 	}
@@ -89,6 +114,10 @@ func New(pool *pgxpool.Pool, opts Options) *Set {
 	return s
 }
 
+// Retries returns how often reads were sent again because their connection had
+// died.
+func (s *Set) Retries() uint64 { return s.retries.Load() }
+
 // DiskFull returns when PostgreSQL last refused a write because its disk is
 // full; the zero time if it never did.
 func (s *Set) DiskFull() time.Time {
@@ -96,6 +125,27 @@ func (s *Set) DiskFull() time.Time {
 		return time.Unix(0, at)
 	}
 	return time.Time{}
+}
+
+// KeepBudgets says that this process makes the rounds of upkeep that its writers call for.
+// From then on those of a cache that may evict nothing are bound from their first row.
+func (s *Set) KeepBudgets() { s.binds.Store(true) }
+
+// Release lets all writers go on: there are no rounds to wait for.
+func (s *Set) Release() {
+	s.binds.Store(false)
+	for _, e := range s.All() {
+		e.Pressure.release()
+	}
+}
+
+// Detach says that no upkeep runs in this process: reads are not counted, and writers wait
+// for nothing.
+func (s *Set) Detach() {
+	s.binds.Store(false)
+	for _, e := range s.All() {
+		e.detach()
+	}
 }
 
 // Closed reports whether Close was called.
@@ -129,7 +179,7 @@ func (s *Set) Engine(ctx context.Context, cache string, q statement.Querier) (*E
 	}
 	ctx, cancel := Bounded(ctx, ConnectTimeout)
 	defer cancel()
-	t, err := statement.LoadOne(ctx, q, cache)
+	t, err := statement.LoadOne(ctx, q, s.origin.Load(), cache)
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}
@@ -184,6 +234,7 @@ func (s *Set) engineOf(t *statement.Table) (*Engine, error) {
 
 func newEngine(s *Set, t *statement.Table) *Engine {
 	e := &Engine{set: s, name: t.Cache, counters: newCounters()}
+	e.readsBy.Store(s.prefixes.Cache(t.Cache))
 	e.use(t)
 	e.Pressure.called = s.Called
 	e.Pressure.every.Store(firstRound)

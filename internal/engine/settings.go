@@ -36,7 +36,7 @@ func (e *Engine) stale(now time.Time) bool {
 func (e *Engine) Reload(ctx context.Context, q statement.Querier) error {
 	ctx, cancel := Bounded(ctx, ConnectTimeout)
 	defer cancel()
-	t, err := statement.LoadOne(ctx, q, e.name)
+	t, err := statement.LoadOne(ctx, q, e.set.origin.Load(), e.name)
 	if err != nil {
 		return fault.From(err, false, false)
 	}
@@ -88,7 +88,7 @@ func (s *Set) refresh(ctx context.Context, conn *pgxpool.Conn) error {
 // load reads settings. For a lock it waits no longer than a shared statement does.
 func (s *Set) load(ctx context.Context, conn *pgxpool.Conn, caches []string) (map[string]*statement.Table, error) {
 	if s.OwnConn {
-		return statement.Load(ctx, conn, caches...)
+		return statement.Load(ctx, conn, s.origin.Load(), caches...)
 	}
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{
 		BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = '%dms'", s.LockTimeout.Milliseconds()),
@@ -97,5 +97,5 @@ func (s *Set) load(ctx context.Context, conn *pgxpool.Conn, caches []string) (ma
 		return nil, err
 	}
 	defer tx.Rollback(ctx)
-	return statement.Load(ctx, tx, caches...)
+	return statement.Load(ctx, tx, s.origin.Load(), caches...)
 }

@@ -27,12 +27,12 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 		}
 		c.Near, c.InTx = false, true // what a transaction sees is not for others
 	}
-	table := e.Table()
+	table := e.tableIn(tx)
 	if !table.Known() {
 		err := statement.Missing(e.name)
 		for _, c := range calls {
 			c.Err = err
-			e.counters.record(c)
+			e.record(c)
 		}
 		return err
 	}
@@ -40,17 +40,25 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 	if len(requests) == 0 {
 		return nil
 	}
+	e.noteCalls(tx, calls)
 	p := e.park(tx, calls)
 	x, err := exchangeIn(ctx, tx.Conn(), requests, p)
 	first := e.finishIn(requests, x, err)
 	p.settle(first)
 	e.overtake(calls)
+	e.noteSlowTogether(calls, now, first)
 	if errors.Is(first, fault.ErrCacheNotFound) {
 		e.Forget()
 	}
 	if first != nil {
 		return first
 	}
+	for _, c := range calls {
+		if !c.Repeat && c.Verb.Changes() {
+			e.noteKeys(tx, changedKeys(c))
+		}
+	}
+	e.noteRemovalsIn(tx, calls)
 	return e.repeatLost(ctx, tx, calls)
 }
 
@@ -62,7 +70,7 @@ func (e *Engine) planIn(table *statement.Table, calls []*verb.Call) []*statement
 		if table.Full && c.Rows() > 0 {
 			c.Err = nil
 			c.RefuseFull()
-			e.counters.record(c)
+			e.record(c)
 			continue
 		}
 		r := statement.NewRequest(statement.FormOf(c, table), table, 1)
@@ -118,7 +126,7 @@ func (e *Engine) finishIn(requests []*statement.Request, x *pgwire.Exchange, err
 		default:
 			c.Err = nil
 		}
-		e.counters.record(c)
+		e.record(c)
 		first = cmp.Or(first, c.Err)
 	}
 	return first
@@ -132,7 +140,7 @@ func (e *Engine) refuseAll(calls []*verb.Call, invalid *verb.Call, err error) {
 		if c == invalid {
 			c.Err = err
 		}
-		e.counters.record(c)
+		e.record(c)
 	}
 }
 

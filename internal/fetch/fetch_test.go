@@ -417,13 +417,13 @@ func TestAbsent(t *testing.T) {
 		absent := func(context.Context, []string) (map[string][]byte, error) { loads++; return nil, nil }
 		for range 2 {
 			r := g.Fetch(t.Context(), []string{"k"}, absent, plain)[0]
-			require.Equal(t, Result{}, r)
+			require.Equal(t, Result{Loaded: true}, r)
 		}
 		require.Equal(t, 2, loads)
 		o := plain
 		o.Absent = 5 * time.Second
-		for range 3 {
-			require.Equal(t, Result{}, g.Fetch(t.Context(), []string{"k"}, absent, o)[0])
+		for i := range 3 {
+			require.Equal(t, Result{Loaded: i == 0}, g.Fetch(t.Context(), []string{"k"}, absent, o)[0])
 		}
 		require.Equal(t, 3, loads)
 		time.Sleep(o.Absent)

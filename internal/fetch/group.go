@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,16 @@ type Result struct {
 	Value []byte // the caller's own
 	Found bool
 	Err   error
+
+	Loaded  bool            // a load has made it, or failed
+	Loading context.Context // what Group.Loading returned for that load
 }
+
+// Loading is called when a load begins, with its context, those of the fetches that wait
+// for it, or of the one that has caused it, and the number of its keys. It returns a
+// context for the load, made of ctx, and what is called with its error when it has
+// ended; nil for both: it wants none of that.
+type Loading func(ctx context.Context, calls iter.Seq[context.Context], keys int) (context.Context, func(error))
 
 // ErrClosed is the error of a Fetch when its Group is closed.
 var ErrClosed = errors.New("the group is closed")
@@ -49,6 +59,8 @@ func (e *LeftError) Unwrap() error { return e.Cause }
 // Group makes one load of all the fetches of a key that overlap. It is safe for
 // concurrent use.
 type Group struct {
+	Loading Loading // set before the first Fetch; nil: loads are not followed
+
 	store  Store
 	failed func(error)
 	random func() float64 // in [0, 1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -35,8 +36,9 @@ func (e *LateError) Error() string { return fmt.Sprintf("load did not return wit
 
 // loaded is what a load returned.
 type loaded struct {
-	values map[string][]byte
-	err    error
+	values  map[string][]byte
+	err     error
+	loading context.Context // of Group.Loading
 }
 
 // call runs a load, and leaves it to itself when its time is over.
@@ -70,6 +72,39 @@ func (l Load) call(ctx context.Context, keys []string, timeout time.Duration) lo
 	return result
 }
 
+// follow calls the load of lead, and Loading before and after it.
+func (g *Group) follow(parties []*party, lead *call, keys []string) loaded {
+	var ctx context.Context
+	var ended func(error)
+	if g.Loading != nil {
+		ctx, ended = g.Loading(lead.ctx, contextsOf(parties, lead), len(keys))
+	}
+	if ctx == nil {
+		return lead.load.call(lead.ctx, keys, lead.o.Timeout)
+	}
+	found := lead.load.call(ctx, keys, lead.o.Timeout)
+	found.loading = ctx
+	ended(found.err)
+	return found
+}
+
+// contextsOf are those of the calls of parties, or of lead if they have none.
+func contextsOf(parties []*party, lead *call) iter.Seq[context.Context] {
+	return func(yield func(context.Context) bool) {
+		none := true
+		for _, p := range parties {
+			for _, c := range p.calls {
+				if none = false; !yield(c.ctx) {
+					return
+				}
+			}
+		}
+		if none {
+			yield(lead.ctx)
+		}
+	}
+}
+
 // retryPause is how long the lease of a load in the background that failed is kept:
 // callers are served without it, and an origin that is down is not asked again at
 // once.
@@ -85,7 +120,7 @@ func (g *Group) load(parties []*party, lead *call) {
 	}
 	g.counts.loads.Add(1)
 	began := time.Now()
-	found := lead.load.call(lead.ctx, slices.Clone(keys), lead.o.Timeout)
+	found := g.follow(parties, lead, slices.Clone(keys))
 	if found.err == nil {
 		g.noteCost(time.Since(began))
 	} else {
@@ -125,13 +160,13 @@ func (g *Group) load(parties []*party, lead *call) {
 func (g *Group) conclude(p *party, found loaded) {
 	if found.err == nil {
 		value, present := found.values[p.key]
-		p.reply(Result{Value: value, Found: present}, true)
+		p.reply(Result{Value: value, Found: present, Loaded: true, Loading: found.loading}, true)
 		return
 	}
 	if p.stale != nil {
 		p.calls = g.serveStale(p, func(o *Options) time.Duration { return max(o.Stale, o.StaleIfError) })
 	}
-	p.reply(Result{Err: found.err})
+	p.reply(Result{Err: found.err, Loaded: true, Loading: found.loading})
 }
 
 // fulfil stores what was loaded. Those who came while the load ran get it if it

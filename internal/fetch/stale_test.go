@@ -233,8 +233,8 @@ func TestMany(t *testing.T) {
 		<-shared.done
 		require.Equal(t, [][]string{{"a", "absent", "b"}}, asked)
 		require.Equal(t, []Result{
-			{Value: []byte("a"), Found: true}, {}, {Value: []byte{}, Found: true},
-			{Value: []byte("e"), Found: true}, {Value: []byte("h"), Found: true}, {Value: []byte("one"), Found: true},
+			{Value: []byte("a"), Found: true, Loaded: true}, {Loaded: true}, {Value: []byte{}, Found: true, Loaded: true},
+			{Value: []byte("e"), Found: true}, {Value: []byte("h"), Found: true}, {Value: []byte("one"), Found: true, Loaded: true},
 		}, results)
 		require.Nil(t, w.rows["c"])
 	})

@@ -27,20 +27,21 @@ type jsonCache struct {
 	Eviction    string  `json:"eviction"`
 	Fillfactor  int     `json:"fillfactor"`
 	PrefixIndex bool    `json:"prefix_index"`
-	Near        bool    `json:"near"` // it has a change log
+	Near        bool    `json:"near"`     // it has a change log
+	LogKeys     bool    `json:"log_keys"` // with keys
 }
 
 func fromConfig(c core.CacheConfig) jsonCache {
 	return jsonCache{
 		Name: c.Name, Durability: c.Durability, DefaultTTL: jsonTTL{c.DefaultTTL}, MaxTTL: jsonTTL{c.MaxTTL}, TTLJitter: c.TTLJitter,
-		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex, Near: c.Near,
+		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex, Near: c.Near, LogKeys: c.LogKeys,
 	}
 }
 
 func (c jsonCache) config() core.CacheConfig {
 	return core.CacheConfig{
 		Name: c.Name, Durability: c.Durability, DefaultTTL: c.DefaultTTL.orZero(), MaxTTL: c.MaxTTL.orZero(), TTLJitter: c.TTLJitter,
-		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex, Near: c.Near,
+		MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Eviction: c.Eviction, Fillfactor: c.Fillfactor, PrefixIndex: c.PrefixIndex, Near: c.Near, LogKeys: c.LogKeys,
 	}
 }
 
@@ -180,6 +181,7 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 		Fillfactor  optional[int]     `json:"fillfactor"`
 		PrefixIndex optional[bool]    `json:"prefix_index"`
 		Near        optional[bool]    `json:"near"`
+		LogKeys     optional[bool]    `json:"log_keys"`
 	}
 	if err := readJSON(w, r, maxSettingsBytes, &patch); err != nil {
 		return err
@@ -200,6 +202,7 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 		"fillfactor":   func() bool { return patch.Fillfactor.apply(&cache.Fillfactor) },
 		"prefix_index": func() bool { return patch.PrefixIndex.apply(&cache.PrefixIndex) },
 		"near":         func() bool { return patch.Near.apply(&cache.Near) },
+		"log_keys":     func() bool { return patch.LogKeys.apply(&cache.LogKeys) },
 	} {
 		if apply() {
 			given = append(given, setting)
@@ -207,7 +210,7 @@ func (a *api) alterCache(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case len(given) > 0:
-		if err := a.db.AlterCache(r.Context(), cache.config(), core.AlterOptions{Only: given, Empty: empty}); err != nil {
+		if err := a.db.AlterCache(withClient(r), cache.config(), core.AlterOptions{Only: given, Empty: empty}); err != nil {
 			return needsOwner(err)
 		}
 	case empty:
@@ -248,7 +251,7 @@ func (a *api) dropCache(w http.ResponseWriter, r *http.Request) error {
 	if err := unconditional(r); err != nil {
 		return err
 	}
-	if err := a.db.DropCache(r.Context(), r.PathValue("cache")); err != nil {
+	if err := a.db.DropCache(withClient(r), r.PathValue("cache")); err != nil {
 		return needsOwner(err)
 	}
 	w.WriteHeader(http.StatusNoContent)

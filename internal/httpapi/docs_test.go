@@ -11,6 +11,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/observe"
 )
 
 const (
@@ -27,7 +31,8 @@ type example struct {
 // TestDocumentedExamples runs every command in docs/http.md, in order, against
 // one server.
 func TestDocumentedExamples(t *testing.T) {
-	c := serve(t, withSessions(t))
+	c := serve(t, func(o *Options) { withSessions(t)(o); withFigures(t)(o) })
+	(*core.DB)(c.db).Observe(engine.Observed{Removals: observe.NewRemovals(observe.DefaultRemovals), Prefixes: observe.NewPrefixes(1)})
 	examples := readExamples(t)
 	require.Greater(t, len(examples), 25)
 	made := strings.NewReplacer() // $TOKEN and $ID are those that were printed last

@@ -35,10 +35,11 @@ func (a *api) admitted(w http.ResponseWriter, r *http.Request) bool {
 // for the page of another site. The routes of sessions ask for tokens of their
 // own; the page for people needs none.
 func (a *api) admit(r *http.Request) error {
-	if a.token != nil && !belowSessions(r) && !asksForPage(r) && !bears(r, a.token) {
+	if a.token != nil && !belowSessions(r) && !AsksForPage(r) && !bears(r, a.token) {
+		a.unauthorized.Add(1)
 		return problemf(unauthorized, "Send the server's token: Authorization: Bearer <token>.")
 	}
-	if (a.token == nil || len(a.allowedHosts) > 0) && !a.knownHost(r) {
+	if !a.KnownHost(r) {
 		return problemf(foreignHost, "Host %.100q is not served. Use localhost or the listener's address, or let the server allow this host.", r.Host)
 	}
 	if foreignSite(r) {
@@ -63,10 +64,15 @@ func bearer(r *http.Request) string {
 	return strings.TrimLeft(token, " ")
 }
 
-// knownHost tells whether the request is addressed to a name of this server.
+// KnownHost implements Handler. A token is proof enough, unless hosts are named.
+func (a *api) KnownHost(r *http.Request) bool {
+	return a.token != nil && len(a.allowedHosts) == 0 || a.ownHost(r)
+}
+
+// ownHost tells whether the request is addressed to a name of this server.
 // An attacker's page can have its own name resolve to this machine; it cannot
 // have the browser send another.
-func (a *api) knownHost(r *http.Request) bool {
+func (a *api) ownHost(r *http.Request) bool {
 	host := strings.ToLower(strings.TrimSuffix(hostname(r.Host), "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -93,10 +99,15 @@ func localAddr(r *http.Request) netip.Addr {
 
 // foreignSite tells whether a browser sent the request for a page of another
 // origin. Programs send neither header. No CORS header is ever answered.
+//
+// What the browser says itself comes first: a proxy that gives the request another Host
+// makes its Origin look foreign.
 func foreignSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site":
 		return true
+	case "same-origin", "none":
+		return false
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {

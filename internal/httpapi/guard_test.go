@@ -85,3 +85,13 @@ func TestListenerAddress(t *testing.T) {
 	}
 	require.Panics(t, func() { New(Options{}) })
 }
+
+// TestOriginBehindAProxy: a proxy may give a request another Host. What the browser says of
+// the origin itself decides then.
+func TestOriginBehindAProxy(t *testing.T) {
+	c := serve(t, func(o *Options) { o.Token = "correct horse" })
+	token := "Authorization: Bearer correct horse"
+	c.do("POST", "/set?key=k", "v", token, "Origin: https://ops.example", "Sec-Fetch-Site: same-origin").want(t, 204)
+	c.do("POST", "/set?key=k", "v", token, "Origin: https://ops.example", "Sec-Fetch-Site: cross-site").problem(t, 403, "foreign-origin")
+	c.do("POST", "/set?key=k", "v", token, "Origin: https://ops.example").problem(t, 403, "foreign-origin")
+}

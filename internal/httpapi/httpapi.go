@@ -3,13 +3,16 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/figures"
 	"github.com/howdah/howdah/internal/verb"
 	"github.com/howdah/howdah/session"
 )
@@ -57,6 +60,13 @@ type Options struct {
 	// values of its answer. Default 64 MiB.
 	MaxManyBytes int
 
+	// Redis are the Redis clients of the same server, which are served under /v1/clients.
+	// Default: there are none.
+	Redis RedisClients
+	// Figures, if given, are served under /v1/stats, /v1/doctor, /v1/cost and /v1/servers, and
+	// for each cache. They are those of DB; New does not close them.
+	Figures *figures.Figures
+
 	// Near gives a cache that is created a change log, unless the request says
 	// otherwise.
 	Near bool
@@ -72,6 +82,15 @@ type Handler interface {
 	// Guard serves something else to those who may use the caches, as the
 	// routes are: by the token, or to known hosts.
 	Guard(next http.Handler) http.Handler
+	// KnownHost says whether the request is addressed to a host that is served, by
+	// Options.AllowedHosts. Another handler of the same listener asks it.
+	KnownHost(r *http.Request) bool
+	// AuthFailures is how many requests were refused because they did not show the
+	// Token, or the SessionToken, that they need.
+	AuthFailures() uint64
+	// EndStreams ends the answers that have no end of their own, as the server stops. Later
+	// ones end at once.
+	EndStreams()
 }
 
 // api serves the routes.
@@ -84,9 +103,14 @@ type api struct {
 	maxValueBytes int64
 	maxManyBytes  int64
 	near          bool
+	redis         RedisClients     // nil: there are none
+	figures       *figures.Figures // nil: none are served
 	log           *slog.Logger
 	mux           *http.ServeMux
 	entries       map[string]http.Handler // what cutEntry finds, by segment
+	unauthorized  atomic.Uint64           // see AuthFailures
+	streams       context.Context         // ends with EndStreams
+	endStreams    context.CancelFunc
 }
 
 // New returns the handler of all routes. It panics without a DB.
@@ -101,9 +125,12 @@ func New(o Options) Handler {
 		maxValueBytes: verb.DefaultMaxValueBytes,
 		maxManyBytes:  defaultManyBytes,
 		near:          o.Near,
+		redis:         o.Redis,
+		figures:       o.Figures,
 		log:           slog.New(slog.DiscardHandler),
 		mux:           http.NewServeMux(),
 	}
+	a.streams, a.endStreams = context.WithCancel(context.Background())
 	a.token, a.sessionToken = digest(o.Token), digest(o.SessionToken)
 	if o.MaxValueBytes > 0 {
 		a.maxValueBytes = int64(o.MaxValueBytes)
@@ -123,12 +150,23 @@ func New(o Options) Handler {
 			a.mux.Handle(path, a.methods(methods))
 		}
 	}
+	if a.figures != nil {
+		for path, methods := range a.figureRoutes() {
+			a.mux.Handle(path, a.methods(methods))
+		}
+	}
 	a.entries = map[string]http.Handler{"entries": a.methods(a.entryMethods())}
 	for segment, methods := range a.collectionMethods() {
 		a.entries[segment] = a.methods(methods)
 	}
 	return a
 }
+
+// EndStreams implements Handler.
+func (a *api) EndStreams() { a.endStreams() }
+
+// AuthFailures implements Handler.
+func (a *api) AuthFailures() uint64 { return a.unauthorized.Load() }
 
 // digest is what is kept of a token; nil if there is none.
 func digest(token string) *[sha256.Size]byte {
@@ -151,6 +189,9 @@ func (a *api) routes() map[string]map[string]handler {
 		"/get": {http.MethodGet: a.simpleGet, http.MethodHead: a.simpleGet},
 		"/set": {http.MethodPost: a.simpleSet, http.MethodPut: a.simpleSet},
 
+		"/v1/publish": {http.MethodPost: a.publish},
+		StreamRoute:   {http.MethodGet: a.subscribe},
+
 		"/v1/caches": {http.MethodGet: a.listCaches, http.MethodPost: a.createCache},
 		"/v1/caches/{cache}": {
 			http.MethodGet: a.getCache, http.MethodPatch: a.alterCache, http.MethodDelete: a.dropCache,
@@ -161,8 +202,22 @@ func (a *api) routes() map[string]map[string]handler {
 		"/v1/caches/{cache}/delete-many": {http.MethodPost: a.deleteMany},
 		"/v1/caches/{cache}/flush":       {http.MethodPost: a.flush},
 		"/v1/caches/{cache}/tags/{tag}":  {http.MethodDelete: a.invalidateTag},
+		"/v1/caches/{cache}/prefixes":    {http.MethodGet: a.listPrefixes},
+
+		"/v1/slow":             {http.MethodGet: a.listSlow, http.MethodDelete: a.forgetSlow},
+		"/v1/removals":         {http.MethodGet: a.listRemovals},
+		"/v1/clients":          {http.MethodGet: a.listClients},
+		"/v1/clients/{id}":     {http.MethodDelete: a.killClient},
+		"/v1/commands/unknown": {http.MethodGet: a.listUnknown},
 	}
 }
+
+// Parts of http.Request.Pattern, which is the route of a request when it has been
+// served: that of the stream of messages, and what the routes of a key end with.
+const (
+	StreamRoute = "/v1/subscribe"
+	KeySuffix   = "/{key}"
+)
 
 // entryMethods are the methods of one entry. POST names an action after the key.
 func (a *api) entryMethods() map[string]handler {
@@ -183,6 +238,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if entry := a.entries[segment]; entry != nil {
 			r.SetPathValue("cache", cache)
 			r.SetPathValue("key", key)
+			r.Pattern = "/v1/caches/{cache}/" + segment + KeySuffix
 			entry.ServeHTTP(w, r)
 			return
 		}
@@ -222,4 +278,9 @@ func noRoute(r *http.Request) error {
 }
 
 // cache returns the cache that the path names.
-func (a *api) cache(r *http.Request) *core.Cache { return a.db.Cache(r.PathValue("cache")) }
+func (a *api) cache(r *http.Request) *core.Cache { return a.cacheNamed(r, r.PathValue("cache")) }
+
+// cacheNamed returns a cache, whose calls are those of who sends the request.
+func (a *api) cacheNamed(r *http.Request, name string) *core.Cache {
+	return a.db.Cache(name).As(clientOf(r), "")
+}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/base64"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -19,15 +20,9 @@ func (a *api) listEntries(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	opts := core.ScanOptions{Count: 100, Prefix: []byte(values.Get("prefix"))}
-	if values.Has("prefix64") {
-		if values.Has("prefix") {
-			return problemf(badRequest, "Give prefix or prefix64, not both.")
-		}
-		opts.Prefix, err = base64.RawURLEncoding.DecodeString(strings.TrimRight(values.Get("prefix64"), "="))
-		if err != nil {
-			return problemf(badRequest, "prefix64 is not base64url (RFC 4648, section 5).")
-		}
+	opts := core.ScanOptions{Count: 100}
+	if opts.Prefix, err = prefixOf(values); err != nil {
+		return err
 	}
 	if text := values.Get("count"); text != "" {
 		if opts.Count, err = strconv.Atoi(text); err != nil || opts.Count < 1 || opts.Count > maxPage {
@@ -57,6 +52,21 @@ func (a *api) listEntries(w http.ResponseWriter, r *http.Request) error {
 		answer.Cursor = &text
 	}
 	return writeJSON(w, http.StatusOK, answer)
+}
+
+// prefixOf is the prefix of keys that the query names.
+func prefixOf(values url.Values) ([]byte, error) {
+	if !values.Has("prefix64") {
+		return []byte(values.Get("prefix")), nil
+	}
+	if values.Has("prefix") {
+		return nil, problemf(badRequest, "Give prefix or prefix64, not both.")
+	}
+	prefix, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(values.Get("prefix64"), "="))
+	if err != nil {
+		return nil, problemf(badRequest, "prefix64 is not base64url (RFC 4648, section 5).")
+	}
+	return prefix, nil
 }
 
 // flush empties the cache.

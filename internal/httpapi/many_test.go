@@ -142,7 +142,7 @@ func TestCaches(t *testing.T) {
 	got := c.json("POST", "/v1/caches", `{"name":"pages","default_ttl":"10m","max_entries":1000}`).want(t, 201)
 	require.Equal(t, "/v1/caches/pages", got.header.Get("Location"))
 	pages := `{"name":"pages","durability":"unlogged","default_ttl":"10m0s","max_ttl":"none","ttl_jitter":0,"max_bytes":0,
-		"max_entries":1000,"eviction":"allkeys-lru","fillfactor":85,"prefix_index":false,"near":false}`
+		"max_entries":1000,"eviction":"allkeys-lru","fillfactor":85,"prefix_index":false,"near":false,"log_keys":false}`
 	require.JSONEq(t, pages, got.body)
 	require.JSONEq(t, pages, c.do("GET", "/v1/caches/pages", "").want(t, 200).body)
 	list := c.do("GET", "/v1/caches", "").want(t, 200).body

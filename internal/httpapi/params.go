@@ -31,7 +31,7 @@ func cutEntry(path string) (cache, segment, key string, ok bool) {
 }
 
 // repeatable are the parameters that may be given more than once.
-var repeatable = []string{"field", "member"}
+var repeatable = []string{"field", "member", "channel", "pattern"}
 
 // query reads the parameters, and refuses those that the route does not know:
 // a misspelled ttl must not store for ever.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/figures"
 	"github.com/howdah/howdah/session"
 )
 
@@ -71,8 +72,10 @@ var failures = []struct {
 	{session.ErrUserLimit, kind{"user-limit", http.StatusConflict, "The user has too many sessions"}, "Revoke one first."},
 	{session.ErrInvalidUser, kind{"invalid-user", http.StatusBadRequest, "The user id is not valid"}, ""},
 	{fault.ErrPermission, permission, `Run "howdah migrate --runtime-role" for it.`},
+	{figures.ErrCounting, kind{"counting", http.StatusServiceUnavailable, "The figures are being read"}, "Ask again in a second."},
 	{fault.ErrOverloaded, kind{"overloaded", http.StatusServiceUnavailable, "Too many requests are waiting"}, "Nothing was changed; try again later."},
 	{fault.ErrUnavailable, kind{"database-unavailable", http.StatusServiceUnavailable, "The database is away"}, "Nothing was changed; try again later."},
+	{fault.ErrNotRunning, kind{"not-running", http.StatusServiceUnavailable, "The server carries no messages now"}, "Try again later."},
 	{fault.ErrClosed, kind{"shutting-down", http.StatusServiceUnavailable, "The server is shutting down"}, "Nothing was changed; try again later."},
 	{fault.ErrSchemaMissing, kind{"schema-missing", http.StatusServiceUnavailable, "The database has no Howdah schema"}, `Run "howdah migrate".`},
 	{fault.ErrSchemaTooNew, kind{"schema-too-new", http.StatusServiceUnavailable, "The schema is newer than the server"}, "Upgrade the server."},
@@ -112,6 +115,13 @@ func problemOf(err error) *problem {
 		}
 	}
 	return &problem{internal, "The server failed in a way that it cannot explain; its log says more."}
+}
+
+// Explain returns what a person may know of an error: the status of its answer, a title, and a
+// sentence with advice. What is inside the server is for its log.
+func Explain(err error) (status int, title, detail string) {
+	p := problemOf(err)
+	return p.status, p.title, p.detail
 }
 
 // sentence makes an error of the library one.

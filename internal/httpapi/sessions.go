@@ -49,6 +49,7 @@ func (a *api) administer(serve handler) handler {
 			return problemf(sessionsClosed, "Sessions are not administered here, because the server has no token for it. Start it with --session-token-file.")
 		}
 		if !bears(r, a.sessionToken) {
+			a.unauthorized.Add(1)
 			return problemf(unauthorized, "Send the server's token for sessions: Authorization: Bearer <token>. The token of the caches does not open them.")
 		}
 		return serve(w, r)

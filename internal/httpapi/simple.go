@@ -14,7 +14,7 @@ func (a *api) simpleGet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := a.simpleTarget(values)
+	t, err := a.simpleTarget(r, values)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (a *api) simpleSet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := a.simpleTarget(values)
+	t, err := a.simpleTarget(r, values)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (a *api) simpleSet(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a *api) simpleTarget(values url.Values) (target, error) {
+func (a *api) simpleTarget(r *http.Request, values url.Values) (target, error) {
 	key, given, err := queryKey(values)
 	if err != nil {
 		return target{}, err
@@ -71,5 +71,5 @@ func (a *api) simpleTarget(values url.Values) (target, error) {
 	if name == "" {
 		name = defaultCache
 	}
-	return target{a.db.Cache(name), key}, nil
+	return target{a.cacheNamed(r, name), key}, nil
 }

@@ -31,14 +31,14 @@ curl 'http://127.0.0.1:8080/get?key=greeting'</pre>
 <p>If the server was started with a token, the first two ask for it.</p>
 `
 
-// asksForPage says whether a browser opens the root of the server.
-func asksForPage(r *http.Request) bool {
+// AsksForPage says whether a browser opens the root of the server.
+func AsksForPage(r *http.Request) bool {
 	return r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
 		strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
 func (a *api) welcome(w http.ResponseWriter, r *http.Request) error {
-	if !asksForPage(r) {
+	if !AsksForPage(r) {
 		return noRoute(r)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

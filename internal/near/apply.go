@@ -13,25 +13,39 @@ type follower struct {
 	start       int64 // of the server, also where there is no change log
 }
 
-// apply takes in the answer of a poll that was sent at an instant. Slots and
-// generations change first, and the lease last: a reader that sees the lease
-// sees them too.
+// apply takes in the answer of a poll that was sent at an instant, and ends the calls of
+// CatchUp that wait for it.
 func (m *Memory) apply(sent Instant, a Answer) error {
+	err := m.takeIn(sent, a)
+	if err == nil || err == errUnlit {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.caughtUp()
+	}
+	return err
+}
+
+// takeIn changes slots and generations first, and then the lease: a reader that sees
+// the lease sees them too. The Listener is told last: see Listener.
+func (m *Memory) takeIn(sent Instant, a Answer) error {
 	s, err := parseSnapshot(a.Snapshot)
 	if err != nil {
 		return err
 	}
 	old := m.view.Load()
 	next := &view{asked: sent, gen: old.gen, lit: a.Lit, stranded: a.Stranded, start: a.Start}
+	var foreign []Change
 	replaced := m.follow.start != 0 && m.follow.start != a.Start
-	if why := m.follow.reset(a); why != dropNothing {
+	why := m.follow.reset(a)
+	if why != dropNothing {
 		m.counts.drops[why].Add(1)
 		next.gen++
 		m.own.forget(next.gen)
 		m.sweepSoon()
 		m.missed()
 	} else {
-		m.invalidate(a.Changes)
+		foreign = m.foreign(a.Changes)
+		m.invalidate(foreign)
 		m.signalChanges(a.Changes)
 		m.own.expire()
 	}
@@ -41,23 +55,23 @@ func (m *Memory) apply(sent Instant, a Answer) error {
 	m.releaseFinished(s, replaced, sent) // what they wrote is invalidated
 	if !a.Lit {
 		m.follow = follower{start: a.Start}
-		m.show(next)
+		m.view.Store(next)
+		if why != dropNothing {
+			m.tellMissed()
+		}
 		return errUnlit
 	}
 	m.follow = follower{cursor: s.cursor(), incarnation: a.Incarnation, tick: a.Tick, start: a.Start}
 	if !m.unsettled(s, sent) {
 		next.end = sent.add(m.options.Bound)
 	}
-	m.show(next)
+	m.view.Store(next)
+	if why != dropNothing || old.stranded || a.Stranded {
+		m.tellMissed()
+	} else {
+		m.tell(foreign)
+	}
 	return nil
-}
-
-// show makes a view the present one, and ends the calls of CatchUp that wait for it.
-func (m *Memory) show(v *view) {
-	m.view.Store(v)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.caughtUp()
 }
 
 // reset says why everything must be dropped: the changes since the cursor may
@@ -82,11 +96,23 @@ func (f *follower) reset(a Answer) drop {
 	return dropNothing
 }
 
-func (m *Memory) invalidate(changes []Change) {
+// foreign returns the changes but for those of writes of this process that have
+// invalidated what they changed.
+func (m *Memory) foreign(changes []Change) []Change {
+	list := changes[:0:0]
 	for _, change := range changes {
-		if m.own.take(change.Xid, change.Cache) {
-			continue
+		if !m.own.take(change.Xid, change.Cache) {
+			list = append(list, change)
 		}
+	}
+	return list
+}
+
+func (m *Memory) invalidate(changes []Change) {
+	if m.slots == nil {
+		return
+	}
+	for _, change := range changes {
 		for _, hash := range change.Hashes {
 			m.slots.bump(slotOf(change.Cache, hash))
 		}

@@ -18,12 +18,22 @@ type catching struct {
 // names. It returns false if that takes longer than the bound, or ctx ends: then DropAll
 // must be called.
 func (m *Memory) CatchUp(ctx context.Context) bool {
-	c := &catching{done: make(chan struct{})}
 	m.mu.Lock()
-	if !m.running { // nothing is served before a poll, which this one will have been for
-		m.mu.Unlock()
+	running := m.running
+	m.mu.Unlock()
+	if !running { // nothing is served before a poll, which this one will have been for
 		return true
 	}
+	limit := time.NewTimer(m.options.Bound)
+	defer limit.Stop()
+	return m.awaitPoll(ctx.Done(), limit.C)
+}
+
+// awaitPoll polls at once, and returns true when a poll that was sent after the call was
+// applied, false if one of the channels says that it lasts too long.
+func (m *Memory) awaitPoll(done <-chan struct{}, late <-chan time.Time) bool {
+	c := &catching{done: make(chan struct{})}
+	m.mu.Lock()
 	c.sent = m.sent
 	m.catching[c] = struct{}{}
 	m.mu.Unlock()
@@ -37,13 +47,11 @@ func (m *Memory) CatchUp(ctx context.Context) bool {
 	case m.hurry <- struct{}{}:
 	default: // the next poll is as good: it is not sent yet
 	}
-	limit := time.NewTimer(m.options.Bound)
-	defer limit.Stop()
 	select {
 	case <-c.done:
 		return true
-	case <-limit.C:
-	case <-ctx.Done():
+	case <-late:
+	case <-done:
 	}
 	return false
 }

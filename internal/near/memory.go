@@ -27,8 +27,11 @@ type Options struct {
 
 	// Bytes is the budget of keys and values, with an overhead per entry; at
 	// least 1 MiB. Absent keys take an eighth of it at most. The slots take
-	// 8 MiB more.
+	// 8 MiB more. 0: nothing is kept, and polls are made for the Listener alone.
 	Bytes int64
+
+	// Listener learns of changes that others have made. Default: nobody does.
+	Listener Listener
 
 	// Poll asks PostgreSQL for the changes since a cursor. It must return soon
 	// after its context ends. Calls do not overlap.
@@ -46,9 +49,11 @@ func (o Options) check() error {
 	switch {
 	case o.Bound < MinBound || o.Bound > MaxBound:
 		return fmt.Errorf("near: a bound of %v is not possible; choose one from %v to %v", o.Bound, MinBound, MaxBound)
+	case o.Bytes == 0 && o.Listener != nil:
 	case o.Bytes < MinBytes:
 		return fmt.Errorf("near: a budget of %d bytes is too small; give at least %d", o.Bytes, MinBytes)
-	case o.Poll == nil:
+	}
+	if o.Poll == nil {
 		return errors.New("near: Options.Poll is missing; it asks PostgreSQL for changes")
 	}
 	return nil
@@ -84,6 +89,12 @@ type Change struct {
 	Xid    uint64 // of the transaction that wrote it
 	Cache  int32
 	Hashes []int64 // nil: all of the cache
+	// Keys are those of Hashes, for the Listener. nil: the log of the cache has none;
+	// empty: they are too many, or were not asked for.
+	Keys [][]byte
+	// Own says that this process wrote it, and tells of its keys, or of the whole cache,
+	// itself.
+	Own bool
 }
 
 // Memory holds entries of the caches of one database. It is safe for
@@ -94,10 +105,11 @@ type Memory struct {
 	clock   func() Instant
 
 	view    atomic.Pointer[view]
-	asked   atomic.Bool // somebody read since the follower last looked
-	idle    atomic.Bool // the follower waits for wake
-	crowded atomic.Bool // entries may have to be evicted soon; as of the last poll
-	entries *otter.Cache[entryKey, *item]
+	asked   atomic.Bool                   // somebody read since the follower last looked
+	idle    atomic.Bool                   // the follower waits for wake
+	resumed atomic.Int64                  // monotonic reading of when it had last waited for wake
+	crowded atomic.Bool                   // entries may have to be evicted soon; as of the last poll
+	entries *otter.Cache[entryKey, *item] // nil, as slots: nothing is kept
 	slots   *slots
 	absents absents
 	counts  counts
@@ -148,7 +160,6 @@ func New(o Options) (*Memory, error) {
 	m := &Memory{
 		options:  o,
 		base:     now(),
-		slots:    new(slots),
 		wake:     make(chan struct{}, 1),
 		sweep:    make(chan struct{}, 1),
 		hurry:    make(chan struct{}, 1),
@@ -163,6 +174,10 @@ func New(o Options) (*Memory, error) {
 	m.absents.budget = o.Bytes / 8
 	m.counts.bound = o.Bound
 	m.view.Store(&view{})
+	if o.Bytes == 0 {
+		return m, nil
+	}
+	m.slots = new(slots)
 	entries, err := otter.New(&otter.Options[entryKey, *item]{
 		MaximumWeight: uint64(o.Bytes),
 		Weigher:       func(key entryKey, it *item) uint32 { return uint32(min(it.weight(key), math.MaxUint32)) },

@@ -13,7 +13,9 @@ func (s *stage) wrote(value string, version int64) {
 	s.c.Wrote(t, name, Entry{Value: []byte(value), Version: version}, stageStart)
 }
 
-func (s *stage) change(xid uint64) Change { return Change{xid, s.c.id, []int64{hash}} }
+func (s *stage) change(xid uint64) Change {
+	return Change{Xid: xid, Cache: s.c.id, Hashes: []int64{hash}}
+}
 
 func TestWhatWasWrittenIsServed(t *testing.T) {
 	s := newStage(t)
@@ -74,7 +76,7 @@ func TestOwnRowsArePassedOver(t *testing.T) {
 	s.poll("11:11:", s.change(10))
 	_, ok := s.c.Get(name)
 	require.True(t, ok, "the poll dropped what an own write left")
-	for _, c := range []Change{s.change(10), s.change(11), {10, s.c.id + 1, []int64{hash}}} {
+	for _, c := range []Change{s.change(10), s.change(11), {Xid: 10, Cache: s.c.id + 1, Hashes: []int64{hash}}} {
 		before := s.m.slots.load(slotOf(c.Cache, hash)).mark()
 		s.poll("12:12:", c)
 		require.NotEqual(t, before, s.m.slots.load(slotOf(c.Cache, hash)).mark(), "%+v", c)

@@ -17,7 +17,9 @@ func (m *Memory) Run(ctx context.Context) error {
 	swept := make(chan struct{})
 	go func() {
 		defer close(swept)
-		m.sweepUntil(ctx)
+		if m.entries != nil {
+			m.sweepUntil(ctx)
+		}
 	}()
 	l := loop{m: m, read: m.clock()}
 	for ctx.Err() == nil {
@@ -43,12 +45,13 @@ func (m *Memory) enter() bool {
 // leave ends the lease. Entries stay, and may be served again under another Run.
 func (m *Memory) leave() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.running = false
 	v := *m.view.Load()
 	v.end = Instant{}
 	m.view.Store(&v)
 	m.signalAll()
+	m.mu.Unlock()
+	m.tellMissed()
 }
 
 // unread is how long polls go on after the last read.
@@ -61,6 +64,8 @@ type loop struct {
 	paused bool    // no poll was wanted since the last one
 	failed int     // polls in a row
 	outage Instant // when the lease ended while polls failed; zero: it has not
+	heard  Instant // when the last poll was sent whose answer came
+	told   Instant // when the Listener was told last that polls fail; zero: they do not
 }
 
 // wanted tells whether polls are wanted. Those that are not cost nothing but the
@@ -70,13 +75,16 @@ func (l *loop) wanted() bool {
 	if l.m.asked.Swap(false) {
 		l.read = now
 	}
-	return now.since(l.read) < unread || l.m.parkedWrites() > 0 || l.m.awaited()
+	return now.since(l.read) < unread || l.m.parkedWrites() > 0 || l.m.awaited() || l.m.listened()
 }
 
 // await waits until a read wants polls, and tells whether one does.
 func (l *loop) await(ctx context.Context) bool {
 	l.m.idle.Store(true)
-	defer l.m.idle.Store(false)
+	defer func() {
+		l.m.resumed.Store(l.m.clock().mono)
+		l.m.idle.Store(false)
+	}()
 	l.paused = true
 	for !l.m.asked.Load() {
 		select {
@@ -105,8 +113,9 @@ func (l *loop) step(ctx context.Context) {
 		pause = max(m.options.Bound>>max(0, 4-l.failed), time.Millisecond)
 		l.failed++
 		m.counts.failed.Add(1)
+		l.tellOutage(done)
 	} else {
-		l.failed = 0
+		l.failed, l.heard, l.told = 0, sent, Instant{}
 		if !l.paused && end != (Instant{}) && !done.before(end) {
 			m.counts.lapses.Add(1)
 		}
@@ -116,6 +125,7 @@ func (l *loop) step(ctx context.Context) {
 	}
 	l.paused = false
 	l.note(err, done)
+	m.tellTime(done)
 	select {
 	case <-time.After(pause):
 	case <-m.hurry:
@@ -145,7 +155,9 @@ func (m *Memory) poll(ctx context.Context, sent Instant) error {
 		return err
 	}
 	m.counts.polled(m.clock().since(sent))
-	m.crowded.Store(int64(m.entries.WeightedSize()) > m.options.Bytes/4*3)
+	if m.entries != nil {
+		m.crowded.Store(int64(m.entries.WeightedSize()) > m.options.Bytes/4*3)
+	}
 	return m.apply(sent, answer)
 }
 

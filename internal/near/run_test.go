@@ -148,6 +148,7 @@ func TestPollsStopUnread(t *testing.T) {
 		s.reads(10 * time.Millisecond)
 		s.pause(time.Hour)
 		require.LessOrEqual(t, len(s.polls), 36)
+		require.Zero(t, s.m.Stats().Lag, "no polls are wanted")
 		last := s.polls[len(s.polls)-1]
 		require.Less(t, last, 1100*time.Millisecond)
 		require.Greater(t, last, 950*time.Millisecond)
@@ -157,6 +158,10 @@ func TestPollsStopUnread(t *testing.T) {
 		require.False(t, ok)
 		s.pause(0)
 		require.Len(t, s.polls, before+1, "a read wakes the polls")
+		s.takes = 20 * time.Millisecond
+		s.pause(40 * time.Millisecond)
+		require.Equal(t, 40*time.Millisecond, s.m.Stats().Lag, "since the poll that was answered last, not the pause")
+		s.takes = 0
 		require.Equal(t, 100, s.reads(100*time.Millisecond), "the entry is still there")
 		require.Zero(t, s.m.Stats().Lapses, "a pause is no lapse")
 		require.Zero(t, s.log.String())
@@ -185,6 +190,8 @@ func TestOutage(t *testing.T) {
 		require.Greater(t, hits, 50)
 		require.Less(t, hits, 91, "the lease of the last poll")
 		require.Equal(t, 90*time.Millisecond, s.gaps(1)[0], "backoff up to the bound")
+		require.Zero(t, s.m.Stats().Lag%(30*time.Millisecond))
+		require.InDelta(t, 300, s.m.Stats().Lag.Milliseconds(), 30)
 		s.reads(time.Second)
 		require.Equal(t, 1, strings.Count(s.log.String(), "\n"), s.log.String())
 		require.Contains(t, s.log.String(), "level=WARN")

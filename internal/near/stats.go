@@ -38,6 +38,10 @@ type Stats struct {
 	PollLatency [PollBuckets]uint64 // of polls that were answered; see PollBucket
 	Lapses      uint64              // leases that ended while polls were wanted
 
+	// Lag is how long ago the last poll was sent that found the change log; 0 while
+	// no polls are wanted.
+	Lag time.Duration
+
 	Bytes   int64 // used of the budget
 	Entries int   // in memory, invalid ones included
 	Parked  int   // writes in open transactions of this process
@@ -171,7 +175,10 @@ func (m *Memory) Stats() Stats {
 		Misses: n.misses.Load(), Lapsed: n.lapsed.Load(), Fills: n.fills.Load(),
 		MaxAge: time.Duration(n.maxAge.Load()),
 		Polls:  n.polls.Load(), FailedPolls: n.failed.Load(), Lapses: n.lapses.Load(),
-		Bytes: int64(m.entries.WeightedSize()), Entries: m.entries.EstimatedSize(), Parked: m.parkedWrites(),
+		Parked: m.parkedWrites(), Lag: m.lag(),
+	}
+	if m.entries != nil {
+		s.Bytes, s.Entries = int64(m.entries.WeightedSize()), m.entries.EstimatedSize()
 	}
 	for i := range n.hits {
 		for age := range s.Ages {
@@ -197,4 +204,19 @@ func (m *Memory) Stats() Stats {
 		Stranded: dropped(dropStranded), Flush: dropped(dropFlush),
 	}
 	return s
+}
+
+// lag is Stats.Lag. Time in which no polls were wanted does not count.
+func (m *Memory) lag() time.Duration {
+	m.mu.Lock()
+	running, began := m.running, m.ran
+	m.mu.Unlock()
+	if !running || m.idle.Load() {
+		return 0
+	}
+	last := max(began.mono, m.resumed.Load())
+	if end := m.view.Load().end; end != (Instant{}) {
+		last = max(last, end.mono-int64(m.options.Bound))
+	}
+	return time.Duration(max(0, m.clock().mono-last))
 }

@@ -213,7 +213,7 @@ func (w *world) write(tx *transaction, k *key) bool {
 	if !slices.Contains(tx.keys, k) {
 		tx.keys = append(tx.keys, k)
 	}
-	w.log = append(w.log, logged{tx, Change{tx.xid, k.cache.id, []int64{k.hash}}})
+	w.log = append(w.log, logged{tx, Change{Xid: tx.xid, Cache: k.cache.id, Hashes: []int64{k.hash}}})
 	return true
 }
 

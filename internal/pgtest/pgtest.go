@@ -36,10 +36,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Main is the body of TestMain: it runs the tests, stops the shared server
-// and exits.
-func Main(m *testing.M) {
+// Main is the body of TestMain: it runs the tests, calls the functions that end
+// what the tests share beside the server, stops the server and exits.
+func Main(m *testing.M, end ...func()) {
 	code := m.Run()
+	for _, f := range end {
+		f()
+	}
 	if err := errors.Join(shared.stop(), directory.remove()); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)

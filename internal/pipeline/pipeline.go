@@ -55,7 +55,7 @@ type Options struct {
 
 // Pipeline is the requests of one connection in the order of their replies.
 // BeginInput, Admit, Start, Answer, Append, Exclusive and EndInput are called by one
-// goroutine at a time, Output by one at a time; Finish, Resume and the rest by
+// goroutine at a time, Output by one at a time; Finish, Resume, Push and the rest by
 // any.
 type Pipeline struct {
 	options Options
@@ -156,6 +156,38 @@ func (p *Pipeline) Append(reply []byte) {
 	}
 }
 
+// Push adds a message that answers no request, behind the replies of all requests that
+// were started before. So it never overtakes what was appended before it, and waits
+// for requests in flight; while something has the connection to itself it goes out at
+// once. A message of [Large] bytes or more is kept, not copied, and must not be
+// modified any more.
+//
+// Push returns the memory of everything that waits for Output and for the requests in
+// front of it, in bytes. The message is lost if the connection is closed, or is to be
+// closed after the replies that it owes.
+func (p *Pipeline) Push(message []byte) (waiting int) {
+	p.mu.Lock()
+	if p.closing || p.closed {
+		p.mu.Unlock()
+		return 0
+	}
+	last := p.last()
+	before := last.unwritten()
+	last.AppendOwned(message)
+	if p.tail != nil {
+		p.after += last.unwritten() - before
+	}
+	p.settle()
+	waiting = p.ready.unwritten() + p.after
+	// Behind a request the message is written when that is, which wakes the connection.
+	wake := p.tail == nil && p.mustWake()
+	p.mu.Unlock()
+	if wake {
+		p.options.Wake()
+	}
+	return waiting
+}
+
 // last is where replies go that are ready.
 func (p *Pipeline) last() *Output {
 	if p.tail != nil {
@@ -238,6 +270,13 @@ func (p *Pipeline) Finish(r Reply) {
 	if wake {
 		p.options.Wake()
 	}
+}
+
+// InFlight returns how many requests are started and not finished.
+func (p *Pipeline) InFlight() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inFlight
 }
 
 // IsNext reports whether the outcome of every request before r, which is not finished,

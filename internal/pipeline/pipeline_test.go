@@ -122,6 +122,10 @@ func (m *model) feed(from, n int, tasks *sync.WaitGroup) (started int) {
 					m.pipe.Resume(reply, &values)
 				})
 			})
+		case 2:
+			message := append([]byte(text), bytes.Repeat([]byte("p"), m.r.IntN(2*Large))...)
+			m.want.Write(message)
+			m.pipe.Push(message)
 		default:
 			request := &numbered{text: text, released: &m.released}
 			if m.r.IntN(5) == 0 {

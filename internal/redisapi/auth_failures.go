@@ -1,7 +1,6 @@
 package redisapi
 
 import (
-	"sync"
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
@@ -15,34 +14,13 @@ const (
 	maxAuthDelay = 2 * time.Second
 )
 
-// authFailures limits the rate of wrong passwords.
-type authFailures struct {
-	mu   sync.Mutex
-	next time.Time // when the next answer is due, without the burst
-}
-
-// delay returns how long the answer to one more wrong password has to wait.
-func (f *authFailures) delay(now time.Time) time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.next.Before(now) {
-		f.next = now
-	}
-	f.next = f.next.Add(authPace)
-	wait := f.next.Sub(now) - authBurst*authPace
-	if wait > maxAuthDelay {
-		f.next = now.Add(maxAuthDelay + authBurst*authPace)
-	}
-	return min(max(wait, 0), maxAuthDelay)
-}
-
 // wrongPassword answers a wrong password, perhaps after a delay during which the
 // connection waits.
 func (c *Conn) wrongPassword(reply []byte) []byte {
 	e := c.engine
 	e.stats.authFailures.Add(1)
 	e.log("wrong password", "client", c.info.RemoteAddr)
-	wait := e.failures.delay(time.Now())
+	wait := e.failures.Delay(time.Now())
 	if wait == 0 || c.pipe.Exclusively() { // the task is EXEC; its client is authenticated
 		return resp.AppendError(reply, string(errWrongPassword))
 	}

@@ -108,9 +108,9 @@ func TestWrongPasswordsArePaced(t *testing.T) {
 	if took := time.Since(begin); took < (guesses-authBurst-1)*authPace {
 		t.Errorf("%d guesses took only %v", guesses, took)
 	}
-	s.engine.failures.mu.Lock()
-	s.engine.failures.next = time.Now().Add(time.Hour) // after many more guesses
-	s.engine.failures.mu.Unlock()
+	for range 1000 { // many more guesses
+		s.engine.failures.Delay(time.Now())
+	}
 	for password, want := range map[string]string{"guess": "", "secret": resp.OK} {
 		c := s.engine.Connect(Info{}, func() {})
 		defer c.Close()
@@ -118,20 +118,5 @@ func TestWrongPasswordsArePaced(t *testing.T) {
 		if got, _ := output(c); got != want {
 			t.Errorf("%s: at once %q, want %q", password, got, want)
 		}
-	}
-}
-
-func TestAuthFailureDelay(t *testing.T) {
-	var f authFailures
-	now := time.Now()
-	var last time.Duration
-	for range 1000 {
-		last = f.delay(now)
-	}
-	if last != maxAuthDelay {
-		t.Errorf("after 1000 failures the delay is %v, want %v", last, maxAuthDelay)
-	}
-	if got := f.delay(now.Add(time.Minute)); got != 0 {
-		t.Errorf("after a minute's rest the delay is %v, want 0", got)
 	}
 }

@@ -96,6 +96,7 @@ func TestMatchingEndsWithItsTask(t *testing.T) {
 
 // Commands that need no database do not wait for a slot.
 func TestCommandsWithoutDatabaseNeedNoTurn(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	dial(t, s.addr()).want(resp.OK, "SELECT", "1")
 	for range cap(s.engine.slots) {

@@ -10,7 +10,7 @@ import (
 type clientFilter struct {
 	id          int64
 	addr, laddr string
-	none        bool // a type of connection that Howdah does not have
+	class       string
 	skipMe      bool
 }
 
@@ -43,11 +43,11 @@ func parseClientFilter(args [][]byte) (f clientFilter, err error) {
 				return f, refusal("ERR client-id should be greater than 0")
 			}
 		case is(args[i], "TYPE"):
-			normal, ok := clientType(args[i+1])
+			class, ok := clientType(args[i+1])
 			if !ok {
 				return f, refusal(unknownClientType(args[i+1]))
 			}
-			f.none = f.none || !normal
+			f.class = class
 		case is(args[i], "ADDR"):
 			f.addr = value
 		case is(args[i], "LADDR"):
@@ -66,7 +66,7 @@ func parseClientFilter(args [][]byte) (f clientFilter, err error) {
 }
 
 func (f *clientFilter) matches(c *Conn) bool {
-	return !f.none &&
+	return (f.class == "" || f.class == c.class()) &&
 		(f.id == 0 || f.id == c.id) &&
 		(f.addr == "" || f.addr == c.info.RemoteAddr) &&
 		(f.laddr == "" || f.laddr == c.info.LocalAddr)

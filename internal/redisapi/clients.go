@@ -1,9 +1,11 @@
 package redisapi
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/howdah/howdah/internal/pubsub"
 	"github.com/howdah/howdah/internal/resp"
 )
 
@@ -26,8 +28,9 @@ func clientCommands() []*Command {
 	kill.Complexity = "O(N) where N is the number of connections"
 	reply := sub("reply", 3, "3.2.0", "ON | OFF | SKIP", "Switches replies off and on", clientReply)
 	reply.Note = "Refused inside MULTI."
-	notTracking := fail("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
-	tracking := sub("tracking", -3, "6.0.0", "ON | OFF [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]", "Refused, but for OFF", clientTracking)
+	tracking := trackingCommands()
+	pause := admin(sub("pause", -3, "2.9.50", "timeout [WRITE | ALL]", "Holds the commands that come, for some milliseconds or until CLIENT UNPAUSE", clientPause))
+	pause.Note = "On this server only: other servers of the database go on. As in Redis, a pause of ALL holds CLIENT UNPAUSE too."
 	return []*Command{{
 		Name: "client", Arity: -2, Group: "connection", Since: "2.4.0",
 		Summary: "Manages connections", Complexity: "Depends on the subcommand",
@@ -41,16 +44,14 @@ func clientCommands() []*Command {
 			info, list, kill, reply,
 			admin(sub("no-evict", 3, "7.0.0", "ON | OFF", "Accepted; connections are never evicted", clientSwitch)),
 			sub("no-touch", 3, "7.2.0", "ON | OFF", "Accepted; reads touch nothing", clientSwitch),
-			tracking,
-			sub("trackinginfo", 2, "6.2.0", "", "Returns that nothing is tracked", clientTrackingInfo),
-			sub("caching", 3, "6.0.0", "YES | NO", "Refused", notTracking),
-			sub("getredir", 2, "6.0.0", "", "Returns -1", fixed(":-1\r\n")),
-			admin(sub("unblock", -3, "5.0.0", "client-id [TIMEOUT | ERROR]", "Returns 0: no client is ever blocked", clientUnblock)),
-			admin(sub("pause", -3, "2.9.50", "timeout [WRITE | ALL]", "Refused", fail("ERR CLIENT PAUSE is not supported: other servers on the same database would go on"))),
-			admin(sub("unpause", 2, "6.2.0", "", "Accepted; clients are never paused", fixed(resp.OK))),
+			tracking[0], tracking[1], tracking[2], tracking[3],
+			admin(sub("unblock", -3, "5.0.0", "client-id [TIMEOUT | ERROR]", "Ends the command for which a client of this server waits", clientUnblock)),
+			pause,
+			admin(sub("unpause", 2, "6.2.0", "", "Ends a pause", clientUnpause)),
 			help("5.0.0", "connection", "CLIENT",
+				"CACHING (YES|NO)", "    Say whether the keys of the next command are tracked, in the modes OPTIN and OPTOUT.",
 				"GETNAME", "    Return the name of the connection.",
-				"GETREDIR", "    Return -1, nothing is tracked.",
+				"GETREDIR", "    Return the connection that gets the invalidations.",
 				"ID", "    Return the number of the connection.",
 				"INFO", "    Return a line about the connection.",
 				"KILL <ip:port>", "    Close the connection from <ip:port>.",
@@ -58,10 +59,14 @@ func clientCommands() []*Command {
 				"LIST [TYPE <type>] [ID <id> ...]", "    Return a line about every connection.",
 				"NO-EVICT (ON|OFF)", "    Accepted.",
 				"NO-TOUCH (ON|OFF)", "    Accepted.",
+				"PAUSE <timeout> [WRITE|ALL]", "    Hold commands, or those that write, for some milliseconds.",
 				"REPLY (ON|OFF|SKIP)", "    Switch replies off and on.",
 				"SETINFO <LIB-NAME|LIB-VER> <value>", "    Note the client's library.",
 				"SETNAME <name>", "    Name the connection.",
-				"UNPAUSE", "    Accepted."),
+				"TRACKING (ON|OFF) [REDIRECT <id>] [OPTIN] [OPTOUT] [NOLOOP]", "    Tell the client when keys change that it has read.",
+				"TRACKINGINFO", "    Return what CLIENT TRACKING has set.",
+				"UNBLOCK <clientid> [TIMEOUT|ERROR]", "    End the command for which a client waits.",
+				"UNPAUSE", "    End a pause."),
 		},
 	}}
 }
@@ -126,84 +131,6 @@ func clientReply(c *Conn, args [][]byte, reply []byte) []byte {
 	return reply
 }
 
-// clientUnblock checks its arguments; no command blocks a client.
-func clientUnblock(_ *Conn, args [][]byte, reply []byte) []byte {
-	switch {
-	case len(args) > 4:
-		return resp.AppendError(reply, string(wrongUse("CLIENT", args[1])))
-	case len(args) == 4 && !is(args[3], "TIMEOUT") && !is(args[3], "ERROR"):
-		return resp.AppendError(reply, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
-	}
-	if _, err := parseInt(args[2]); err != nil {
-		return resp.AppendError(reply, err.Error())
-	}
-	return append(reply, resp.Zero...)
-}
-
-// clientTracking checks its arguments as Redis does, and refuses ON.
-func clientTracking(c *Conn, args [][]byte, reply []byte) []byte {
-	options, err := c.parseTracking(args[3:])
-	switch {
-	case err != nil:
-		return resp.AppendError(reply, err.Error())
-	case is(args[2], "OFF"):
-		return append(reply, resp.OK...)
-	case !is(args[2], "ON"):
-		return resp.AppendError(reply, string(errSyntax))
-	case options["PREFIX"] && !options["BCAST"]:
-		return resp.AppendError(reply, "ERR PREFIX option requires BCAST mode to be enabled")
-	case options["BCAST"] && (options["OPTIN"] || options["OPTOUT"]):
-		return resp.AppendError(reply, "ERR OPTIN and OPTOUT are not compatible with BCAST")
-	case options["OPTIN"] && options["OPTOUT"]:
-		return resp.AppendError(reply, "ERR You can't specify both OPTIN mode and OPTOUT mode")
-	}
-	return resp.AppendError(reply, "ERR client side caching is not supported")
-}
-
-// parseTracking returns which options of CLIENT TRACKING are given.
-func (c *Conn) parseTracking(args [][]byte) (options map[string]bool, err error) {
-	options = make(map[string]bool)
-	for i := 0; i < len(args); i++ {
-		option := strings.ToUpper(string(args[i]))
-		takesValue := option == "REDIRECT" || option == "PREFIX"
-		switch option {
-		case "REDIRECT", "PREFIX", "BCAST", "OPTIN", "OPTOUT", "NOLOOP":
-		default:
-			return nil, errSyntax
-		}
-		if takesValue {
-			if i++; i == len(args) {
-				return nil, errSyntax
-			}
-		}
-		if option == "REDIRECT" {
-			if options[option] {
-				return nil, refusal("ERR A client can only redirect to a single other client")
-			}
-			id, err := parseInt(args[i])
-			if err != nil {
-				return nil, err
-			}
-			if !c.engine.isConnected(id) {
-				return nil, refusal("ERR The client ID you want redirect to does not exist")
-			}
-		}
-		options[option] = true
-	}
-	return options, nil
-}
-
-func clientTrackingInfo(c *Conn, _ [][]byte, reply []byte) []byte {
-	reply = resp.AppendMap(reply, c.proto, 3)
-	reply = resp.AppendBulkString(reply, "flags")
-	reply = resp.AppendSet(reply, c.proto, 1)
-	reply = resp.AppendBulkString(reply, "off")
-	reply = resp.AppendBulkString(reply, "redirect")
-	reply = resp.AppendInt(reply, -1)
-	reply = resp.AppendBulkString(reply, "prefixes")
-	return append(reply, resp.EmptyArray...)
-}
-
 func clientInfo(c *Conn, args [][]byte, reply []byte) []byte {
 	return resp.AppendVerbatim(reply, c.proto, c.describe(args)+"\n")
 }
@@ -213,11 +140,11 @@ func clientList(c *Conn, args [][]byte, reply []byte) []byte {
 	switch {
 	case len(args) == 2:
 	case len(args) == 4 && is(args[2], "TYPE"):
-		normal, ok := clientType(args[3])
+		class, ok := clientType(args[3])
 		if !ok {
 			return resp.AppendError(reply, unknownClientType(args[3]))
 		}
-		wanted = func(*Conn) bool { return normal }
+		wanted = func(other *Conn) bool { return other.class() == class }
 	case len(args) > 3 && is(args[2], "ID"):
 		ids := make(map[int64]bool)
 		for _, arg := range args[3:] {
@@ -244,16 +171,22 @@ func clientList(c *Conn, args [][]byte, reply []byte) []byte {
 	return resp.AppendVerbatim(reply, c.proto, text.String())
 }
 
-// clientType reports whether a type is "normal", the type of every connection
-// here. ok is false for a type that Redis does not have.
-func clientType(arg []byte) (normal, ok bool) {
-	switch strings.ToLower(string(arg)) {
-	case "normal":
-		return true, true
-	case "master", "replica", "slave", "pubsub":
-		return false, true
+// clientType returns a type of connections by its name. ok is false for a type that Redis
+// does not have.
+func clientType(arg []byte) (class string, ok bool) {
+	switch class = strings.ToLower(string(arg)); class {
+	case "normal", "master", "replica", "slave", "pubsub":
+		return class, true
 	}
-	return false, false
+	return "", false
+}
+
+// class is the type of the connection, normal or pubsub.
+func (c *Conn) class() string {
+	if c.subscribes() {
+		return "pubsub"
+	}
+	return "normal"
 }
 
 func unknownClientType(arg []byte) string {
@@ -271,10 +204,34 @@ func (c *Conn) describe(args [][]byte) string {
 	now, load := c.engine.clock(), c.pipe.Load()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	flags, queued, command, fd := "N", -1, "NULL", -1
-	if c.multi {
-		flags, queued = "x", len(c.queue)
+	flags, queued, command, fd := "", -1, "NULL", -1
+	subs := c.subs
+	if subs == nil {
+		subs = new(subscriptions)
 	}
+	if subs.total > 0 {
+		flags = "P"
+	}
+	if c.multi {
+		flags += "x"
+		queued = len(c.queue)
+	}
+	if c.isBlocked() {
+		flags += "b"
+	}
+	if c.tracking.on {
+		flags += "t"
+	}
+	if c.redirectBroken.Load() {
+		flags += "R"
+	}
+	if c.session.tracking.broadcast {
+		flags += "B"
+	}
+	if c.monitoring {
+		flags += "O"
+	}
+	flags = cmp.Or(flags, "N")
 	if cmd := c.lastCmd.Load(); cmd != nil {
 		command = cmd.fullName
 	}
@@ -286,10 +243,11 @@ func (c *Conn) describe(args [][]byte) string {
 		running += len(arg)
 	}
 	unread := c.unread.Load()
-	total := connectionMemory + int(unread) + running + load.Ready + c.queueLen + c.watched.bytes()
-	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d "+
-		"qbuf=%d qbuf-free=0 argv-mem=%d multi-mem=%d rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s user=default redir=-1 resp=%d "+
+	total := connectionMemory + int(unread) + running + load.Ready + c.queueLen + c.watched.bytes() + c.blockedSize() + subs.bytes
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d "+
+		"qbuf=%d qbuf-free=0 argv-mem=%d multi-mem=%d rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s user=default redir=%d resp=%d "+
 		"lib-name=%s lib-ver=%s",
-		c.id, c.info.RemoteAddr, c.info.LocalAddr, fd, c.name, (now-c.since)/1e9, (now-c.lastSeen.Load())/1e9, flags, c.session.database, queued,
-		unread, running, c.queueLen, load.Ready, load.Requests, load.Bytes, total, command, c.proto, c.library, c.libraryVer)
+		c.id, c.info.RemoteAddr, c.info.LocalAddr, fd, c.name, (now-c.since)/1e9, (now-c.lastSeen.Load())/1e9, flags, c.session.database,
+		len(subs.names[pubsub.Channel]), len(subs.names[pubsub.Pattern]), len(subs.names[pubsub.Shard]), queued,
+		unread, running, c.queueLen, load.Ready, load.Requests, load.Bytes, total, command, c.session.tracking.target(), c.proto, c.library, c.libraryVer)
 }

@@ -43,7 +43,7 @@ func (m *model) do(line []string) string {
 	for i, arg := range line {
 		args[i] = []byte(arg)
 	}
-	return string(evaluate(nil, m.commands[strings.ToLower(line[0])], args, m, resp.RESP2, time.Now().UnixMilli(), 0))
+	return string(evaluate(nil, m.commands[strings.ToLower(line[0])], resp.RESP2, values.Call{Args: args, Keys: m, Now: time.Now().UnixMilli()}))
 }
 
 // TestCollections sends random commands on collections through a server, in

@@ -134,19 +134,21 @@ func (cmd *Command) categories() []string {
 			return cmd.has("write")
 		case "hash", "list", "set", "sortedset", "string", "bitmap", "hyperloglog":
 			return strings.ReplaceAll(cmd.Group, "-", "") == category || slices.Contains(given, category)
-		case "admin":
-			return cmd.has("admin")
+		case "admin", "pubsub":
+			return cmd.has(category)
 		case "fast":
 			return cmd.has("fast")
 		case "slow":
 			return !cmd.has("fast")
+		case "blocking":
+			return cmd.has("blocking")
 		case "dangerous":
 			return cmd.has("admin") || slices.Contains(given, category)
 		}
 		return slices.Contains(given, category)
 	}
 	var categories []string
-	for _, category := range []string{"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "admin", "fast", "slow", "dangerous", "connection", "transaction", "scripting"} {
+	for _, category := range []string{"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting"} {
 		if has(category) {
 			categories = append(categories, "@"+category)
 		}
@@ -286,6 +288,9 @@ type keyUse struct {
 // keyUses returns the keys of a command line.
 func (cmd *Command) keyUses(args [][]byte) (uses []keyUse) {
 	for _, spec := range cmd.Keys {
+		if !spec.isKeys() {
+			continue
+		}
 		flags := strings.Fields(spec.Flags)
 		if cmd.keyFlags != nil {
 			flags = strings.Fields(cmd.keyFlags(args))
@@ -317,7 +322,7 @@ func (c *Conn) keysOfLine(args [][]byte) ([]keyUse, error) {
 	switch {
 	case err != nil:
 		return nil, refusal("ERR Invalid command specified")
-	case len(cmd.Keys) == 0:
+	case !slices.ContainsFunc(cmd.Keys, KeySpec.isKeys):
 		return nil, refusal("ERR The command has no key arguments")
 	case !cmd.takes(len(args)):
 		return nil, refusal("ERR Invalid number of arguments specified for command")

@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/values"
 )
@@ -18,8 +19,8 @@ func configCommands() []*Command {
 				Summary: "Returns the settings whose names match", Complexity: "O(N) where N is the number of settings", now: configGet},
 			{Name: "set", Arity: -4, Flags: flags, Since: "2.0.0", Syntax: "parameter value [parameter value ...]",
 				Tips:    "request_policy:all_nodes response_policy:all_succeeded",
-				Summary: "Remembers settings that change nothing here, refuses others", Complexity: "O(N) where N is the number of settings",
-				Note: "Every setting of Redis is known. Those that would change something are flags of howdah serve and settings of each cache: only their present value is accepted. The others are remembered until the server ends.", now: configSet},
+				Summary: "Changes a setting, or remembers one that changes nothing here", Complexity: "O(N) where N is the number of settings",
+				Note: "Every setting of Redis is known. Those that would change something are flags of howdah serve and settings of each cache: only their present value is accepted. notify-keyspace-events is kept in the database, for all servers ([events.md](events.md)). The others are remembered until the server ends.", run: configSet, free: setsNoEvents},
 			{Name: "resetstat", Arity: 2, Flags: flags, Since: "2.0.0", Summary: "Sets the counters of INFO to zero", Complexity: "O(1)",
 				Tips: "", now: configResetStat},
 			{Name: "rewrite", Arity: 2, Flags: flags, Since: "2.8.0", Summary: "Refused: there is no configuration file", Complexity: "O(1)",
@@ -84,26 +85,65 @@ func configGet(c *Conn, args [][]byte, reply []byte) []byte {
 
 // configSet checks names before values, and changes all or nothing, as Redis
 // does.
-func configSet(c *Conn, args [][]byte, reply []byte) []byte {
+func configSet(t *task, args [][]byte) error {
 	if len(args)%2 != 0 {
-		return resp.AppendError(reply, string(errSyntax))
+		return errSyntax
 	}
-	changes, err := c.engine.settings.named(args[2:])
-	if err == nil {
-		err = c.checkSettings(changes)
-	}
+	changes, err := t.conn.engine.settings.named(args[2:])
 	if err != nil {
-		return resp.AppendError(reply, err.Error())
+		return err
 	}
-	all := c.engine.settings
+	if err := t.conn.checkSettings(changes); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		if change.kind == eventSetting {
+			if err := t.setEvents(change.value); err != nil {
+				return err
+			}
+		}
+	}
+	all := t.conn.engine.settings
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for _, change := range changes {
-		if !change.refused {
+		if !change.refused && change.kind != eventSetting {
 			all.changed[change.setting] = change.value
+			t.conn.engine.apply(change)
 		}
 	}
-	return append(reply, resp.OK...)
+	t.out = append(t.out, resp.OK...)
+	return nil
+}
+
+// setsNoEvents reports whether a CONFIG SET changes nothing in the database.
+func setsNoEvents(_ *Engine, args [][]byte) bool {
+	for i := 2; i < len(args); i += 2 {
+		if is(args[i], "NOTIFY-KEYSPACE-EVENTS") {
+			return false
+		}
+	}
+	return true
+}
+
+// apply lets a setting have its effect, if it has one.
+func (e *Engine) apply(change settingChange) {
+	switch change.setting.name {
+	case "tracking-table-max-keys":
+		if n, err := parseInt([]byte(change.value)); err == nil {
+			e.options.DB.Tracking().SetMaxKeys(n)
+		}
+	case "slowlog-log-slower-than":
+		if n, err := parseInt([]byte(change.value)); err == nil {
+			e.slowLog().SetThreshold(microseconds(n))
+		}
+	case "slowlog-max-len":
+		if n, err := parseInt([]byte(change.value)); err == nil {
+			e.slowLog().SetMax(int(min(n, observe.MaxSlowCalls)))
+		}
+	case outputLimitSetting:
+		e.outputLimit.Store(parseOutputLimits(change.value).pubsub())
+	}
 }
 
 // settingChange is one setting of a CONFIG SET.
@@ -144,6 +184,11 @@ func (c *Conn) checkSettings(changes []settingChange) error {
 	for i := range changes {
 		change := &changes[i]
 		value, reason := change.parse(change.value)
+		if change.setting.name == outputLimitSetting {
+			var limits outputLimits
+			limits, reason = parseOutputLimits(c.value(change.setting)).merge(change.value)
+			value = limits.String()
+		}
 		if reason != "" {
 			return cannotSet(change.name, string(reason))
 		}

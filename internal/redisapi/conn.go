@@ -6,8 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/tracking"
+	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -23,18 +26,40 @@ type Conn struct {
 	parser *resp.Parser
 	pipe   *pipeline.Pipeline
 
-	scratch   []byte // the reply being made by the goroutine that feeds
-	encodedAt int64  // engine clock of the last Output
+	scratch   []byte       // the reply being made by the goroutine that feeds
+	encodedAt int64        // engine clock of the last Output
+	wants     values.Class // the events that are published; of the goroutine that feeds
+
+	worked bool // a command has come that does not set up the connection
 
 	lastSeen atomic.Int64            // engine clock, for CLIENT LIST
 	lastCmd  atomic.Pointer[Command] // likewise
+	blocked  atomic.Pointer[blocked] // the command that waits; nil: none
+	ended    atomic.Bool             // no more input will come
 	unread   atomic.Int64            // bytes received and not consumed, the command that runs included
 
-	// What the client has set. Written under mu by the goroutine that feeds
+	// What the client has set, and its subscriptions. Written under mu by the goroutine that feeds
 	// or, while there is one, by the task; these read it without.
 	session
 
-	mu sync.Mutex
+	redirectBroken atomic.Bool // the connection that gets its invalidations is gone
+
+	tracker *tracking.Client // nil: CLIENT TRACKING ON was never given; written as session is
+
+	subs    *subscriptions // nil: there never were any
+	staged  *subscriptions // as EXEC will leave them; nil: it does not change them
+	backlog atomic.Int64   // bytes of output that the client does not take
+	closed  bool           // Close was called
+
+	listening  listening
+	publishing atomic.Int32 // messages on their way to other servers, whose replies wait
+
+	monitor monitorState // guarded by mu
+
+	softSince atomic.Int64 // engine clock since when output is over its soft limit; 0: it is not
+
+	mu   sync.Mutex
+	owed owed // guarded by mu
 }
 
 // keepReplies is the memory for replies that an idle connection keeps.
@@ -56,6 +81,7 @@ func newConn(e *Engine, info Info, wake func()) *Conn {
 	c.ctx, c.cancel = context.WithCancel(e.ctx)
 	c.begun = c.since
 	c.session.reset(e)
+	c.identify()
 	c.parser.SetAuthenticated(c.authenticated)
 	return c
 }
@@ -69,6 +95,7 @@ func (c *Conn) Feed(data []byte) (consumed int) {
 	c.pipe.BeginInput()
 	now := c.engine.clock()
 	c.lastSeen.Store(now)
+	c.wants = c.engine.options.DB.WantedEvents()
 	// Not once more with nothing left: a connection that nothing waits on is
 	// not stalled, and Output need not wake anybody for it.
 	misses := 0 // commands that memory does not answer
@@ -91,7 +118,9 @@ func (c *Conn) Feed(data []byte) (consumed int) {
 			break
 		}
 		if len(args) > 0 {
-			c.dispatch(args, now)
+			if !c.dispatch(args, now) {
+				consumed -= n // it comes again when the pause is over
+			}
 		} else if !c.passOver(len(data) - consumed) {
 			break
 		}
@@ -116,11 +145,16 @@ func (c *Conn) passOver(size int) bool {
 	return true
 }
 
-// sessionSize is what the session keeps for EXEC.
+// sessionSize is what the session keeps for EXEC, for a command that waits, and for
+// messages.
 func (c *Conn) sessionSize() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.queueLen + c.watched.bytes()
+	size := c.queueLen + c.watched.bytes() + c.blockedSize()
+	if c.subs != nil {
+		size += c.subs.bytes
+	}
+	return size
 }
 
 // Need returns how many more bytes the command in progress needs at least: a
@@ -162,7 +196,15 @@ func (c *Conn) hangUp() { c.pipe.HangUp() }
 
 // start puts a request in the queue and begins its call.
 func (c *Conn) start(r *request) {
+	r.call.Writer = c.tracker
+	tracks := c.tracking.remembers(r.cmd)
+	if tracks {
+		r.trackCall()
+	}
 	if c.pipe.Start(r, r.size) {
+		if tracks { // behind Start: an invalidation must not overtake the reply
+			c.track(&r.tracked, false)
+		}
 		c.engine.caches[c.database].Start(&r.call, r.done)
 	}
 }
@@ -170,6 +212,9 @@ func (c *Conn) start(r *request) {
 // finish takes note that the call of a request is done. It runs on a goroutine
 // of the library.
 func (c *Conn) finish(r *request) {
+	if r.tracked.cache != nil {
+		c.trackAnswer(r)
+	}
 	if r.readKeys != nil && r.call.Err == nil {
 		if size := r.found(); size > largeRead {
 			go c.finishRead(r)
@@ -206,6 +251,9 @@ func (c *Conn) Output(out *pipeline.Output) (closing bool) {
 	before := out.Len()
 	closing = c.pipe.Output(out)
 	c.engine.stats.output.Add(uint64(out.Len() - before))
+	if c.softSince.Load() != 0 && int64(out.Len()) < c.engine.outputLimit.Load().soft {
+		c.softSince.Store(0) // the client has taken everything else
+	}
 	return closing
 }
 
@@ -214,6 +262,14 @@ func (c *Conn) Output(out *pipeline.Output) (closing bool) {
 func (c *Conn) Close() {
 	if c.pipe.Close() {
 		c.cancel()
+		c.leave()
+		c.ended.Store(true)
+		if b := c.blocked.Load(); b != nil {
+			b.waiter.Leave(errHungUp, edit.InAnyCase)
+		}
+		c.engine.pause.forget(c)
+		c.leaveTracking()
+		c.engine.monitors.remove(c)
 		c.engine.forget(c)
 	}
 }

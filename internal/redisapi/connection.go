@@ -122,14 +122,19 @@ func hello(c *Conn, args [][]byte, reply []byte) []byte {
 	return append(reply, resp.EmptyArray...)
 }
 
-func ping(_ *Conn, args [][]byte, reply []byte) []byte {
-	switch len(args) {
-	case 1:
+func ping(c *Conn, args [][]byte, reply []byte) []byte {
+	switch {
+	case len(args) > 2:
+		return resp.AppendError(reply, wrongArity("ping").Error())
+	case c.onlySubscribes():
+		reply = resp.AppendBulkString(resp.AppendArray(reply, 2), "pong")
+		if len(args) == 1 {
+			return resp.AppendBulkString(reply, "")
+		}
+	case len(args) == 1:
 		return append(reply, resp.Pong...)
-	case 2:
-		return resp.AppendBulk(reply, args[1])
 	}
-	return resp.AppendError(reply, wrongArity("ping").Error())
+	return resp.AppendBulk(reply, args[1])
 }
 
 func echo(_ *Conn, args [][]byte, reply []byte) []byte { return resp.AppendBulk(reply, args[1]) }
@@ -140,6 +145,9 @@ func quit(c *Conn, _ [][]byte, reply []byte) []byte {
 }
 
 func reset(c *Conn, _ [][]byte, reply []byte) []byte {
+	c.endTracking()
+	c.endSubscriptions()
+	c.engine.monitors.remove(c)
 	c.set(func(s *session) { s.reset(c.engine) })
 	c.parser.SetAuthenticated(c.authenticated)
 	return append(reply, "+RESET\r\n"...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/schema"
 )
@@ -147,7 +148,7 @@ func swapDatabases(t *task, args [][]byte) error {
 	}
 	ctx, cancel := t.bounded()
 	defer cancel()
-	err := t.conn.engine.options.DB.SwapCaches(ctx, names[0], names[1])
+	err := t.conn.engine.options.DB.SwapCaches(observe.NewContext(ctx, t.conn.client), names[0], names[1])
 	switch {
 	case errors.Is(err, fault.ErrPermission):
 		return refusal("NOPERM the database role may not swap databases; run GRANT EXECUTE ON FUNCTION howdah.swap_caches(text, text) as the owner of the schema")

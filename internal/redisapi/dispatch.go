@@ -30,40 +30,61 @@ const (
 )
 
 // dispatch checks a command as Redis's processCommand does, in the same
-// order, and starts, queues or refuses it.
-func (c *Conn) dispatch(args [][]byte, now int64) {
+// order, and starts, queues or refuses it. It returns false if a pause holds the command,
+// which is then to come again.
+func (c *Conn) dispatch(args [][]byte, now int64) (taken bool) {
+	skips := c.skipNext
 	c.startCommand()
 	cmd, err := c.engine.commands.find(args)
+	c.tracking.note(cmd)
 	if err != nil {
 		c.countUnknown(cmd, args)
 		c.reject(cmd, err)
-		return
+		return true
 	}
-	if !cmd.takes(len(args)) {
-		c.reject(cmd, wrongArity(cmd.fullName))
-		return
+	if refused := c.check(cmd, args); refused != "" {
+		c.reject(cmd, refused)
+		return true
 	}
-	if cmd.refused != "" {
-		c.reject(cmd, cmd.refused)
-		return
-	}
-	if !c.authenticated && !cmd.noAuth {
-		c.reject(cmd, errNoAuth)
-		return
-	}
-	if cmd.long(args) {
-		c.reject(cmd, errKeyTooLong)
-		return
-	}
-	if c.engine.options.NoScripts && cmd.takesScript() {
-		c.reject(cmd, errNoScripts)
-		return
-	}
-	if c.multi && cmd.has("no_multi") {
-		c.reject(cmd, errNotInMulti)
-		return
+	if c.pauseStops(cmd, args) {
+		c.set(func(s *session) { s.skipNext = skips })
+		c.pipe.Exclusive(func() { c.engine.pause.hold(c) })
+		return false
 	}
 	c.lastCmd.Store(cmd)
+	c.worked = c.worked || cmd.Group != "connection"
+	c.begin(cmd, args, now)
+	if c.engine.monitors.any() {
+		c.engine.monitors.show(c, cmd, args)
+	}
+	return true
+}
+
+// check returns why a command is not begun, "" if it is.
+func (c *Conn) check(cmd *Command, args [][]byte) refusal {
+	switch {
+	case !cmd.takes(len(args)):
+		return wrongArity(cmd.fullName)
+	case cmd.refused != "":
+		return cmd.refused
+	case !c.authenticated && !cmd.noAuth:
+		return errNoAuth
+	case cmd.long(args):
+		return errKeyTooLong
+	case c.engine.options.NoScripts && cmd.takesScript():
+		return errNoScripts
+	case c.multi && cmd.has("no_multi"):
+		return errNotInMulti
+	case !cmd.listens && c.subs != nil && c.onlySubscribes():
+		return notForSubscribers(cmd)
+	case c.monitoring && cmd.usesKeyspace():
+		return errMonitors
+	}
+	return ""
+}
+
+// begin starts or queues a command.
+func (c *Conn) begin(cmd *Command, args [][]byte, now int64) {
 	switch {
 	case c.multi && !cmd.controls:
 		if size := sizeOf(args); !c.pipe.Fits(c.queueLen+size, size) {
@@ -71,9 +92,11 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 			return
 		}
 		c.enqueue(cmd, args)
+	case cmd.blocks():
+		c.startBlocking(cmd, args, now)
 	case cmd.isOpen(args):
 		c.blockOn(cmd, args, (*task).runValue)
-	case cmd.isValue(args):
+	case c.runsAsValue(cmd, args):
 		r := newRequest(c, cmd, args)
 		r.started, r.mute = now, c.muted
 		c.startValue(r, args)
@@ -96,6 +119,12 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 			return
 		}
 		c.startEdit(r)
+	case cmd.subscribes != nil:
+		if !cmd.begins || c.listen(cmd, args) {
+			c.changeSubscriptions(cmd, args)
+		}
+	case cmd.publishes && c.onlyPublishes():
+		c.publishNow(cmd, args)
 	case cmd.now != nil:
 		c.scratch = shrink(c.scratch, keepReplies)
 		c.scratch = cmd.now(c, args, c.scratch)
@@ -108,14 +137,22 @@ func (c *Conn) dispatch(args [][]byte, now int64) {
 // blockOn gives the connection to a command that is not a call.
 func (c *Conn) blockOn(cmd *Command, args [][]byte, run func(*task, *Command, [][]byte) error) {
 	owned := ownArgs(args)
+	tracks := c.tracking.remembers(cmd)
 	ctx := c.ctx
-	if cmd.writes {
+	if cmd.writes || cmd.publishes {
 		ctx = c.engine.ctx // as in Redis it goes on when the client leaves
 	}
 	c.block(ctx, func(t *task) {
 		start := c.engine.clock()
+		if tracks {
+			t.track(cmd.appendKeys(nil, owned))
+		}
 		t.answer(cmd, run(t, cmd, owned)) // without a transaction: the error is in the reply
-		c.engine.stats.count(cmd, c.engine.clock()-start, t.out)
+		took := c.engine.clock() - start
+		c.engine.stats.count(cmd, took, t.out)
+		if c.engine.slowLog().IsSlow(took) {
+			t.noteSlow(cmd, cmd.appendKeys(nil, owned), took)
+		}
 	})
 }
 
@@ -123,11 +160,17 @@ func (c *Conn) blockOn(cmd *Command, args [][]byte, run func(*task, *Command, []
 func (c *Conn) startCommand() {
 	c.muted = c.silent || c.skipNext
 	c.skipNext = false
+	c.tracking.spend(c.multi)
 }
 
 // answer gives the reply of a command that needs no database.
 func (c *Conn) answer(cmd *Command, reply []byte) {
 	c.engine.stats.count(cmd, 0, reply)
+	if c.subs != nil && c.subs.proto != c.proto { // HELLO: messages change with its reply
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.subs.proto = c.proto
+	}
 	if !c.muted {
 		c.pipe.Append(reply)
 	}
@@ -153,6 +196,10 @@ func (c *Conn) reject(cmd *Command, err error) {
 	if !c.muted {
 		c.pipe.Append(reply)
 	}
+}
+
+func notForSubscribers(cmd *Command) refusal {
+	return refusal("ERR Can't execute '" + cmd.fullName + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 }
 
 func wrongArity(name string) refusal {
@@ -206,6 +253,9 @@ func ownArgs(args [][]byte) [][]byte {
 // long tells whether one of a command's keys is longer than a key may be.
 func (cmd *Command) long(args [][]byte) bool {
 	for _, spec := range cmd.Keys {
+		if !spec.isKeys() {
+			continue
+		}
 		first, last := spec.bounds(args)
 		for i := first; i <= last && i < len(args); i += spec.Step {
 			if len(args[i]) > verb.MaxKeyBytes {

@@ -22,6 +22,7 @@ func TestDocsOfRedis(t *testing.T) {
 		"set":               "conditions on the value came with Redis 8.4",
 		"howdah.fresh":      "Redis lacks it",
 		"howdah.info":       "Redis lacks it",
+		"howdah.slowlog":    "Redis lacks it",
 		"howdah.fetch":      "Redis lacks it",
 		"howdah.store":      "Redis lacks it",
 		"howdah.release":    "Redis lacks it",

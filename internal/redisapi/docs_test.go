@@ -80,12 +80,14 @@ How commands run:
 - DUMP writes the plain form of a value, which RESTORE of Redis since 7.0 reads;
   RESTORE also reads the compact forms of Redis.
 - Scripts are atomic on any number of servers; [scripts.md](scripts.md) says how they run.
+- A message reaches its subscribers when the connection's earlier commands have taken effect;
+  [messages.md](messages.md) says more.
 - Expiry goes by the clock of PostgreSQL.
 
 `)
 	for _, group := range []struct{ name, title string }{
 		{"string", "Strings"}, {"hash", "Hashes"}, {"list", "Lists"}, {"set", "Sets"}, {"sorted-set", "Sorted sets"},
-		{"bitmap", "Bitmaps"}, {"hyperloglog", "HyperLogLogs"}, {"generic", "Keys"}, {"transactions", "Transactions"},
+		{"bitmap", "Bitmaps"}, {"hyperloglog", "HyperLogLogs"}, {"generic", "Keys"}, {"transactions", "Transactions"}, {"pubsub", "Messages"},
 		{"connection", "Connections"}, {"server", "Server"}, {"cluster", "Cluster"},
 		{"scripting", "Scripts and functions"}, {"module", "Howdah's own commands"},
 	} {

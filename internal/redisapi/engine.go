@@ -19,6 +19,7 @@ import (
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/throttle"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -69,6 +70,9 @@ type Options struct {
 	// NoScripts refuses EVAL, FCALL and their relatives, SCRIPT LOAD and FUNCTION LOAD.
 	// Default: they run.
 	NoScripts bool
+
+	// Monitor allows MONITOR. Default: it is refused.
+	Monitor bool
 
 	// Database returns the name of the cache for a database number. Default:
 	// "db0" to "db15"; SELECT creates these when they are first used, if the
@@ -133,8 +137,13 @@ type Engine struct {
 	started  time.Time
 	runID    string
 	keyspace keyspaceCache
-	failures authFailures
+	failures throttle.Failures
+	pause    pause
+	monitors monitors
 	logged   atomic.Int64 // engine clock of the last entry in the log
+
+	outputLimit atomic.Pointer[outputLimit]
+	silent      atomic.Bool // no more messages are pushed
 
 	ctx    context.Context // parent of every task; Close cancels it
 	cancel context.CancelFunc
@@ -169,8 +178,10 @@ func New(options Options) (*Engine, error) {
 	e.scripts.slots = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
 	e.shared.turn = make(chan struct{}, 1)
 	e.shared.functions.Store(newFunctions("", nil))
+	e.failures.Pace, e.failures.Burst, e.failures.Most = authPace, authBurst, maxAuthDelay
 	e.keyspace.lock = make(chan struct{}, 1)
-	e.stats.errors.limit, e.stats.unknown.limit = maxErrorPrefixes, maxUnknownNames
+	e.outputLimit.Store(defaultOutputLimits().pubsub())
+	e.stats.errors.limit, e.stats.unknown.limit, e.stats.unknownBy.limit = maxErrorPrefixes, maxUnknownNames, maxUnknownPairs
 	e.stats.since.Store(e.started.UnixNano())
 	for n := range e.caches {
 		e.caches[n] = options.DB.Cache(options.Database(n))
@@ -191,6 +202,7 @@ func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
+	e.pause.stop()
 	e.cancel()
 	e.tasks.Wait()
 }
@@ -224,11 +236,11 @@ func (e *Engine) forget(c *Conn) {
 	e.mu.Unlock()
 }
 
-// isConnected reports whether there is a connection of that number.
-func (e *Engine) isConnected(id int64) bool {
+// connection returns the connection of a number, nil if there is none.
+func (e *Engine) connection(id int64) *Conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.clients[id] != nil
+	return e.clients[id]
 }
 
 // connections returns all connections, in the order of their numbers.

@@ -12,13 +12,13 @@ func expiryCommands() []*Command {
 	const options = " [NX | XX | GT | LT]"
 	return []*Command{
 		{Name: "expire", Arity: -3, Flags: "write fast", Keys: oneKey("RW update"), Group: "generic", ACL: "keyspace", Since: "1.0.0",
-			Summary: "Lets a key expire after seconds", Complexity: "O(1)", Syntax: "key seconds" + options, call: expire},
+			Summary: "Lets a key expire after seconds", Complexity: "O(1)", Syntax: "key seconds" + options, call: expire, vague: expiresNow},
 		{Name: "pexpire", Arity: -3, Flags: "write fast", Keys: oneKey("RW update"), Group: "generic", ACL: "keyspace", Since: "2.6.0",
-			Summary: "Lets a key expire after milliseconds", Complexity: "O(1)", Syntax: "key milliseconds" + options, call: pexpire},
+			Summary: "Lets a key expire after milliseconds", Complexity: "O(1)", Syntax: "key milliseconds" + options, call: pexpire, vague: expiresNow},
 		{Name: "expireat", Arity: -3, Flags: "write fast", Keys: oneKey("RW update"), Group: "generic", ACL: "keyspace", Since: "1.2.0",
-			Summary: "Lets a key expire at a Unix time in seconds", Complexity: "O(1)", Syntax: "key unix-time-seconds" + options, call: expireat},
+			Summary: "Lets a key expire at a Unix time in seconds", Complexity: "O(1)", Syntax: "key unix-time-seconds" + options, call: expireat, vague: expiresAt},
 		{Name: "pexpireat", Arity: -3, Flags: "write fast", Keys: oneKey("RW update"), Group: "generic", ACL: "keyspace", Since: "2.6.0",
-			Summary: "Lets a key expire at a Unix time in milliseconds", Complexity: "O(1)", Syntax: "key unix-time-milliseconds" + options, call: pexpireat},
+			Summary: "Lets a key expire at a Unix time in milliseconds", Complexity: "O(1)", Syntax: "key unix-time-milliseconds" + options, call: pexpireat, vague: expiresAt},
 		{Name: "ttl", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO access"), Group: "generic", ACL: "keyspace", Since: "1.0.0", Tips: "nondeterministic_output",
 			Summary: "Returns the seconds left, -1 without an expiry, -2 for a miss", Complexity: "O(1)", Syntax: "key", call: ttl},
 		{Name: "pttl", Arity: 2, Flags: "readonly fast", Keys: oneKey("RO access"), Group: "generic", ACL: "keyspace", Since: "2.6.0", Tips: "nondeterministic_output",

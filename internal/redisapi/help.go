@@ -18,7 +18,7 @@ func help(since, acl, container string, lines ...string) *Command {
 				reply = resp.AppendSimple(reply, line)
 			}
 			reply = resp.AppendSimple(reply, "HELP")
-			return resp.AppendSimple(reply, "    Print this help.")
+			return resp.AppendSimple(reply, "    Prints this help.")
 		},
 	}
 }

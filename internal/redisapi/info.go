@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/pubsub"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
-	"github.com/howdah/howdah/schema"
 )
 
 // infoSection is one part of INFO.
@@ -125,7 +125,10 @@ func infoClients(w *infoWriter, t *task) {
 	w.field("connected_clients", t.conn.engine.Stats().Clients)
 	w.field("cluster_connections", 0)
 	w.field("maxclients", t.conn.engine.options.MaxClients)
-	w.zeros("client_recent_max_input_buffer client_recent_max_output_buffer blocked_clients tracking_clients clients_in_timeout_table")
+	w.zeros("client_recent_max_input_buffer client_recent_max_output_buffer")
+	w.field("blocked_clients", t.conn.engine.Stats().Blocked)
+	w.field("tracking_clients", t.conn.engine.options.DB.Tracking().Stats().Clients)
+	w.field("clients_in_timeout_table", t.conn.engine.options.DB.Waiters().Timed())
 }
 
 // memory is the memory of this process, in bytes. The data is in PostgreSQL.
@@ -217,8 +220,16 @@ func infoStats(w *infoWriter, t *task) {
 	w.zeros("evicted_clients total_eviction_exceeded_time current_eviction_exceeded_time")
 	w.field("keyspace_hits", hits)
 	w.field("keyspace_misses", misses)
-	w.zeros("pubsub_channels pubsub_patterns pubsubshard_channels latest_fork_usec total_forks migrate_cached_sockets slave_expires_tracked_keys " +
-		"active_defrag_hits active_defrag_misses active_defrag_key_hits active_defrag_key_misses tracking_total_keys tracking_total_items tracking_total_prefixes")
+	messages := e.options.DB.Hub().Stats()
+	w.field("pubsub_channels", messages.Names[pubsub.Channel])
+	w.field("pubsub_patterns", messages.Names[pubsub.Pattern])
+	w.field("pubsubshard_channels", messages.Names[pubsub.Shard])
+	w.zeros("latest_fork_usec total_forks migrate_cached_sockets slave_expires_tracked_keys " +
+		"active_defrag_hits active_defrag_misses active_defrag_key_hits active_defrag_key_misses")
+	tracking := e.options.DB.Tracking().Stats()
+	w.field("tracking_total_keys", tracking.Keys)
+	w.field("tracking_total_items", tracking.Items)
+	w.field("tracking_total_prefixes", tracking.Prefixes)
 	w.field("unexpected_error_replies", 0)
 	w.field("total_error_replies", stats.errors())
 	w.zeros("dump_payload_sanitizations total_reads_processed total_writes_processed io_threaded_reads_processed io_threaded_writes_processed")
@@ -336,7 +347,7 @@ func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]core.TTLC
 	defer stop()
 	for number, cache := range e.caches {
 		if e.exists[number].Load() {
-			k.keys[number] = countKeys(counting, ctx, e.options.DB, cache)
+			k.keys[number] = countKeys(counting, ctx, cache)
 		}
 	}
 	k.at = time.Now()
@@ -345,12 +356,12 @@ func (k *keyspaceCache) get(ctx context.Context, e *Engine) [Databases]core.TTLC
 
 // countKeys counts keys until the context counting ends, and then returns the
 // estimate, which has no TTLs.
-func countKeys(counting, ctx context.Context, db *core.DB, cache *core.Cache) core.TTLCount {
+func countKeys(counting, ctx context.Context, cache *core.Cache) core.TTLCount {
 	n, err := cache.CountTTLs(counting)
 	if err == nil {
 		return n
 	}
-	if err := db.Pool().QueryRow(ctx, schema.Query("estimated_entries"), cache.Name()).Scan(&n.Entries); err != nil {
+	if n.Entries, err = cache.Estimate(ctx); err != nil {
 		return core.TTLCount{}
 	}
 	return n

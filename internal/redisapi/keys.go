@@ -88,18 +88,24 @@ func replyType(dst []byte, r *request) []byte {
 }
 
 func objectFrequency(r *request, args [][]byte) error {
-	return stat(r, args[2], func(dst []byte, r *request) []byte {
+	return object(r, args[2], func(dst []byte, r *request) []byte {
 		return resp.AppendError(dst, "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "+
 			"Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
 	})
 }
 
 func objectIdle(r *request, args [][]byte) error {
-	return stat(r, args[2], func(dst []byte, r *request) []byte { return append(dst, resp.Zero...) })
+	return object(r, args[2], func(dst []byte, r *request) []byte { return append(dst, resp.Zero...) })
 }
 
 func objectReferences(r *request, args [][]byte) error {
-	return stat(r, args[2], func(dst []byte, r *request) []byte { return append(dst, resp.One...) })
+	return object(r, args[2], func(dst []byte, r *request) []byte { return append(dst, resp.One...) })
+}
+
+// object is stat for commands that ask about a value: an absent key is then no event.
+func object(r *request, key []byte, reply func([]byte, *request) []byte) error {
+	r.call.Silent = true
+	return stat(r, key, reply)
 }
 
 // stat makes a call whose reply is null if the key is absent.

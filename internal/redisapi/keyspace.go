@@ -235,7 +235,7 @@ func renameIfAbsent(t *task, args [][]byte) error {
 func (t *task) rename(from, to []byte, onlyIfAbsent bool) (done bool, err error) {
 	const noSuchKey = refusal("ERR no such key")
 	if bytes.Equal(from, to) {
-		call := verb.Call{Verb: statement.Stat, Key: from}
+		call := verb.Call{Verb: statement.Stat, Key: from, Silent: true}
 		if err := t.call(t.conn.database, &call); err != nil && !errors.Is(err, fault.ErrMiss) {
 			return false, err
 		}
@@ -342,13 +342,14 @@ func flushAll(t *task, args [][]byte) error {
 	if err := e.survey(t.ctx); err != nil {
 		return err
 	}
+	var caches []*core.Cache
 	for number := range e.caches {
-		if !e.exists[number].Load() {
-			continue
+		if e.exists[number].Load() {
+			caches = append(caches, t.cache(number))
 		}
-		if err := t.cache(number).Flush(t.ctx); err != nil {
-			return err
-		}
+	}
+	if err := e.options.DB.FlushAll(t.ctx, caches); err != nil {
+		return err
 	}
 	t.out = append(t.out, resp.OK...)
 	return nil

@@ -39,3 +39,36 @@ func listCommands() []*Command {
 			Summary: "Adds elements to the tail of a list that exists"},
 	})
 }
+
+// blockingCommands are those that wait until a key holds something for them.
+func blockingCommands() []*Command {
+	list := valueCommands("O(N) where N is the size of all lists and sorted sets that it names", []*Command{
+		{Name: "blpop", Keys: blockingKeys(), Syntax: "key [key ...] timeout",
+			Summary: "Removes and returns the first element of the first list that is not empty, or waits for one"},
+		{Name: "brpop", Keys: blockingKeys(), Syntax: "key [key ...] timeout",
+			Summary: "Removes and returns the last element of the first list that is not empty, or waits for one"},
+		{Name: "blmove", Keys: twoKeys("RW access delete", "RW insert"), Syntax: "source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout",
+			Summary: "Moves an element from one end of a list to an end of another, or waits for one"},
+		{Name: "brpoplpush", Keys: twoKeys("RW access delete", "RW insert"), Syntax: "source destination timeout",
+			Summary: "Moves the last element of a list to the head of another, or waits for one"},
+		{Name: "blmpop", Keys: counted(2, 1, "RW access delete"), Syntax: "timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
+			Summary: "Removes and returns elements of the first list that is not empty, or waits for one"},
+		{Name: "bzpopmin", Keys: blockingKeys(), Syntax: "key [key ...] timeout",
+			Summary: "Removes and returns the member with the lowest score of the first sorted set that is not empty, or waits for one"},
+		{Name: "bzpopmax", Keys: blockingKeys(), Syntax: "key [key ...] timeout",
+			Summary: "Removes and returns the member with the highest score of the first sorted set that is not empty, or waits for one"},
+		{Name: "bzmpop", Keys: counted(2, 1, "RW access delete"), Syntax: "timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
+			Summary: "Removes and returns members of the first sorted set that is not empty, or waits for one"},
+	})
+	for _, cmd := range list {
+		cmd.Note = noteBlocking
+	}
+	return list
+}
+
+const noteBlocking = "What other servers of the database push is served within a second at most, see blocking.md. Inside MULTI it does not wait."
+
+// blockingKeys are all arguments but the last, which is the timeout.
+func blockingKeys() []KeySpec {
+	return []KeySpec{{Index: 1, Last: -2, Step: 1, Flags: "RW access delete"}}
+}

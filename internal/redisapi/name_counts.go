@@ -66,6 +66,7 @@ type NameCount struct {
 // Bounds of the names that are counted.
 const (
 	maxUnknownNames  = 256
+	maxUnknownPairs  = 1024 // of a name and a library
 	maxErrorPrefixes = 64
 	maxUnknownLength = 64 // bytes
 )
@@ -95,7 +96,9 @@ func (c *Conn) countUnknown(cmd *Command, args [][]byte) {
 	if c.authenticated {
 		name = unknownName(cmd, args)
 	}
-	if name, first := c.engine.stats.unknown.add(name); first {
+	name, first := c.engine.stats.unknown.add(name)
+	c.engine.stats.unknownBy.add(name + librarySeparator + c.client.Library)
+	if first {
 		c.engine.options.Logger.Warn("a client sent a command that Howdah lacks", "command", name, "client", c.info.RemoteAddr)
 	}
 }

@@ -17,6 +17,9 @@ func howdahCommands() []*Command {
 			Summary: "Returns facts and counters that Redis does not have", Complexity: "O(1)", Syntax: "[section [section ...]]",
 			Note: "The section is `near`: the entries that the server keeps in memory. `INFO near` returns it too.", run: howdahInfo,
 			free: func(*Engine, [][]byte) bool { return true }},
+		{Name: "howdah.slowlog", Arity: -1, Flags: "admin loading stale module", Group: "module", Since: "1.0.0",
+			Summary: "Returns the calls that took long, with all that is known of them", Complexity: "O(N) where N is the number of calls", Syntax: "[count]",
+			Note: "SLOWLOG GET as pairs of names and values. Times are in microseconds.", now: howdahSlowLog},
 	}
 }
 

@@ -24,14 +24,14 @@ func BenchmarkMemory(b *testing.B) {
 		c.each(keys, func(in []byte, i int) []byte { return resp.AppendCommand(in, "GET", benchKey(i)) })
 		misses = memory.Stats().Misses - before
 	}
-	for _, depth := range []int{1, 16} {
+	read := func(b *testing.B, name string, depth int) {
 		inputs := make([][]byte, 1<<16/depth)
 		for i := range inputs {
 			for range depth {
 				inputs[i] = resp.AppendCommand(inputs[i], "GET", benchKey(rand.IntN(keys)))
 			}
 		}
-		b.Run(fmt.Sprintf("GET/%d", depth), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%s/%d", name, depth), func(b *testing.B) {
 			before, began := memory.Stats().Misses, processorTime()
 			b.ReportAllocs()
 			for i := range b.N / depth {
@@ -41,6 +41,15 @@ func BenchmarkMemory(b *testing.B) {
 			b.ReportMetric(float64(processorTime()-began)/float64(b.N), "cpu-ns/op")
 			b.ReportMetric(float64(memory.Stats().Misses-before)/float64(b.N), "misses/op")
 		})
+	}
+	for _, depth := range []int{1, 16} {
+		read(b, "GET", depth)
+	}
+	// Each hit of a client that tracks is registered in the table.
+	c.endTracking()
+	c.beginTracking(trackingMode{})
+	for _, depth := range []int{1, 16} {
+		read(b, "GET tracked", depth)
 	}
 }
 

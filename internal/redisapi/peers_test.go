@@ -60,7 +60,7 @@ func TestTranscriptsOfRedis(t *testing.T) {
 			for i, proto := range []int{2, 3} {
 				redis[i] = tr.play(t, startRedis(t, "--requirepass", tr.password()), proto)
 				if *update {
-					howdah[i] = tr.play(t, serve(t, Options{Password: tr.password()}).addr(), proto)
+					howdah[i] = tr.play(t, serve(t, Options{Password: tr.password(), Monitor: true}).addr(), proto)
 					continue
 				}
 				tr.compare(t, "", proto, redis[i])

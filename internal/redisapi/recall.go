@@ -29,8 +29,8 @@ func newRecalledPool() *sync.Pool { return &sync.Pool{New: func() any { return n
 // recall. All that a GET cannot change may be asked once for many of them.
 func (c *Conn) recalls() bool {
 	e := c.engine
-	return e.memory && c.authenticated && !c.multi && c.watched == nil && !c.silent && !c.skipNext &&
-		c.parser.Idle() && !c.pipe.Exceeded()
+	return e.memory && !e.monitors.any() && c.wants&namedByReads == 0 && c.authenticated && !c.multi && c.watched == nil && !c.silent && !c.skipNext && !c.tracking.caching &&
+		c.parser.Idle() && e.pause.mode.Load() == pauseNone && !c.pipe.Exceeded() && (c.subs == nil || !c.onlySubscribes())
 }
 
 // recall answers the GETs at the start of data, as far as they are in memory, and
@@ -53,12 +53,22 @@ func (c *Conn) recall(data []byte, now int64) (consumed, misses int) {
 		return 0, 1
 	}
 	var entries [near.Batch]near.Entry
+	var registered *tracked
+	if c.tracking.on {
+		registered = c.trackRun(keys[:n])
+	}
 	// Large values, of which few are enough for a connection, come one by one.
 	hits, run := c.engine.caches[c.database].Recall(keys[:n], &entries, pipeline.Free)
 	if run == 0 {
+		if registered != nil {
+			c.forgetRun(registered, 0)
+		}
 		return 0, min(bits.TrailingZeros32(hits), n)
 	}
 	c.answerRun(entries[:run], now)
+	if registered != nil {
+		c.confirmRun(registered, entries[:run])
+	}
 	return ends[run-1], 0
 }
 
@@ -70,6 +80,7 @@ func (c *Conn) answerRun(entries []near.Entry, now int64) {
 		r.values[i], r.absent[i] = entries[i].Value, entries[i].Absent
 	}
 	c.lastCmd.Store(c.engine.get)
+	c.worked = true
 	c.pipe.Answer(r)
 }
 
@@ -82,11 +93,7 @@ func (r *recalled) Encode(dst []byte, out *pipeline.Output) []byte {
 			dst = appendValue(dst, value, out)
 		}
 	}
-	stats := &r.conn.engine.get.stats
-	stats.calls.Add(uint64(r.n))
-	if took := r.conn.encodedAt - r.started; took > 0 {
-		stats.nanos.Add(uint64(r.n) * uint64(took))
-	}
+	r.conn.engine.get.stats.addCalls(uint64(r.n), r.conn.encodedAt-r.started)
 	return dst
 }
 

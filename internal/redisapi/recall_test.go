@@ -107,7 +107,7 @@ func (c *testConn) warm(t testing.TB, keys ...string) {
 }
 
 // calls is how often GET was called, as INFO commandstats says.
-func (e *Engine) calls() uint64 { return e.get.stats.calls.Load() }
+func (e *Engine) calls() uint64 { return e.get.stats.calls() }
 
 func TestRecall(t *testing.T) {
 	e := withMemory(t, Options{})

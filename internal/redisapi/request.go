@@ -25,10 +25,12 @@ type request struct {
 	// runs it if it writes, and its reply.
 	words    [][]byte
 	readKeys [][]byte
+	tracked  tracked
 	edit     edit.Edit
 	answer   []byte
-	alone    bool  // what comes behind it on the connection waits for its end
-	task     *task // that the edit is a step of, if it is
+	messages []publication // that a script will send
+	alone    bool          // what comes behind it on the connection waits for its end
+	task     *task         // that the edit is a step of, if it is
 
 	// prepare completes the edit where that needs PostgreSQL. The request is alone.
 	prepare func(t *task) error
@@ -66,6 +68,7 @@ func newRequestPool() *sync.Pool {
 func newRequest(c *Conn, cmd *Command, args [][]byte) *request {
 	r := c.engine.requests.Get().(*request)
 	r.conn, r.cmd, r.proto = c, cmd, c.proto
+	r.call.Caller = c.by(cmd)
 	size := 0
 	for _, arg := range args {
 		size += len(arg)
@@ -129,7 +132,8 @@ func (r *request) Release() {
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
 	r.from, r.to, r.otherIsNull = 0, 0, false
-	r.readKeys, r.edit, r.alone, r.task, r.prepare = nil, edit.Edit{}, false, nil, nil
+	r.readKeys, r.edit, r.alone, r.task, r.prepare, r.messages = nil, edit.Edit{}, false, nil, nil, nil
+	r.tracked.reset()
 	clear(r.words)
 	r.words = shrink(r.words, keepKeys)
 	r.answer = shrink(r.answer, keepReplies)

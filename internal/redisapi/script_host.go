@@ -17,6 +17,7 @@ type scriptHost struct {
 	survey   *survey
 	view     *edit.View
 	readOnly bool
+	messages []publication // that the run has published: they are sent when it is committed
 }
 
 // errNotLoaded ends a run that needs keys which are not loaded yet.
@@ -44,7 +45,7 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 		return resp.AppendError(dst, errScriptArity), nil
 	case cmd.has("noscript"):
 		return resp.AppendError(dst, errScriptForbidden), nil
-	case cmd.writes && h.readOnly:
+	case (cmd.writes || cmd.publishes) && h.readOnly:
 		return resp.AppendError(dst, errScriptReadOnly), nil
 	case cmd.long(args):
 		return resp.AppendError(dst, string(errKeyTooLong)), nil
@@ -55,6 +56,10 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 			return dst, edit.ErrSlow
 		}
 		return h.survey.run(h.ctx, cmd, args, proto, dst)
+	case cmd.publishes:
+		return h.publish(cmd, args, dst), nil
+	case cmd.figures != nil:
+		return cmd.figures(h.engine, args, dst), nil
 	case cmd.value == nil:
 		return h.other(cmd, args, dst), nil
 	}
@@ -66,11 +71,24 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 	if cmd.has("denyoom") {
 		h.view.Grows = true
 	}
-	dst = evaluate(dst, cmd.value, args, h.view, proto, h.view.Now, h.view.MaxString)
+	dst = evaluate(dst, cmd.value, proto, callOver(h.view, args))
 	if h.view.Missed() {
 		return dst, errNotLoaded
 	}
+	if cmd.writes {
+		h.view.Wrote(keys...)
+	}
 	return dst, nil
+}
+
+// publish takes note of a message.
+func (h *scriptHost) publish(cmd *Command, args [][]byte, dst []byte) []byte {
+	p, err := newPublication(cmd, ownArgs(args))
+	if err != nil {
+		return resp.AppendError(dst, err.Error())
+	}
+	h.messages = append(h.messages, p)
+	return resp.AppendInt(dst, int64(h.engine.options.DB.Receivers(p.kind, p.channel)))
 }
 
 // other runs a command that needs no values.

@@ -223,7 +223,7 @@ func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Cont
 		if v.Quick {
 			host := &scriptHost{engine: r.conn.engine, ctx: outer, survey: survey, view: v}
 			reply, err := run(outer, host, &lua.Run{Host: host, Protocol: protocol, Limits: lua.Limits{Steps: quickSteps}})
-			r.endScript(v, reply, err)
+			r.endScript(host, reply, err)
 			return
 		}
 		if killed != nil {
@@ -251,14 +251,14 @@ func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Cont
 			v.Undo(scriptError(killed))
 			return
 		}
-		r.endScript(v, reply, err)
+		r.endScript(host, reply, err)
 	}
 }
 
-// endScript keeps the reply of a run, or says why it does not count.
-func (r *request) endScript(v *edit.View, reply []byte, err error) {
-	r.answer = append(r.answer[:0], reply...)
-	switch {
+// endScript keeps the reply and the messages of a run, or says why it does not count.
+func (r *request) endScript(host *scriptHost, reply []byte, err error) {
+	r.answer, r.messages = append(r.answer[:0], reply...), host.messages
+	switch v := host.view; {
 	case v.Missed():
 		v.Undo(nil)
 	case err == edit.ErrSlow:

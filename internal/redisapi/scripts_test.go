@@ -70,6 +70,7 @@ func TestKilledBetweenRuns(t *testing.T) {
 // TestScriptTime: a script that nobody ends has 5 s. Callers of its key wait for it,
 // others do not, and nothing of what it wrote is stored.
 func TestScriptTime(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c, waits, other := dial(t, s.addr()), dial(t, s.addr()), dial(t, s.addr())
 	c.send(resp.AppendCommand(nil, "EVAL", "redis.call('SET', KEYS[1], '1') while true do end", "1", "k"))

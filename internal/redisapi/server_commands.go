@@ -1,9 +1,6 @@
 package redisapi
 
 import (
-	"math"
-	"time"
-
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/schema"
 )
@@ -50,80 +47,42 @@ func appendTime(dst []byte, now int64) []byte {
 }
 
 func wait(_ *Conn, args [][]byte, reply []byte) []byte {
-	timeout, err := parseInt(args[2])
-	switch {
-	case err != nil:
-		return resp.AppendError(reply, "ERR timeout is not an integer or out of range")
-	case timeout < 0:
-		return resp.AppendError(reply, "ERR timeout is negative")
-	case timeout > math.MaxInt64-time.Now().UnixMilli():
-		return resp.AppendError(reply, "ERR timeout is out of range")
-	}
 	if _, err := parseInt(args[1]); err != nil {
+		return resp.AppendError(reply, err.Error())
+	}
+	if _, err := parseTimeout(args[2]); err != nil {
 		return resp.AppendError(reply, err.Error())
 	}
 	return append(reply, resp.Zero...)
 }
 
-func monitorCommands() []*Command {
-	sub := func(name string, arity int, flags, tips, syntax, since, summary string, now func(*Conn, [][]byte, []byte) []byte) *Command {
-		return &Command{Name: name, Arity: arity, Flags: flags, Tips: tips, Syntax: syntax, Since: since, Summary: summary, Complexity: "O(1)", now: now}
-	}
-	const (
-		admin   = "admin noscript loading stale"
-		logging = "admin loading stale"
-		nodes   = "request_policy:all_nodes"
-		special = "nondeterministic_output request_policy:all_nodes response_policy:special"
-	)
-	emptyMap := func(c *Conn, _ [][]byte, reply []byte) []byte { return resp.AppendMap(reply, c.proto, 0) }
-	text := func(s string) func(*Conn, [][]byte, []byte) []byte {
-		return func(c *Conn, _ [][]byte, reply []byte) []byte { return resp.AppendVerbatim(reply, c.proto, s) }
-	}
+func memoryCommands() []*Command {
 	usage := &Command{Name: "usage", Arity: -3, Flags: "readonly", Keys: subKey("RO"), Syntax: "key [SAMPLES count]", Since: "4.0.0", ACL: "",
 		Summary: "Returns about how many bytes a key takes in its table", Complexity: "O(1)", call: memoryUsage}
+	const special = "nondeterministic_output request_policy:all_shards response_policy:special"
+	sub := serverCommand
 	return []*Command{
-		{Name: "slowlog", Arity: -2, Group: "server", Since: "2.2.12", Summary: "Returns that no command was slow", Complexity: "O(1)",
-			Note: "Slow statements are in the log of PostgreSQL (log_min_duration_statement).",
-			Sub: []*Command{
-				sub("get", -2, logging, "request_policy:all_nodes nondeterministic_output", "[count]", "2.2.12", "Returns no entries", slowlogGet),
-				sub("len", 2, logging, "request_policy:all_nodes response_policy:agg_sum nondeterministic_output", "", "2.2.12", "Returns 0", fixed(resp.Zero)),
-				sub("reset", 2, logging, nodes+" response_policy:all_succeeded", "", "2.2.12", "Accepted", fixed(resp.OK)),
-				help("6.2.0", "", "SLOWLOG", "GET [<count>]", "    Return no entries.", "LEN", "    Return 0.", "RESET", "    Accepted."),
-			}},
-		{Name: "latency", Arity: -2, Group: "server", Since: "2.8.13", Summary: "Returns that no latency was recorded", Complexity: "O(1)",
-			Note: "Latencies are in /metrics.",
-			Sub: []*Command{
-				sub("latest", 2, admin, special, "", "2.8.13", "Returns no events", fixed(resp.EmptyArray)),
-				sub("history", 3, admin, special, "event", "2.8.13", "Returns no samples", fixed(resp.EmptyArray)),
-				sub("histogram", -2, admin, special, "[command [command ...]]", "7.0.0", "Returns no histograms", emptyMap),
-				sub("reset", -2, admin, nodes+" response_policy:all_succeeded", "[event [event ...]]", "2.8.13", "Returns 0", fixed(resp.Zero)),
-				sub("doctor", 2, admin, special, "", "2.8.13", "Returns a hint", text("Latencies are recorded in /metrics and by PostgreSQL.\n")),
-				help("2.8.13", "", "LATENCY", "DOCTOR", "    Return a hint.", "HISTOGRAM [COMMAND ...]", "    Return no histograms.",
-					"HISTORY <event>", "    Return no samples.", "LATEST", "    Return no events.", "RESET [<event> ...]", "    Return 0."),
-			}},
 		{Name: "memory", Arity: -2, Group: "server", Since: "4.0.0", Summary: "Returns about memory", Complexity: "Depends on the subcommand",
 			Sub: []*Command{
 				usage,
-				sub("doctor", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Returns a hint", text("The data is in PostgreSQL; run howdah doctor.\n")),
+				sub("doctor", 2, "", special, "", "4.0.0", "Returns a hint", verbatim("The data is in PostgreSQL; run howdah doctor.\n")),
 				sub("purge", 2, "", "request_policy:all_shards response_policy:all_succeeded", "", "4.0.0", "Accepted", fixed(resp.OK)),
-				sub("stats", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Returns the memory of this process", memoryStats),
-				sub("malloc-stats", 2, "", "nondeterministic_output request_policy:all_shards response_policy:special", "", "4.0.0", "Returns a hint", text("The allocator is that of the Go runtime; see /metrics.\n")),
+				sub("stats", 2, "", special, "", "4.0.0", "Returns the memory of this process", memoryStats),
+				sub("malloc-stats", 2, "", special, "", "4.0.0", "Returns a hint", verbatim("The allocator is that of the Go runtime; see /metrics.\n")),
 				help("4.0.0", "", "MEMORY", "DOCTOR", "    Return a hint.", "MALLOC-STATS", "    Return a hint.", "PURGE", "    Accepted.",
 					"STATS", "    Return the memory of this process.", "USAGE <key> [SAMPLES <count>]", "    Return about how many bytes a key takes."),
 			}},
 	}
 }
 
-func slowlogGet(_ *Conn, args [][]byte, reply []byte) []byte {
-	if len(args) > 3 {
-		return resp.AppendError(reply, string(wrongUse("SLOWLOG", args[1])))
-	}
-	if len(args) == 3 {
-		if count, err := parseInt(args[2]); err != nil || count < -1 {
-			return resp.AppendError(reply, "ERR count should be greater than or equal to -1")
-		}
-	}
-	return append(reply, resp.EmptyArray...)
+// serverCommand is a subcommand that needs no database.
+func serverCommand(name string, arity int, flags, tips, syntax, since, summary string, now func(*Conn, [][]byte, []byte) []byte) *Command {
+	return &Command{Name: name, Arity: arity, Flags: flags, Tips: tips, Syntax: syntax, Since: since, Summary: summary, Complexity: "O(1)", now: now}
+}
+
+// verbatim always gives the same text.
+func verbatim(text string) func(*Conn, [][]byte, []byte) []byte {
+	return func(c *Conn, _ [][]byte, reply []byte) []byte { return resp.AppendVerbatim(reply, c.proto, text) }
 }
 
 // rowOverhead is the size of a row without key and value, in bytes, as budgets count
@@ -142,7 +101,7 @@ func memoryUsage(r *request, args [][]byte) error {
 		}
 	}
 	r.from = int64(len(args[2]))
-	return stat(r, args[2], replyUsage)
+	return object(r, args[2], replyUsage)
 }
 
 func replyUsage(dst []byte, r *request) []byte {

@@ -1,6 +1,9 @@
 package redisapi
 
-import "github.com/howdah/howdah/internal/resp"
+import (
+	"github.com/howdah/howdah/internal/observe"
+	"github.com/howdah/howdah/internal/resp"
+)
 
 // session holds what a client has set on its connection.
 type session struct {
@@ -11,6 +14,7 @@ type session struct {
 	name          string
 	library       string // CLIENT SETINFO
 	libraryVer    string
+	client        *observe.Client // these three, and the door: see identify
 
 	multi    bool // between MULTI and EXEC
 	dirty    bool // a command was refused while queueing
@@ -18,6 +22,10 @@ type session struct {
 	queueLen int // bytes
 
 	watched *watchSet // nil if there are none
+
+	tracking trackingMode
+
+	monitoring bool // after MONITOR
 
 	silent   bool // CLIENT REPLY OFF
 	skipNext bool // CLIENT REPLY SKIP: the next command
@@ -50,5 +58,21 @@ func (s *session) unwatch() { s.watched = nil }
 func (c *Conn) set(change func(s *session)) {
 	c.mu.Lock()
 	change(&c.session)
+	c.identify()
 	c.mu.Unlock()
+}
+
+// identify says who the client is, if that has changed since. What was given away stays as
+// it was. The lock is held, or the connection is new.
+func (c *Conn) identify() {
+	s := &c.session
+	name, library, version := observe.CutName(s.name), observe.CutName(s.library), observe.CutName(s.libraryVer)
+	if s.client == nil || s.client.Name != name || s.client.Library != library || s.client.Version != version {
+		s.client = &observe.Client{Door: observe.DoorRedis, Name: name, Library: library, Version: version, Address: c.info.RemoteAddr}
+	}
+}
+
+// by is the client and one of its commands.
+func (c *Conn) by(cmd *Command) observe.Caller {
+	return observe.Caller{Client: c.client, Command: cmd.fullName}
 }

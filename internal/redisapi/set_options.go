@@ -104,31 +104,20 @@ func expiryOf(amount int64, unit expiryUnit, command string) (verb.Expiry, error
 		amount *= 1000
 	}
 	if unit&unitInstant != 0 {
-		return expireAt(amount), nil
+		return verb.ExpireAtMilli(amount), nil
 	}
 	now := time.Now().UnixMilli()
 	if amount > math.MaxInt64-now {
 		return verb.Expiry{}, invalidExpiry(command)
 	}
 	if amount <= 0 {
-		return expireAt(0), nil
+		return verb.ExpireAtMilli(0), nil
 	}
 	if amount > maxTTL {
-		return expireAt(now + amount), nil // centuries: a difference of the clocks does not matter
+		return verb.ExpireAtMilli(now + amount), nil // centuries: a difference of the clocks does not matter
 	}
 	return verb.ExpireIn(time.Duration(amount) * time.Millisecond), nil
 }
 
-const (
-	// maxTTL is the longest TTL that is passed as a time.Duration, in milliseconds:
-	// 200 years.
-	maxTTL = 200 * 365 * 24 * 3600 * 1000
-
-	// maxInstant is the latest expiry that is stored, in milliseconds since 1970:
-	// the year 287396. PostgreSQL's timestamps end soon after it.
-	maxInstant = 1 << 53
-)
-
-func expireAt(ms int64) verb.Expiry {
-	return verb.ExpireAt(time.UnixMilli(min(max(ms, 0), maxInstant)))
-}
+// maxTTL is the longest TTL that is passed as a time.Duration, in milliseconds: 200 years.
+const maxTTL = 200 * 365 * 24 * 3600 * 1000

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/howdah/howdah/internal/values"
 )
 
 // setting is one setting of Redis. CONFIG SET remembers the settings that have no
@@ -31,6 +33,7 @@ const (
 	memorySetting // bytes, perhaps with a unit
 	percentSetting
 	choiceSetting
+	eventSetting // which keyspace events are published, kept in the database
 	immutableSetting
 	protectedSetting
 )
@@ -99,6 +102,12 @@ func (s *setting) parse(value string) (string, refusal) {
 			return "", outOfBounds(s.min, s.max)
 		}
 		return value, ""
+	case eventSetting:
+		value = string(cString([]byte(value), len(value)))
+		if _, ok := values.ParseClasses(value); ok {
+			return value, "" // what CONFIG GET shows may say less
+		}
+		return "", "Invalid event class character. Use 'Ag$lshzxeKEtmdn'."
 	case percentSetting:
 		if n, err := parseInt([]byte(strings.TrimSuffix(value, "%"))); err == nil && n >= 0 && strings.HasSuffix(value, "%") {
 			return value, ""
@@ -183,6 +192,15 @@ func (c *Conn) value(s *setting) string {
 		return c.localPort()
 	case "proto-max-bulk-len":
 		return strconv.Itoa(o.MaxBulk)
+	case "notify-keyspace-events":
+		return o.DB.EventSetting().String()
+	case "slowlog-log-slower-than":
+		if slow := c.engine.slowLog(); slow.On() {
+			return strconv.FormatInt(slow.Threshold().Microseconds(), 10)
+		}
+		return "-1"
+	case "slowlog-max-len":
+		return strconv.Itoa(c.engine.slowLog().Max())
 	case "requirepass":
 		if o.Password != "" {
 			return "(hidden)"

@@ -1,6 +1,7 @@
 package redisapi
 
 import (
+	"math/bits"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -8,20 +9,37 @@ import (
 
 // commandCounters holds the counters of one command.
 type commandCounters struct {
-	calls    atomic.Uint64
 	failed   atomic.Uint64
 	rejected atomic.Uint64 // refused before it started: arity, no AUTH
 	nanos    atomic.Uint64
+	took     [latencyBuckets]atomic.Uint64 // calls, by the bound that they were within
 }
 
+// latencyBuckets are bounds of 1 us, 2 us, 4 us ... 33 s; the last one has what took longer.
+const latencyBuckets = 26
+
 func (c *commandCounters) add(nanos int64, failed bool) {
-	c.calls.Add(1)
-	if nanos > 0 {
-		c.nanos.Add(uint64(nanos))
-	}
+	c.addCalls(1, nanos)
 	if failed {
 		c.failed.Add(1)
 	}
+}
+
+// addCalls counts n calls that took as long as each other.
+func (c *commandCounters) addCalls(n uint64, nanos int64) {
+	nanos = max(0, nanos)
+	c.took[min(bits.Len64(uint64(nanos)/1000), latencyBuckets-1)].Add(n)
+	if nanos > 0 {
+		c.nanos.Add(n * uint64(nanos))
+	}
+}
+
+// calls is how many were counted.
+func (c *commandCounters) calls() (n uint64) {
+	for i := range c.took {
+		n += c.took[i].Load()
+	}
+	return n
 }
 
 // counters holds the counters of the engine.
@@ -33,18 +51,22 @@ type counters struct {
 	rejected       atomic.Uint64
 	protocolErrors atomic.Uint64
 	authFailures   atomic.Uint64
-	errors         nameCounts // error replies, by their first word
-	unknown        nameCounts // commands that Howdah lacks
+	cut            atomic.Uint64 // subscribers that did not read
+	errors         nameCounts    // error replies, by their first word
+	unknown        nameCounts    // commands that Howdah lacks
+	unknownBy      nameCounts    // likewise, with the library of the client: see librarySeparator
 }
 
 // Stats holds counters since the start, or since the last CONFIG RESETSTAT.
 type Stats struct {
 	Clients        int // connected now
+	Blocked        int // of them, those that wait for a key or for the end of a pause
 	Connections    uint64
 	Commands       uint64
 	Rejected       uint64 // refused before they started, including unknown commands
 	ProtocolErrors uint64
 	AuthFailures   uint64
+	Cut            uint64 // subscribers whose connections were closed because they did not read
 	InputBytes     uint64
 	OutputBytes    uint64
 	PerCommand     []CommandStats // of the commands that were called
@@ -74,10 +96,12 @@ func (e *Engine) Stats() Stats {
 	e.mu.Unlock()
 	s := Stats{
 		Clients:        clients,
+		Blocked:        e.options.DB.Waiters().Count() + e.pause.count(),
 		Connections:    e.stats.connections.Load(),
 		Rejected:       e.stats.rejected.Load(),
 		ProtocolErrors: e.stats.protocolErrors.Load(),
 		AuthFailures:   e.stats.authFailures.Load(),
+		Cut:            e.stats.cut.Load(),
 		InputBytes:     e.stats.input.Load(),
 		OutputBytes:    e.stats.output.Load(),
 		Errors:         e.stats.errors.list(),
@@ -86,7 +110,7 @@ func (e *Engine) Stats() Stats {
 	e.commands.each(func(cmd *Command) {
 		c := CommandStats{
 			Name:     cmd.fullName,
-			Calls:    cmd.stats.calls.Load(),
+			Calls:    cmd.stats.calls(),
 			Failed:   cmd.stats.failed.Load(),
 			Rejected: cmd.stats.rejected.Load(),
 			Time:     time.Duration(cmd.stats.nanos.Load()),
@@ -99,19 +123,32 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
+// Subscribers returns how many connections have subscriptions.
+func (e *Engine) Subscribers() (n int) {
+	for _, c := range e.connections() {
+		if c.subscribes() {
+			n++
+		}
+	}
+	return n
+}
+
 // resetStats runs CONFIG RESETSTAT.
 func (e *Engine) resetStats() {
 	e.stats.since.Store(time.Now().UnixNano())
 	for _, counter := range []*atomic.Uint64{
 		&e.stats.connections, &e.stats.input, &e.stats.output,
-		&e.stats.rejected, &e.stats.protocolErrors, &e.stats.authFailures,
+		&e.stats.rejected, &e.stats.protocolErrors, &e.stats.authFailures, &e.stats.cut,
 	} {
 		counter.Store(0)
 	}
 	e.stats.errors.reset()
 	e.stats.unknown.reset()
+	e.stats.unknownBy.reset()
 	e.commands.each(func(cmd *Command) {
-		cmd.stats.calls.Store(0)
+		for i := range cmd.stats.took {
+			cmd.stats.took[i].Store(0)
+		}
 		cmd.stats.failed.Store(0)
 		cmd.stats.rejected.Store(0)
 		cmd.stats.nanos.Store(0)

@@ -24,7 +24,7 @@ func stringReads() []*Command {
 		{Name: "getex", Arity: -2, Flags: "write fast", Group: "string", Since: "6.2.0",
 			Keys:    []KeySpec{{Index: 1, Step: 1, Flags: "RW access update", Notes: "RW and UPDATE because it changes the TTL"}},
 			Summary: "Returns the value of a key and sets when it expires", Complexity: "O(1)",
-			Syntax: "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]", call: getExpire},
+			Syntax: "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]", call: getExpire, vague: expiresAt},
 	}
 }
 

@@ -15,7 +15,7 @@ func stringWrites() []*Command {
 			Keys:    []KeySpec{{Index: 1, Step: 1, Flags: "RW access update variable_flags", Notes: "RW and ACCESS due to the optional `GET` argument"}},
 			Summary: "Stores a value", Complexity: "O(1)",
 			Syntax: "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
-			Note:   noteDefaultTTL + " IFEQ, IFNE, IFDEQ and IFDNE are those of Redis 8.4.", call: set, asValue: comparesValue, keyFlags: setKeyFlags},
+			Note:   noteDefaultTTL + " IFEQ, IFNE, IFDEQ and IFDNE are those of Redis 8.4.", call: set, asValue: comparesValue, vague: expiresAt, keyFlags: setKeyFlags},
 		{Name: "setex", Arity: 4, Flags: "write denyoom", Keys: oneKey("OW update"), Group: "string", Since: "2.0.0",
 			Summary: "Stores a value with a TTL in seconds", Complexity: "O(1)", Syntax: "key seconds value", call: setSeconds},
 		{Name: "psetex", Arity: 4, Flags: "write denyoom", Keys: oneKey("OW update"), Group: "string", Since: "2.6.0",

@@ -63,7 +63,7 @@ func TestTable(t *testing.T) {
 		}
 		seen[cmd.fullName] = true
 		ways := 0
-		for _, way := range []bool{cmd.call != nil, cmd.now != nil, cmd.run != nil, cmd.edit != nil, cmd.onlyValue(), cmd.refused != ""} {
+		for _, way := range []bool{cmd.call != nil, cmd.now != nil, cmd.run != nil, cmd.edit != nil, cmd.subscribes != nil, cmd.onlyValue(), cmd.refused != ""} {
 			if way {
 				ways++
 			}

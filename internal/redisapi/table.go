@@ -3,6 +3,8 @@ package redisapi
 import (
 	"strings"
 
+	"github.com/howdah/howdah/internal/pubsub"
+	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/values"
 )
 
@@ -32,6 +34,19 @@ type Command struct {
 	run  func(t *task, args [][]byte) error
 	edit func(r *request, args [][]byte) error // makes r.edit
 
+	// begins says that it begins subscriptions, and subscribesTo of which kind.
+	begins       bool
+	subscribesTo pubsub.Kind
+	// subscribes changes the subscriptions and appends the confirmations.
+	subscribes func(s *subscriptions, proto resp.Proto, args [][]byte, reply []byte) []byte
+
+	// publishes says that the command sends a message: it runs at once if no earlier command of
+	// its connection is under way, and in its turn otherwise.
+	publishes bool
+
+	// figures is now for a command that scripts may call too.
+	figures figures
+
 	// value is the command as a function over loaded values. It runs the command if
 	// none of those above does, and inside transactions and scripts.
 	value *values.Command
@@ -39,6 +54,10 @@ type Command struct {
 	// asValue reports whether value runs a command line although the command has
 	// another way. Default: it does not.
 	asValue func(args [][]byte) bool
+
+	// vague reports whether call does not tell which events a command line causes: value
+	// then runs it while events are published. Default: it tells.
+	vague func(args [][]byte) bool
 
 	// free reports whether a command line of a command with run needs no
 	// database, and so no slot. Default: every one needs it.
@@ -56,8 +75,10 @@ type Command struct {
 	parent   *Command
 	flags    []string
 	writes   bool
+	tracked  bool // see isTracked
 	noAuth   bool
 	controls bool // runs at once inside MULTI, is not queued
+	listens  bool // a subscriber may use it in RESP2
 	stats    commandCounters
 }
 
@@ -126,6 +147,9 @@ func keyAndCounted(first, more string) []KeySpec {
 
 func subKey(flags string) []KeySpec { return []KeySpec{{Index: 2, Step: 1, Flags: flags}} }
 
+// isKeys reports whether the arguments are keys: those of shard channels are not.
+func (k KeySpec) isKeys() bool { return k.Flags != notKey }
+
 // takes reports whether a command line of n words has the right length.
 func (cmd *Command) takes(n int) bool {
 	return n == cmd.Arity || cmd.Arity < 0 && n >= -cmd.Arity
@@ -159,11 +183,11 @@ func commandList() []*Command {
 	var list []*Command
 	for _, family := range [][]*Command{
 		stringReads(), stringWrites(), counterCommands(), newerStringCommands(), bitmapCommands(), hyperLogLogCommands(),
-		hashCommands(), listCommands(), setCommands(), sortedSetCommands(),
+		hashCommands(), listCommands(), setCommands(), sortedSetCommands(), blockingCommands(),
 		keyCommands(), dumpCommands(), sortCommands(), expiryCommands(), keyspaceCommands(),
-		transactionCommands(),
+		transactionCommands(), messageCommands(),
 		connectionCommands(), clientCommands(),
-		serverCommands(), configCommands(), commandCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(), tagCommands(), scriptCommands(),
+		serverCommands(), configCommands(), commandCommands(), memoryCommands(), slowLogCommands(), latencyCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(), tagCommands(), scriptCommands(),
 	} {
 		list = append(list, family...)
 	}
@@ -196,10 +220,16 @@ func (t *table) add(cmd, parent *Command) {
 		cmd.writes = true
 	}
 	cmd.noAuth = cmd.has("no_auth")
+	cmd.tracked = cmd.isTracked()
 	switch cmd.Name {
 	case "multi", "exec", "discard", "watch", "quit", "reset":
 		cmd.controls = parent == nil
 	}
+	switch cmd.Name {
+	case "ping", "quit", "reset":
+		cmd.listens = parent == nil
+	}
+	cmd.listens = cmd.listens || cmd.subscribes != nil
 	t.byName[cmd.fullName] = cmd
 }
 

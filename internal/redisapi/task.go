@@ -17,12 +17,23 @@ import (
 // start when it has ended.
 type task struct {
 	conn *Conn
+	cmd  *Command      // that runs; nil: none that has begun
 	do   func(t *task) // appends its reply to out
 	mute bool
 
-	ctx context.Context // without a deadline: the library bounds each of its calls
-	tx  *transaction    // EXEC: the transaction around it
+	ctx     context.Context // without a deadline: the library bounds each of its calls
+	tracked tracked         // keys
+
+	tx  *transaction // EXEC: the transaction around it
 	out []byte
+
+	queue  []queuedCommand // EXEC: what it runs
+	waited int64           // nanoseconds that it waited for its turn on the database
+	locked bool            // another transaction held what it needed
+
+	multi    bool          // EXEC: messages are sent after it
+	messages []publication // that EXEC will send
+	written  []written     // EXEC: in the order in which it was
 
 	large pipeline.Output // EXEC: the large values in out, which are not copied into it
 }
@@ -41,12 +52,23 @@ func (t *task) start() {
 	}
 	go func() {
 		defer t.conn.engine.tasks.Done()
+		tracks := t.conn.tracker != nil
+		if tracks {
+			t.conn.holdInvalidations()
+		}
 		t.do(t)
 		if t.mute {
 			t.out = nil
 			t.large.Release()
 		}
-		t.conn.pipe.Resume(t.out, &t.large)
+		var due dues
+		if tracks {
+			due = t.takeOwed()
+		}
+		t.conn.resume(t)
+		if tracks {
+			t.conn.sendDues(&t.tracked, due)
+		}
 	}()
 }
 
@@ -60,6 +82,8 @@ func (t *task) takeSlot() (release func(), err error) {
 	release = func() { <-slots }
 	timer := time.NewTimer(slotWait)
 	defer timer.Stop()
+	began := t.conn.engine.clock()
+	defer func() { t.waited += t.conn.engine.clock() - began }()
 	select {
 	case slots <- struct{}{}:
 		return release, nil
@@ -76,11 +100,19 @@ func (t *task) bounded() (context.Context, context.CancelFunc) {
 
 // cache returns a database's cache, in the transaction if there is one.
 func (t *task) cache(number int) *core.Cache {
-	cache := t.conn.engine.caches[number]
+	cache := t.conn.engine.caches[number].By(t.conn.tracker).As(t.conn.client, t.commandName()).Part()
 	if t.tx != nil {
 		return t.tx.join(cache)
 	}
 	return cache
+}
+
+// commandName is that of the command that runs.
+func (t *task) commandName() string {
+	if t.cmd == nil {
+		return ""
+	}
+	return t.cmd.fullName
 }
 
 // call runs one call and waits for it.
@@ -91,6 +123,7 @@ func (t *task) call(number int, call *verb.Call) error {
 // runInTurn waits for a slot, unless the command is part of a transaction,
 // which has one, or EXEC, which takes it, or needs no database this time.
 func (t *task) runInTurn(cmd *Command, args [][]byte) error {
+	t.cmd = cmd
 	free := cmd.free != nil && cmd.free(t.conn.engine, args)
 	if t.tx == nil && !cmd.controls && !free {
 		release, err := t.takeSlot()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
@@ -137,14 +138,23 @@ func exec(t *task, _ [][]byte) error {
 	if !c.multi {
 		return refusal("ERR EXEC without MULTI")
 	}
+	t.multi, t.queue = true, c.queue
 	x := execution{task: t, queue: c.queue, watched: c.watched, held: pipeline.NewAccount(c.engine.options.Memory)}
 	defer x.held.Set(0)
 	dirty := c.dirty
+	defer c.set(func(s *session) { s.tracking.spent = s.tracking.caching })
 	c.set((*session).endMulti)
 	if dirty {
 		return refusal("EXECABORT Transaction discarded because of previous errors.")
 	}
-	return x.run()
+	committed, err := x.run()
+	if committed {
+		t.listenStaged()
+		c.engine.send(t.messages)
+	} else {
+		c.staged = nil
+	}
+	return err
 }
 
 // transaction is what the commands of an EXEC need of the transaction around
@@ -154,6 +164,7 @@ type transaction struct {
 	query func(ctx context.Context, sql string, result any) error
 
 	scripts core.Scripts
+	tx      core.Tx
 }
 
 // execution is one EXEC.
@@ -163,6 +174,7 @@ type execution struct {
 	watched *watchSet
 	batch   []execCall
 	held    pipeline.Account // for the values of the reply
+	served  []*edit.Served   // waiters that took of it
 }
 
 // maxBatch is how many calls of an EXEC are sent together: their values are in
@@ -176,14 +188,16 @@ type execCall struct {
 	refused error
 }
 
-func (x *execution) run() error {
+// run runs the queue. Without an error it may still not be committed: a watched key has changed.
+func (x *execution) run() (committed bool, err error) {
 	c := x.conn
 	if !x.usesDatabase() {
-		return x.attempt(x.ctx, nil)
+		err := x.attempt(x.ctx, nil)
+		return err == nil, err
 	}
 	release, err := x.takeSlot()
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer release()
 	ctx := x.ctx
@@ -193,30 +207,41 @@ func (x *execution) run() error {
 		defer cancel()
 	}
 	x.prepareDatabases(ctx)
+	x.trackQueue()
 	if err := x.learnQueued(ctx); err != nil {
-		return err
+		return false, err
 	}
-	before := c.session
+	before, again := c.session, false
 	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx core.Tx) error {
-		c.set(func(s *session) { *s = before }) // PostgreSQL may have undone an earlier attempt
-		return x.attempt(ctx, &transaction{
+		if again { // PostgreSQL has undone an attempt
+			c.set(func(s *session) { *s = before })
+			x.resumeTracking()
+		}
+		again = true
+		if err := x.attempt(ctx, &transaction{
 			join:  func(cache *core.Cache) *core.Cache { return cache.With(tx) },
 			query: func(ctx context.Context, sql string, result any) error { return tx.QueryRow(ctx, sql).Scan(result) },
 
 			scripts: c.engine.options.DB.Scripts(tx),
-		})
+			tx:      tx,
+		}); err != nil {
+			return err
+		}
+		return x.serveWaiters(ctx)
 	})
 	x.tx = nil
+	x.settle(err)
 	if err == nil {
-		return nil
+		return true, nil
 	}
 	c.set(func(s *session) { *s = before })
+	x.resumeTracking()
 	x.resetReply()
 	if errors.Is(err, fault.ErrWatch) {
 		x.out = resp.AppendNullArray(x.out, c.proto)
-		return nil
+		return false, nil
 	}
-	return err
+	return false, err
 }
 
 // takesLong reports whether the transaction needs more time than the library
@@ -228,7 +253,7 @@ func (x *execution) takesLong() bool {
 // usesDatabase reports whether a transaction is needed.
 func (x *execution) usesDatabase() bool {
 	for _, q := range x.queue {
-		if q.cmd.now == nil {
+		if q.cmd.now == nil && q.cmd.subscribes == nil && !q.cmd.publishes {
 			return true
 		}
 	}
@@ -273,11 +298,15 @@ func (x *execution) options() core.TxOptions {
 // attempt runs the queue from its beginning. Consecutive calls are sent together.
 func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 	x.tx, x.ctx = tx, ctx
+	x.settle(errAgain)
 	x.resetReply()
+	x.messages, x.conn.staged = nil, nil
 	x.out = resp.AppendArray(x.out, len(x.queue))
 	x.release()
 	for _, q := range x.queue {
-		if q.cmd.call != nil && !q.cmd.isValue(q.args) {
+		x.noteTransfer(q)
+		asValue := x.runsAsValue(q)
+		if q.cmd.call != nil && !asValue {
 			r := newRequest(x.conn, q.cmd, q.args)
 			err := q.cmd.call(r, q.args)
 			x.batch = append(x.batch, execCall{r, err})
@@ -291,10 +320,14 @@ func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 		if err := x.flush(); err != nil {
 			return err
 		}
-		if q.cmd.isValue(q.args) {
+		if asValue {
 			if err := x.runValue(q); err != nil {
 				return err
 			}
+			continue
+		}
+		if q.cmd.subscribes != nil {
+			x.out = x.conn.stageSubscriptions(q.cmd, q.args, x.out)
 			continue
 		}
 		if q.cmd.now != nil {

@@ -38,11 +38,17 @@ func (anySource) Uint64() uint64 { return rand.Uint64() }
 
 var choices = rand.New(anySource{})
 
-// evaluate runs a command over loaded entries and appends its reply.
-func evaluate(dst []byte, cmd *values.Command, args [][]byte, ks values.Keyspace, proto resp.Proto, now, maxString int64) []byte {
+// callOver is a call of a command over the entries of an edit.
+func callOver(v *edit.View, args [][]byte) values.Call {
+	return values.Call{Args: args, Keys: v, Now: v.Now, MaxString: v.MaxString, Notify: v.Notify()}
+}
+
+// evaluate runs a call of a command over loaded entries and appends its reply.
+func evaluate(dst []byte, cmd *values.Command, proto resp.Proto, call values.Call) []byte {
 	start := len(dst)
 	reply := valueReply{proto: proto, out: dst}
-	call := values.Call{Args: args, Keys: ks, Now: now, Rand: choices, Reply: &reply, MaxString: maxString}
+	call.Reply, call.Rand = &reply, choices
+	call.ReadOnly = call.Notify != nil && !cmd.Writes()
 	if err := cmd.Run(&call); err != nil {
 		return resp.AppendError(reply.out[:start], err.Error())
 	}
@@ -98,7 +104,7 @@ func (c *Conn) startValue(r *request, args [][]byte) {
 	keys := vc.Keys(nil, r.words)
 	switch {
 	case len(keys) == 0: // the command will say what is wrong
-		r.answer = evaluate(r.answer[:0], vc, r.words, noKeys{}, r.proto, 0, 0)
+		r.answer = evaluate(r.answer[:0], vc, r.proto, values.Call{Args: r.words, Keys: noKeys{}})
 		r.reply = replyAnswer
 		if c.pipe.Start(r, r.size) {
 			c.pipe.Finish(r)
@@ -122,6 +128,7 @@ func (r *request) read(keys [][]byte) {
 		r.call.Verb, r.call.Keys = statement.GetMany, keys
 	}
 	r.call.AnyKind = true
+	r.call.Silent = true // the function names what it does not find
 }
 
 // evaluate makes the answer of a command that only reads, when its call is done.
@@ -131,7 +138,11 @@ func (r *request) evaluate() {
 		r.call.Err = err
 		return
 	}
-	r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, ks, r.proto, r.now()/1000, 0)
+	call := values.Call{Args: r.words, Keys: ks, Now: r.now() / 1000, Notify: r.cache().NotifyMisses()}
+	r.answer = evaluate(r.answer[:0], r.cmd.value, r.proto, call)
+	if r.tracked.cache != nil {
+		r.conn.noteFieldExpiries(r.readKeys, ks, call.Now)
+	}
 	r.call.Status = verb.OK
 	r.call.Result, r.call.Entries = verb.Entry{}, nil // not needed any more
 }
@@ -155,7 +166,7 @@ func (r *request) change(keys [][]byte) {
 	r.edit.Keys, r.edit.Bytes = keys, r.size
 	r.edit.Room = r.cmd.has("denyoom")
 	r.edit.Run = func(v *edit.View) {
-		r.answer = evaluate(r.answer[:0], r.cmd.value, r.words, v, r.proto, v.Now, v.MaxString)
+		r.answer = evaluate(r.answer[:0], r.cmd.value, r.proto, callOver(v, r.words))
 	}
 }
 
@@ -163,20 +174,50 @@ func (r *request) change(keys [][]byte) {
 // connection to itself.
 func (c *Conn) startEdit(r *request) {
 	if r.alone {
-		cmd := r.cmd
+		cmd, keys := r.cmd, ownArgs(r.edit.Keys) // the request is used again when it has ended
+		tracks := c.tracking.remembers(cmd)
 		c.block(c.engine.ctx, func(t *task) {
+			if tracks {
+				t.track(r.edit.Keys)
+			}
 			start := c.engine.clock()
 			t.answer(cmd, t.doEdit(r))
-			c.engine.stats.count(cmd, c.engine.clock()-start, t.out)
+			took := c.engine.clock() - start
+			c.engine.stats.count(cmd, took, t.out)
+			if c.engine.slowLog().IsSlow(took) {
+				t.noteSlow(cmd, keys, took)
+			}
 		})
 		return
 	}
+	r.edit.Writer, r.edit.Caller = c.tracker, c.by(r.cmd)
 	if c.pipe.Start(r, r.size) {
+		if c.tracking.remembers(r.cmd) {
+			r.tracked.keys = append(r.tracked.keys, r.edit.Keys...)
+			c.track(&r.tracked, false)
+		}
 		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
+			if r.tracked.cache != nil {
+				c.checkFollowed(&r.tracked)
+				if !r.tracked.broadcast {
+					c.askExpiries(&r.tracked)
+				}
+			}
 			r.call.Err, r.call.Status = e.Err, verb.OK
+			if len(r.messages) > 0 && e.Err == nil && c.engine.begin() {
+				go c.finishScript(r)
+				return
+			}
 			c.answered(r)
 		})
 	}
+}
+
+// finishScript sends the messages of a script whose values are stored, and answers it.
+func (c *Conn) finishScript(r *request) {
+	defer c.engine.tasks.Done()
+	c.engine.send(r.messages)
+	c.answered(r)
 }
 
 // runEdit runs a command that is an edit as a step of a task, and appends its reply.
@@ -199,8 +240,17 @@ func (t *task) doEdit(r *request) error {
 			return err
 		}
 	}
-	if err := t.cache(t.conn.database).Edit(t.ctx, &r.edit); err != nil {
+	r.edit.Caller = t.conn.by(r.cmd)
+	err := t.cache(t.conn.database).Edit(t.ctx, &r.edit)
+	t.locked = t.locked || t.ctx.Err() == nil && r.edit.Locked
+	if err != nil {
 		return err
+	}
+	t.left(r.edit.Left)
+	if t.multi {
+		t.messages = append(t.messages, r.messages...)
+	} else {
+		t.conn.engine.send(r.messages)
 	}
 	t.out = append(t.out, r.answer...)
 	r.Release()
@@ -210,16 +260,21 @@ func (t *task) doEdit(r *request) error {
 // runValue runs a command of the room of values as a step of a task, and appends its
 // reply.
 func (t *task) runValue(cmd *Command, args [][]byte) error {
-	change := edit.Edit{Keys: cmd.value.Keys(nil, args), Bytes: sizeOf(args), Room: cmd.has("denyoom")}
+	change := edit.Edit{Keys: cmd.value.Keys(nil, args), Bytes: sizeOf(args), Room: cmd.has("denyoom"), Caller: t.conn.by(cmd)}
 	var answer []byte // of its own: the edit may go on when the task has ended
 	change.Run = func(v *edit.View) {
-		answer = evaluate(answer[:0], cmd.value, args, v, t.conn.proto, v.Now, v.MaxString)
+		answer = evaluate(answer[:0], cmd.value, t.conn.proto, callOver(v, args))
+		if t.tracked.cache != nil {
+			t.conn.noteFieldExpiries(change.Keys, v, v.Now)
+		}
 	}
 	if len(change.Keys) == 0 { // the command says what is wrong
 		change.Run(&edit.View{})
 	} else if err := t.cache(t.conn.database).Edit(t.ctx, &change); err != nil {
 		return err
 	}
+	t.locked = t.locked || change.Locked
+	t.left(change.Left)
 	t.out = append(t.out, answer...)
 	return nil
 }

@@ -109,7 +109,7 @@ func (c *blockingConn) read() {
 		c.client.active = time.Now()
 		c.client.receive(buf[:n]) // the writer, which feeds too, may be held up
 		if err != nil {
-			c.client.eof = true
+			c.client.end()
 		}
 		c.mu.Unlock()
 		signal(c.ready)
@@ -220,7 +220,7 @@ func (c *blockingConn) sweep(now time.Time) {
 // last reply is out.
 func (c *blockingConn) drain() {
 	c.mu.Lock()
-	c.client.eof = true
+	c.client.end()
 	c.mu.Unlock()
 	_ = c.nc.SetReadDeadline(time.Now())
 	signal(c.ready)

@@ -20,6 +20,15 @@ type cacheState struct {
 	tableBytes           int64 // by PostgreSQL's last VACUUM or ANALYZE
 	expired, evicted     int64 // removed since the cache was made
 	lastRound            float64
+	indexBytes           int64   // of the primary key, by the last VACUUM or ANALYZE
+	deadRows             int64   // by PostgreSQL's counters
+	lastVacuum           float64 // in Unix seconds; 0: never
+}
+
+// databaseState is what the database knows of itself.
+type databaseState struct {
+	version, role string // of the server; "primary" or "standby"
+	schema        int    // the newest migration
 }
 
 // cacheStates asks the database for the states of the caches, however many
@@ -29,8 +38,15 @@ type cacheStates struct {
 
 	mu    sync.Mutex
 	asked time.Time
-	found []cacheState
-	up    bool
+	found states
+}
+
+// states are the answer of the database.
+type states struct {
+	up       bool      // it answered; else the rest is its last answer
+	at       time.Time // of the answer; zero: it never answered
+	caches   []cacheState
+	database databaseState
 }
 
 const (
@@ -38,37 +54,42 @@ const (
 	statesTimeout = time.Second
 )
 
-// read returns the states, and whether the database answered. If it did not,
-// the states are those of its last answer.
-func (s *cacheStates) read() (found []cacheState, up bool) {
+// read returns the states of the last statesAge.
+func (s *cacheStates) read() states {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(s.asked) < statesAge {
-		return s.found, s.up
+		return s.found
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), statesTimeout)
 	defer cancel()
 	found, err := s.ask(ctx)
-	s.asked, s.up = time.Now(), err == nil
-	if s.up {
+	s.asked = time.Now()
+	if s.found.up = err == nil; s.found.up {
 		s.found = found
 	}
-	return s.found, s.up
+	return s.found
 }
 
-func (s *cacheStates) ask(ctx context.Context) ([]cacheState, error) {
+func (s *cacheStates) ask(ctx context.Context) (found states, err error) {
 	conn, err := s.db.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	defer conn.Release()
+	d := &found.database
+	if err := conn.QueryRow(ctx, schema.Query("database_state")).Scan(&d.version, &d.role, &d.schema); err != nil {
+		return found, err
+	}
 	rows, err := conn.Query(ctx, schema.Query("cache_states"))
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c cacheState, err error) {
+	found.caches, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c cacheState, err error) {
 		err = row.Scan(&c.name, &c.maxEntries, &c.maxBytes, &c.entries, &c.bytes, &c.tableBytes,
-			&c.expired, &c.evicted, &c.lastRound)
+			&c.expired, &c.evicted, &c.lastRound, &c.indexBytes, &c.deadRows, &c.lastVacuum)
 		return c, err
 	})
+	found.up, found.at = true, time.Now()
+	return found, err
 }

@@ -51,6 +51,14 @@ func (c *client) receive(data []byte) {
 	c.in.append(data, c.conn.Need())
 }
 
+// end says that nothing more will be read.
+func (c *client) end() {
+	c.eof = true
+	if c.conn != nil { // a handshake may not have ended
+		c.conn.Ended()
+	}
+}
+
 // feed offers the backlog to the protocol and reports whether it took some.
 func (c *client) feed() bool {
 	if c.in.len() == 0 || !c.mayFeed() {
@@ -78,6 +86,7 @@ func (c *client) take(now time.Time) {
 	}
 	c.collect(&c.out)
 	c.account.Set(c.out.Held())
+	c.conn.Backlog(c.out.Len())
 }
 
 // wrote takes n bytes of out, which were written, away.
@@ -87,6 +96,15 @@ func (c *client) wrote(n int, now time.Time) {
 		c.active, c.stalled = now, now
 	}
 	c.account.Set(c.out.Held())
+	c.conn.Backlog(c.out.Len())
+}
+
+// keep takes over what the client did not take of out.
+func (c *client) keep(out *pipeline.Output, now time.Time) {
+	c.stalled = now
+	c.out.Keep(out)
+	c.account.Set(c.out.Held())
+	c.conn.Backlog(c.out.Len())
 }
 
 // release gives the memory of a connection that is over back.
@@ -117,7 +135,7 @@ func (c *client) expired(now time.Time, limits *connLimits) string {
 		return stalledReason
 	case c.conn.Unauthenticated() > limits.authTimeout:
 		return "it did not authenticate in time"
-	case limits.idleTimeout > 0 && now.Sub(c.active) > limits.idleTimeout && !unread && !c.conn.Pending():
+	case limits.idleTimeout > 0 && now.Sub(c.active) > limits.idleTimeout && !unread && !c.conn.Pending() && !c.conn.Subscriber():
 		return "it was idle"
 	}
 	return ""

@@ -11,8 +11,12 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/session"
 )
+
+// DefaultMetricsCaches is the default of Config.MetricsCaches.
+const DefaultMetricsCaches = 64
 
 // Config says what [Run] serves. The zero value of every field is its default.
 type Config struct {
@@ -45,6 +49,9 @@ type Config struct {
 	// Logger are those of this Config.
 	Sessions session.Options
 
+	// Console are the pages for people.
+	Console Console
+
 	// AllowedHosts are host names that HTTP requests may be addressed to
 	// besides localhost and the listener's address; with a Token all are.
 	AllowedHosts []string
@@ -73,7 +80,7 @@ type Config struct {
 	MaxRequestBytes int
 
 	// IdleTimeout closes Redis connections that send nothing, and take nothing
-	// of a reply, for so long.
+	// of a reply, for so long. Subscribers to channels may be silent.
 	// Default 0: never, as Redis does.
 	IdleTimeout time.Duration
 
@@ -92,10 +99,40 @@ type Config struct {
 	MaxConns int
 	Pooler   string
 
+	// ListenURL is that of howdah.Options. Default: the database URL, unless there
+	// is a Pooler.
+	ListenURL string
+
 	MaxReplicationLag int64 // bytes
+
+	// MetricsCost shows in the metrics what Howdah takes of the database beside the
+	// application, which is measured each minute while somebody scrapes them. It needs
+	// the extension pg_stat_statements.
+	MetricsCost bool
 
 	// Near are the entries that the server keeps in memory.
 	Near Near
+
+	// SlowCall is from which duration on a call is noted as slow, for SLOWLOG and /v1/slow,
+	// and in the log at most once a second. Default 0: none is, until CONFIG SET
+	// slowlog-log-slower-than says otherwise.
+	SlowCall time.Duration
+
+	// Monitor allows Redis clients MONITOR, which shows them the commands and the keys of
+	// all others, without values. Default: it is refused.
+	Monitor bool
+
+	// Removals is how many removals of entries are remembered, with who made them. Default
+	// 4096; negative: none.
+	Removals int
+
+	// PrefixSample counts one read in so many by the prefix of its key. It is rounded up
+	// to a power of two. Default 64; negative: none is counted.
+	PrefixSample int
+
+	// MetricsCaches is how many caches have series of their own in /metrics. The
+	// others are added up. Default 64.
+	MetricsCaches int
 
 	// ShutdownTimeout bounds how long Run takes to return once its context is
 	// done. Default 10 s.
@@ -130,7 +167,7 @@ type Config struct {
 
 // Addresses are where a server listens; nil where it does not.
 type Addresses struct {
-	Redis, HTTP net.Addr
+	Redis, HTTP, Console net.Addr // Console: if it has a listener of its own
 }
 
 // option is what an option is called where it is set, for messages.
@@ -151,6 +188,11 @@ func (c *Config) complete() error {
 			return err
 		}
 	}
+	if c.ListenURL != "" {
+		if err := checkDatabaseURL(c.option("listen-url"), c.ListenURL); err != nil {
+			return err
+		}
+	}
 	for _, url := range c.Sessions.ReadURLs {
 		if err := checkDatabaseURL(c.option("read-url"), url); err != nil {
 			return err
@@ -161,6 +203,9 @@ func (c *Config) complete() error {
 	}
 	c.Near.complete(c.DatabaseURL == "")
 	setDefault(&c.MaxClients, 10000)
+	setDefault(&c.Removals, observe.DefaultRemovals)
+	setDefault(&c.PrefixSample, observe.DefaultSample)
+	setDefault(&c.MetricsCaches, DefaultMetricsCaches)
 	setDefault(&c.MaxRequestBytes, howdah.DefaultMaxValueBytes)
 	if c.MaxClientsMemory == 0 {
 		c.MaxClientsMemory = availableMemory(os.DirFS("/")) / memoryPart
@@ -200,6 +245,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("%s is for HTTP, which is off: give %s an address, or leave the token out", name("session-token"), name("http-addr"))
 	case len(c.Sessions.ReadURLs) > 0 && c.HTTPAddr == "":
 		return fmt.Errorf("%s is for the sessions that HTTP serves, which is off: give %s an address, or leave it out", name("read-url"), name("http-addr"))
+	case c.MetricsCaches < 0:
+		return fmt.Errorf("%s must be at least 1", name("metrics-caches"))
 	case c.MaxClients < 0:
 		return fmt.Errorf("%s must not be negative", name("max-clients"))
 	case c.MaxClientsMemory < 0 || 0 < c.MaxClientsMemory && c.MaxClientsMemory < 1<<20:
@@ -208,13 +255,23 @@ func (c *Config) check() error {
 		return fmt.Errorf("%s must be between 1 and 536870912 (512 MiB)", name("max-request-bytes"))
 	case c.IdleTimeout < 0 || c.AuthTimeout < 0 || c.StallTimeout < 0 || c.Timeout < 0 || c.ShutdownTimeout < 0:
 		return errors.New("a timeout must not be negative")
+	case c.SlowCall < 0:
+		return fmt.Errorf("%s must not be negative; 0 turns it off", name("slow-call"))
+	case c.Removals > maxRemovals:
+		return fmt.Errorf("%s must not be more than %d: they are kept in memory", name("removals"), maxRemovals)
 	case c.MaxConns < 0 || c.MaxConns == 1:
 		return fmt.Errorf("%s must be at least 2", name("max-conns"))
 	case c.Pooler != "" && c.Pooler != "transaction":
 		return fmt.Errorf("%s %q is unknown: use \"transaction\", or leave it out for a direct connection or a pooler in session mode", name("pooler"), c.Pooler)
 	}
+	if err := c.Console.check(c, name); err != nil {
+		return err
+	}
 	return c.Near.check(name)
 }
+
+// maxRemovals bounds Config.Removals: each takes some 300 bytes, and its key.
+const maxRemovals = 1_000_000
 
 // checkDatabaseURL finds what people mistake for a PostgreSQL URL. The error
 // never repeats the URL, which may hold a password.

@@ -9,8 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/embedded"
+	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/pgurl"
 	"github.com/howdah/howdah/migrate"
 )
@@ -59,14 +62,20 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 		Timeout:           c.Timeout,
 		MaxValueBytes:     c.MaxRequestBytes,
 		Pooler:            howdah.Pooler(c.Pooler),
+		ListenURL:         c.ListenURL,
 		MaxReplicationLag: c.MaxReplicationLag,
 		Near:              c.Near.options(),
+		SlowCall:          c.SlowCall,
+		MaskKeys:          c.Console.Mask,
 		Logger:            c.Logger,
 	})
 	if err != nil {
 		return explain(err, c)
 	}
 	d.db = db
+	(*core.DB)(db).Observe(engine.Observed{
+		Removals: observe.NewRemovals(c.Removals), Prefixes: observe.NewPrefixes(c.PrefixSample),
+	})
 	if d.embedded == nil {
 		to := db.Pool().Config().ConnConfig // without the password
 		c.Logger.Info("connected to PostgreSQL", "host", to.Host, "port", to.Port, "database", to.Database, "user", to.User)
@@ -87,6 +96,8 @@ func (d *database) runUpkeep(c *Config) {
 			c.Logger.Error("upkeep has ended: expired entries will stay until another process removes them", "error", err)
 		}
 	})
+	// A subscription that is confirmed takes the messages of other servers too.
+	_ = (*core.DB)(d.db).Bus().Await(ctx)
 }
 
 // bringUpToDate migrates over a connection of its own, which works behind

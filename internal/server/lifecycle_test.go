@@ -31,7 +31,8 @@ func TestShutdownUnderLoad(t *testing.T) {
 			c.Timeout, c.ShutdownTimeout = 30*time.Second, 30*time.Second
 			configure(c)
 		})
-		const clients = 20
+		// What waits for an answer is bounded: a slow machine must answer it in time.
+		const clients, batch, batches = 20, 16, 32
 		var (
 			answered    atomic.Int64
 			work, begun sync.WaitGroup
@@ -39,14 +40,20 @@ func TestShutdownUnderLoad(t *testing.T) {
 		begun.Add(clients)
 		for i := range clients {
 			c := s.dial()
+			unanswered, over := make(chan struct{}, batches), make(chan struct{})
 			work.Go(func() { // sends as fast as it is taken
 				for n := 0; ; {
-					var batch []byte
-					for range 16 {
-						batch = resp.AppendCommand(batch, "SET", fmt.Sprintf("%d:%d", i, n), "v")
+					select {
+					case unanswered <- struct{}{}:
+					case <-over:
+						return
+					}
+					var commands []byte
+					for range batch {
+						commands = resp.AppendCommand(commands, "SET", fmt.Sprintf("%d:%d", i, n), "v")
 						n++
 					}
-					if _, err := c.Write(batch); err != nil {
+					if _, err := c.Write(commands); err != nil {
 						return
 					}
 				}
@@ -54,6 +61,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 			work.Go(func() {
 				begin := sync.OnceFunc(begun.Done)
 				defer begin()
+				defer close(over)
 				for n := 1; ; n++ {
 					reply, err := resp.ReadReply(c.in)
 					if err != nil {
@@ -64,6 +72,9 @@ func TestShutdownUnderLoad(t *testing.T) {
 						return
 					}
 					answered.Add(1)
+					if n%batch == 0 {
+						<-unanswered
+					}
 					if n == 100 {
 						begin()
 					}

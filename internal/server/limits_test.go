@@ -46,6 +46,9 @@ func TestLimits(t *testing.T) {
 				c.IdleTimeout = 3 * time.Second // the busy one must not miss it
 				configure(c)
 			})
+			subscriber := s.dial()
+			subscriber.send("SUBSCRIBE", "c")
+			subscriber.reply()
 			idle, busy := s.dial(), s.dial()
 			gone := make(chan error, 1)
 			go func() {
@@ -62,6 +65,10 @@ func TestLimits(t *testing.T) {
 				case <-time.After(100 * time.Millisecond):
 				}
 			}
+			// It has been silent for longer than the one that was closed.
+			busy.send("PUBLISH", "c", "m")
+			require.EqualValues(t, 1, busy.reply().Int)
+			require.Equal(t, "message", string(subscriber.reply().Elems[0].Str))
 		})
 	})
 	t.Run("stalled", func(t *testing.T) {

@@ -281,7 +281,7 @@ func (l *loop) drain(c *loopConn) {
 		l.read(c)
 	}
 	if !c.closed {
-		c.eof = true
+		c.end()
 		l.serve(c)
 	}
 }

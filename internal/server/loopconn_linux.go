@@ -117,7 +117,7 @@ func (l *loop) read(c *loopConn) {
 			c.receive(room[:n])
 		}
 	case n == 0 && err == nil:
-		c.eof = true
+		c.end()
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 	default:
 		l.close(c)
@@ -190,9 +190,7 @@ func (l *loop) write(c *loopConn) (sent int, full bool, err error) {
 		c.active = l.now
 	}
 	if l.output.Discard(n); err == nil && l.output.Len() > 0 {
-		c.stalled = l.now
-		c.out.Keep(&l.output)
-		c.account.Set(c.out.Held())
+		c.keep(&l.output, l.now)
 	}
 	l.output.Reset()
 	return sent + n, full, err

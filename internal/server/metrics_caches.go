@@ -1,11 +1,10 @@
 package server
 
 import (
-	"slices"
-
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/statement"
 )
 
@@ -14,7 +13,7 @@ import (
 var (
 	callsDesc    = describe("calls_total", "Calls on each cache, by whether they only read.", "cache", "op")
 	keysDesc     = describe("keys_total", "Keys that reads found, or writes that took effect (hit), and those that did not (miss).", "cache", "op", "result")
-	failuresDesc = describe("call_errors_total", "Calls that failed.", "cache", "op")
+	failuresDesc = describe("call_errors_total", "Calls that failed.", "cache", "reason")
 	durationDesc = describe("call_duration_seconds", "Time of a call, waiting included.", "cache", "op")
 	mergedDesc   = describe("merged_calls_total", "Calls that shared their place in a statement with an equal one.", "cache")
 	blockedDesc  = describe("blocked_calls_total", "Times that a call met a row locked by a foreign transaction.", "cache")
@@ -24,49 +23,37 @@ var (
 	entriesDesc    = describe("cache_entries", "Entries in the cache, an estimate.", "cache")
 	bytesDesc      = describe("cache_bytes", "Bytes that count for the budget of the cache, an estimate; only with a budget.", "cache")
 	tableDesc      = describe("cache_table_bytes", "Bytes of the cache's table as of its last VACUUM or ANALYZE.", "cache")
+	indexDesc      = describe("cache_index_bytes", "Bytes of the cache's index as of its last VACUUM or ANALYZE.", "cache")
+	deadDesc       = describe("cache_dead_rows", "Rows of the cache's table that VACUUM has yet to remove, by PostgreSQL's counters.", "cache")
+	vacuumDesc     = describe("cache_last_vacuum_timestamp_seconds", "When VACUUM or autovacuum last ended on the cache's table; 0 if it never did.", "cache")
 	maxEntriesDesc = describe("cache_max_entries", "The budget of the cache in entries, if it has one.", "cache")
 	maxBytesDesc   = describe("cache_max_bytes", "The budget of the cache in bytes, if it has one.", "cache")
 	expiredDesc    = describe("cache_expired_total", "Entries that upkeep of any process removed because they had expired.", "cache")
 	evictedDesc    = describe("cache_evicted_total", "Entries that upkeep of any process removed for the budget.", "cache")
+	hiddenDesc     = describe("metrics_caches_hidden", "Caches that have no series of their own and are added up.")
 
 	verbsDesc = describe("verb_calls_total", "Calls of each verb on all caches.", "verb")
 	batchDesc = describe("batch_keys", "Keys of one cache in a shared statement.")
 )
 
-const (
-	// maxCaches bounds the caches with series of their own. The others are
-	// added up.
-	maxCaches   = 64
-	otherCaches = "(other)"
-)
-
-// durationBounds are those of call_duration_seconds, of the finer ones that are
-// counted: powers of four from 128 us on.
-var durationBounds = []float64{0.000128, 0.000512, 0.002048, 0.008192, 0.032768, 0.131072, 0.524288}
+// otherCaches is the label of the caches that have no series of their own. No
+// cache can have this name.
+const otherCaches = "(other)"
 
 // op is the reads or the writes of a cache.
 type op struct {
-	calls, hits, misses, errors uint64
-	latency                     howdah.Histogram
+	calls, hits, misses uint64
+	latency             engine.Histogram
 }
 
 // cacheFigures is what is shown of one cache, or of several.
 type cacheFigures struct {
 	read, write     op
+	failures        engine.FailureCounts
 	merged, blocked uint64
 	queued          int
 	full            bool
 	state           *cacheState
-}
-
-// writes are the names of the verbs that may change data. A claim is asked for a
-// value, as a read is.
-func writes() map[string]bool {
-	found := make(map[string]bool)
-	for _, v := range statement.Verbs() {
-		found[v.Name] = v.Writes && v != statement.Claim
-	}
-	return found
 }
 
 // label is the cache label under which a cache is shown: its own name for those
@@ -74,17 +61,19 @@ func writes() map[string]bool {
 func (c *collector) label(cache string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.shown[cache] {
-		if len(c.shown) >= maxCaches {
-			return otherCaches
-		}
+	switch {
+	case c.shown[cache]:
+	case len(c.shown) >= c.maxCaches:
+		c.hidden[cache] = true
+		return otherCaches
+	default:
 		c.shown[cache] = true
 	}
 	return cache
 }
 
 // figures adds up what the process counted and what the database knows.
-func (c *collector) figures(stats []howdah.CacheStats, states []cacheState) map[string]*cacheFigures {
+func (c *collector) figures(stats []engine.Stats, states []cacheState) map[string]*cacheFigures {
 	all := make(map[string]*cacheFigures)
 	of := func(cache string) *cacheFigures {
 		name := c.label(cache)
@@ -93,20 +82,8 @@ func (c *collector) figures(stats []howdah.CacheStats, states []cacheState) map[
 		}
 		return all[name]
 	}
-	writes := writes()
 	for _, s := range stats { // before states: what is in use is shown first
-		f := of(s.Name)
-		f.merged += s.Merged
-		f.blocked += s.Blocked
-		f.queued += s.Queued
-		f.full = f.full || s.Full
-		for _, verb := range s.Verbs {
-			if writes[verb.Verb] {
-				f.write.add(verb)
-			} else {
-				f.read.add(verb)
-			}
-		}
+		of(s.Name).add(s)
 	}
 	for _, s := range states {
 		f := of(s.name)
@@ -118,11 +95,27 @@ func (c *collector) figures(stats []howdah.CacheStats, states []cacheState) map[
 	return all
 }
 
-func (o *op) add(v howdah.VerbStats) {
+func (f *cacheFigures) add(s engine.Stats) {
+	f.merged += s.Merged
+	f.blocked += s.Blocked
+	f.queued += s.Queued
+	f.full = f.full || s.Full
+	for reason, n := range s.Failures {
+		f.failures[reason] += n
+	}
+	for _, verb := range s.Verbs {
+		if statement.OnlyReads(verb.Verb) {
+			f.read.add(verb)
+		} else {
+			f.write.add(verb)
+		}
+	}
+}
+
+func (o *op) add(v engine.VerbStats) {
 	o.calls += v.Calls
 	o.hits += v.Hits
 	o.misses += v.Misses
-	o.errors += v.Errors
 	o.latency = sum(o.latency, v.Latency)
 }
 
@@ -132,12 +125,15 @@ func (s *cacheState) add(other cacheState) {
 	s.entries += other.entries
 	s.bytes += other.bytes
 	s.tableBytes += other.tableBytes
+	s.indexBytes += other.indexBytes
+	s.deadRows += other.deadRows
+	s.lastVacuum = max(s.lastVacuum, other.lastVacuum)
 	s.expired += other.expired
 	s.evicted += other.evicted
 }
 
-func (c *collector) collectCaches(out metricSink, stats []howdah.CacheStats, states []cacheState) {
-	var batches howdah.Histogram
+func (c *collector) collectCaches(out metricSink, stats []engine.Stats, states []cacheState) {
+	var batches engine.Histogram
 	verbs := make(map[string]uint64)
 	for _, s := range stats {
 		batches = sum(batches, s.BatchKeys)
@@ -145,40 +141,55 @@ func (c *collector) collectCaches(out metricSink, stats []howdah.CacheStats, sta
 			verbs[v.Verb] += v.Calls
 		}
 	}
-	out.histogram(batchDesc, batches)
+	if batches.Counts != nil {
+		out.doubling(batchDesc, batches, batches.Bounds)
+	}
 	for verb, calls := range verbs {
 		out.count(verbsDesc, float64(calls), verb)
 	}
 	for name, f := range c.figures(stats, states) {
-		f.read.collect(out, name, "read")
-		f.write.collect(out, name, "write")
-		if f.read.calls+f.write.calls > 0 {
-			out.count(mergedDesc, float64(f.merged), name)
-			out.count(blockedDesc, float64(f.blocked), name)
-			out.gauge(queuedDesc, float64(f.queued), name)
-			out.gauge(fullDesc, flag(f.full), name)
+		f.collect(out, name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out.gauge(hiddenDesc, float64(len(c.hidden)))
+}
+
+// collect shows the counters of a cache that was called at all. They are all there
+// then: of a series that begins above zero Prometheus does not see the first increase.
+func (f *cacheFigures) collect(out metricSink, cache string) {
+	if f.read.calls+f.write.calls > 0 {
+		f.read.collect(out, cache, "read")
+		f.write.collect(out, cache, "write")
+		for reason, n := range f.failures {
+			out.count(failuresDesc, float64(n), cache, fault.Reason(reason).String())
 		}
-		if f.state != nil {
-			f.state.collect(out, name)
-		}
+		out.count(mergedDesc, float64(f.merged), cache)
+		out.count(blockedDesc, float64(f.blocked), cache)
+		out.gauge(queuedDesc, float64(f.queued), cache)
+		out.gauge(fullDesc, flag(f.full), cache)
+	}
+	if f.state != nil {
+		f.state.collect(out, cache)
 	}
 }
 
-// collect shows what was called at all.
 func (o *op) collect(out metricSink, cache, name string) {
-	if o.calls == 0 {
-		return
-	}
 	out.count(callsDesc, float64(o.calls), cache, name)
 	out.count(keysDesc, float64(o.hits), cache, name, "hit")
 	out.count(keysDesc, float64(o.misses), cache, name, "miss")
-	out.count(failuresDesc, float64(o.errors), cache, name)
-	out.histogram(durationDesc, coarse(o.latency, durationBounds), cache, name)
+	if o.latency.Counts == nil {
+		o.latency = engine.Latencies()
+	}
+	out.doubling(durationDesc, o.latency, durationBounds, cache, name)
 }
 
 func (s *cacheState) collect(out metricSink, cache string) {
 	out.gauge(entriesDesc, float64(s.entries), cache)
 	out.gauge(tableDesc, float64(s.tableBytes), cache)
+	out.gauge(indexDesc, float64(s.indexBytes), cache)
+	out.gauge(deadDesc, float64(s.deadRows), cache)
+	out.gauge(vacuumDesc, s.lastVacuum, cache)
 	out.count(expiredDesc, float64(s.expired), cache)
 	out.count(evictedDesc, float64(s.evicted), cache)
 	if s.maxEntries > 0 || s.maxBytes > 0 {
@@ -192,33 +203,6 @@ func (s *cacheState) collect(out metricSink, cache string) {
 	}
 }
 
-// sum adds two histograms of the same bounds; one of them may be empty.
-func sum(a, b howdah.Histogram) howdah.Histogram {
-	if a.Counts == nil {
-		b.Counts = slices.Clone(b.Counts)
-		return b
-	}
-	for i, n := range b.Counts {
-		a.Counts[i] += n
-	}
-	a.Count += b.Count
-	a.Sum += b.Sum
-	return a
-}
-
-// coarse is a histogram of fewer bounds, which are among those of h.
-func coarse(h howdah.Histogram, bounds []float64) howdah.Histogram {
-	c := howdah.Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1), Count: h.Count, Sum: h.Sum}
-	for i, n := range h.Counts {
-		at := len(bounds)
-		if i < len(h.Bounds) {
-			at, _ = slices.BinarySearch(bounds, h.Bounds[i])
-		}
-		c.Counts[at] += n
-	}
-	return c
-}
-
 // metricSink takes metrics.
 type metricSink chan<- prometheus.Metric
 
@@ -228,17 +212,4 @@ func (out metricSink) count(desc *prometheus.Desc, value float64, labels ...stri
 
 func (out metricSink) gauge(desc *prometheus.Desc, value float64, labels ...string) {
 	out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-}
-
-// histogram makes the bucket counts cumulative, as Prometheus has them.
-func (out metricSink) histogram(desc *prometheus.Desc, h howdah.Histogram, labels ...string) {
-	buckets := make(map[float64]uint64, len(h.Bounds))
-	var sum uint64
-	for i, bound := range h.Bounds {
-		sum += h.Counts[i]
-		buckets[bound] = sum
-	}
-	// Counters are read one by one while calls go on: the total must not be
-	// below the buckets.
-	out <- prometheus.MustNewConstHistogram(desc, max(h.Count, sum), h.Sum, buckets, labels...)
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/near"
 )
 
@@ -22,6 +23,7 @@ var (
 	nearBytesDesc    = describe("near_bytes", "Bytes that the entries in memory take.")
 	nearMaxBytesDesc = describe("near_bytes_max", "The most bytes that they may take.")
 	nearEntriesDesc  = describe("near_entries", "Entries in memory, those that are no longer valid included.")
+	nearLagDesc      = describe("near_lag_seconds", "How long ago the last poll was sent that succeeded; 0 while no reads want memory.")
 	nearParkedDesc   = describe("near_parked_writes", "Writes in open transactions of this process, whose keys are not read from memory.")
 )
 
@@ -35,7 +37,8 @@ func collectNear(out metricSink, stats howdah.NearStats) {
 	out.count(nearHitsDesc, float64(stats.AbsentHits), "absent")
 	out.count(nearMissesDesc, less(stats.Misses, stats.Lapsed), "absent")
 	out.count(nearMissesDesc, float64(stats.Lapsed), "lapsed")
-	out.histogram(nearAgeDesc, stats.Ages)
+	out.gauge(nearLagDesc, stats.Lag.Seconds())
+	out.histogram(nearAgeDesc, engine.Histogram(stats.Ages))
 	out.gauge(nearMaxAgeDesc, stats.MaxAge.Seconds())
 	out.count(nearFillsDesc, float64(stats.Fills))
 	reasons := core.NearStats{Stats: near.Stats{Refused: near.Refusals(stats.Refused), Drops: near.Drops(stats.Drops)}}
@@ -47,7 +50,7 @@ func collectNear(out metricSink, stats howdah.NearStats) {
 	}
 	out.count(nearPollsDesc, float64(stats.Polls), "ok")
 	out.count(nearPollsDesc, float64(stats.FailedPolls), "failed")
-	out.histogram(nearPollTimeDesc, stats.PollLatency)
+	out.histogram(nearPollTimeDesc, engine.Histogram(stats.PollLatency))
 	out.count(nearLapsesDesc, float64(stats.Lapses))
 	out.gauge(nearBytesDesc, float64(stats.Bytes))
 	out.gauge(nearMaxBytesDesc, float64(stats.MaxBytes))

@@ -2,21 +2,28 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
+	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/schema"
 )
 
 // series are the lines of a scrape that are Howdah's own.
@@ -32,11 +39,25 @@ func (s *running) series() (lines []string) {
 	return lines
 }
 
+// scraped is the number of series of a scrape, those of Go and of the process
+// included.
+func (s *running) scraped() (n int) {
+	s.t.Helper()
+	status, body := s.get("/metrics", "")
+	require.Equal(s.t, 200, status)
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, "#") {
+			n++
+		}
+	}
+	return n
+}
+
 // A monitoring system stores each series for months: there are few, however many
-// commands are used on however many databases.
+// commands are used on however many databases, and whatever clients send.
 func TestMetricsAreFew(t *testing.T) {
 	s := start(t, nil)
-	before := len(s.series())
+	before := s.scraped()
 	c := s.dial()
 	for database := range 14 {
 		for _, command := range []string{
@@ -51,39 +72,103 @@ func TestMetricsAreFew(t *testing.T) {
 			require.NoError(t, c.reply().Err(), command)
 		}
 	}
-	after := len(s.series())
+	require.Eventually(t, func() bool { // the report comes when it is ready
+		return strings.Contains(strings.Join(s.series(), ""), "howdah_doctor_findings")
+	}, patience, 50*time.Millisecond)
+	after := s.scraped()
 	t.Logf("%d series before, %d after 20 commands on 14 databases", before, after)
-	require.Less(t, after, 40*14+3*20+100)
+	require.Less(t, after, 1300)
+
+	words := func(i int) {
+		c.send(fmt.Sprintf("word%d", i), "x")
+		require.Error(t, c.reply().Err())
+		c.send("CLIENT", fmt.Sprintf("word%d", i))
+		require.Error(t, c.reply().Err())
+		for _, path := range []string{"/word%d", "/v1/word%d", "/v1/caches/word%d/entries/k", "/v1/caches/db0/entries/word%d", "/v1/sessions/word%d"} {
+			s.get(fmt.Sprintf(path, i), fmt.Sprintf("word%d", i))
+		}
+	}
+	words(0)
+	first := s.scraped()
+	for i := range 30 {
+		words(i)
+	}
+	require.Equal(t, first, s.scraped(), "words of clients are no labels")
+	c.send("XADD", "stream", "*", "f", "v")
+	require.Error(t, c.reply().Err())
+	series := strings.Join(s.series(), "")
+	require.Contains(t, series, `howdah_redis_unknown_commands_total{command="xadd"} 1`)
+	require.Contains(t, series, `howdah_redis_unknown_commands_total{command="other"} 62`)
+	require.Contains(t, series, `howdah_http_requests_total{route="/v1/caches/{cache}/entries/{key}",status="4xx"} `)
+	require.NotContains(t, series, "word")
+}
+
+// However many caches there are, the series are bounded.
+func TestMetricsOfAllCachesAreBounded(t *testing.T) {
+	const caches, limit = 200, 30
+	s := start(t, func(c *Config) { c.MetricsCaches = limit })
+	execute(t, s.config.DatabaseURL, fmt.Sprintf("SELECT howdah.create_cache('c' || n, max_bytes => 1000000) FROM generate_series(1, %d) AS n", caches))
+	for i := 1; i <= caches; i++ {
+		status, _ := s.get(fmt.Sprintf("/get?cache=c%d&key=k", i), "")
+		require.Equal(t, http.StatusNotFound, status)
+	}
+	var hidden string
+	perCache := make(map[string]int)
+	require.Eventually(t, func() bool { // as soon as the states of the new caches are asked for
+		clear(perCache)
+		for _, line := range s.series() {
+			if strings.HasPrefix(line, "howdah_metrics_caches_hidden") {
+				hidden = strings.TrimSpace(line)
+			}
+			if m := regexp.MustCompile(`[{,]cache="([^"]*)"`).FindStringSubmatch(line); m != nil {
+				perCache[m[1]]++
+			}
+		}
+		return perCache[otherCaches] > 0 && strings.HasSuffix(hidden, fmt.Sprintf(" %d", caches+1-limit)) // and db0
+	}, patience, 200*time.Millisecond, "%v", hidden)
+	require.Len(t, perCache, limit+1)
+	for cache, n := range perCache {
+		require.LessOrEqual(t, n, 60, cache)
+	}
+	require.Less(t, s.scraped(), (limit+1)*60+400)
 }
 
 // Beyond a number of caches the others are added up.
 func TestMetricsOfManyCaches(t *testing.T) {
-	c := &collector{shown: make(map[string]bool)}
-	var stats []howdah.CacheStats
+	const limit = 20
+	c := newCollector(nil, limit)
+	var stats []engine.Stats
 	var states []cacheState
-	for i := range 3 * maxCaches {
+	for i := range 3 * limit {
 		name := fmt.Sprintf("c%03d", i)
-		stats = append(stats, howdah.CacheStats{Name: name, Merged: 1, Verbs: []howdah.VerbStats{{Verb: "get", Calls: 2}, {Verb: "set", Calls: 3}}})
-		states = append(states, cacheState{name: name, entries: 10})
+		stats = append(stats, engine.Stats{
+			Name: name, Merged: 1, Failures: engine.FailureCounts{fault.ReasonTimeout: 4},
+			Verbs: []engine.VerbStats{{Verb: "get", Calls: 2}, {Verb: "set", Calls: 3}},
+		})
+		states = append(states, cacheState{name: name, entries: 10, deadRows: 5, lastVacuum: float64(i)})
 	}
 	figures := c.figures(stats, states)
-	require.Len(t, figures, maxCaches+1)
+	require.Len(t, figures, limit+1)
+	require.Len(t, c.hidden, 2*limit)
 	require.EqualValues(t, 2, figures["c000"].read.calls)
 	require.EqualValues(t, 3, figures["c000"].write.calls)
 	other := figures[otherCaches]
-	require.EqualValues(t, 2*maxCaches, other.merged)
-	require.EqualValues(t, 2*2*maxCaches, other.read.calls)
-	require.EqualValues(t, 10*2*maxCaches, other.state.entries)
+	require.EqualValues(t, 2*limit, other.merged)
+	require.EqualValues(t, 2*2*limit, other.read.calls)
+	require.EqualValues(t, 4*2*limit, other.failures[fault.ReasonTimeout])
+	require.EqualValues(t, 10*2*limit, other.state.entries)
+	require.EqualValues(t, 5*2*limit, other.state.deadRows)
+	require.EqualValues(t, 3*limit-1, other.state.lastVacuum)
 	// A cache keeps its series when others come before it.
-	figures = c.figures(append([]howdah.CacheStats{{Name: "a"}}, stats...), states)
+	figures = c.figures(append([]engine.Stats{{Name: "a"}}, stats...), states)
 	require.NotContains(t, figures, "a")
 	require.Contains(t, figures, "c000")
 }
 
 func TestCoarseHistogram(t *testing.T) {
-	fine := howdah.Histogram{Bounds: []float64{1, 2, 4, 8}, Counts: []uint64{1, 2, 3, 4, 5}, Count: 15, Sum: 60}
-	require.Equal(t, howdah.Histogram{Bounds: []float64{2, 8}, Counts: []uint64{3, 7, 5}, Count: 15, Sum: 60}, coarse(fine, []float64{2, 8}))
-	twice := sum(sum(howdah.Histogram{}, fine), fine)
+	fine := engine.Histogram{Bounds: []float64{1, 2, 4, 8}, Counts: []uint64{1, 2, 3, 4, 5}, Count: 15, Sum: 60}
+	require.Equal(t, engine.Histogram{Bounds: []float64{2, 8}, Counts: []uint64{3, 7, 5}, Count: 15, Sum: 60}, coarse(fine, []float64{2, 8}))
+	twice := sum(sum(engine.Histogram{}, fine), fine)
 	require.Equal(t, []uint64{2, 4, 6, 8, 10}, twice.Counts)
 	require.Equal(t, []uint64{1, 2, 3, 4, 5}, fine.Counts, "what was added stays")
 	require.EqualValues(t, 30, twice.Count)
@@ -91,28 +176,71 @@ func TestCoarseHistogram(t *testing.T) {
 
 // The bounds that are shown are among those that are counted.
 func TestDurationBounds(t *testing.T) {
-	s := start(t, nil)
-	c := s.dial()
-	c.send("SET", "k", "v")
-	c.reply()
-	for _, cache := range s.stats().Caches {
-		for _, verb := range cache.Verbs {
-			for _, bound := range durationBounds {
-				require.Contains(t, verb.Latency.Bounds, bound)
-			}
-		}
+	for _, bound := range durationBounds {
+		require.Contains(t, engine.Latencies().Bounds, bound)
 	}
 }
 
-// stats are those of a DB of the test's own on the server's database, after a call.
-func (s *running) stats() howdah.Stats {
-	s.t.Helper()
-	db, err := howdah.Open(s.t.Context(), s.config.DatabaseURL, &howdah.Options{Timeout: patience})
-	require.NoError(s.t, err)
-	defer db.Close()
-	_, err = db.Cache("db0").Get(s.t.Context(), "k")
-	require.NoError(s.t, err)
-	return db.Stats()
+// A histogram whose bounds double is a native one of schema 0: the same observations,
+// counted by client_golang, make the same buckets.
+func TestNativeHistogram(t *testing.T) {
+	h := engine.Latencies()
+	library := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "h", NativeHistogramBucketFactor: 2, NativeHistogramZeroThreshold: h.Bounds[0], Buckets: durationBounds,
+	})
+	for _, seconds := range []float64{0, 1. / 40000, 1. / 32768, 1. / 30000, 1. / 1024, 1. / 1023, 0.004, 0.004, 0.9, 1, 1.1, 31, 32, 33} {
+		at, _ := slices.BinarySearch(h.Bounds, seconds)
+		h.Counts[at]++
+		h.Count++
+		h.Sum += seconds
+		library.Observe(seconds)
+	}
+	var want, got dto.Metric
+	require.NoError(t, library.Write(&want))
+	desc := describe("h", "")
+	require.NoError(t, twofold{classic(desc, coarse(h, durationBounds)), native(desc, h)}.Write(&got))
+	want.Histogram.CreatedTimestamp = nil
+	require.Equal(t, want.Histogram.String(), got.Histogram.String())
+}
+
+// A scrape in protobuf has native histograms, one in text has not.
+func TestNativeHistogramByNegotiation(t *testing.T) {
+	s := start(t, nil)
+	c := s.dial()
+	for range 3 {
+		c.send("GET", "k")
+		c.reply()
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.HTTP.String()+"/metrics", nil)
+	require.NoError(t, err)
+	format := expfmt.NewFormat(expfmt.TypeProtoDelim)
+	request.Header.Set("Accept", string(format))
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	families := make(map[string]*dto.MetricFamily)
+	for decoder := expfmt.NewDecoder(answer.Body, format); ; {
+		family := new(dto.MetricFamily)
+		if err := decoder.Decode(family); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+		families[family.GetName()] = family
+	}
+	for _, name := range []string{"howdah_call_duration_seconds", "howdah_batch_keys", "howdah_http_request_duration_seconds"} {
+		if name == "howdah_http_request_duration_seconds" && families[name] == nil {
+			continue // the scrape is the first request
+		}
+		require.NotNil(t, families[name], name)
+		for _, metric := range families[name].Metric {
+			require.NotNil(t, metric.Histogram.Schema, name)
+			require.Zero(t, metric.Histogram.GetSchema(), name)
+			require.NotEmpty(t, metric.Histogram.Bucket, "the classic form is there too")
+		}
+	}
+	reads := families["howdah_call_duration_seconds"].Metric[0].Histogram
+	require.EqualValues(t, 3, reads.GetSampleCount())
 }
 
 // What the database knows of the caches is shown, and that it is away.
@@ -132,14 +260,17 @@ func TestMetricsOfTheDatabase(t *testing.T) {
 	db, err := howdah.Open(t.Context(), s.config.DatabaseURL, &howdah.Options{Timeout: patience})
 	require.NoError(t, err)
 	states := cacheStates{db: (*core.DB)(db)}
-	found, up := states.read()
-	require.True(t, up)
+	found := states.read()
+	require.True(t, found.up)
+	require.Equal(t, schema.Latest(), found.database.schema)
+	require.Equal(t, "primary", found.database.role)
 	byName := make(map[string]cacheState)
-	for _, state := range found {
+	for _, state := range found.caches {
 		byName[state.name] = state
 	}
 	require.EqualValues(t, 500, byName["db0"].entries)
 	require.Positive(t, byName["db0"].tableBytes)
+	require.Positive(t, byName["db0"].indexBytes)
 	require.Zero(t, byName["db0"].maxBytes)
 	limited := byName["limited"]
 	require.Positive(t, limited.lastRound)
@@ -150,15 +281,17 @@ func TestMetricsOfTheDatabase(t *testing.T) {
 
 	series := strings.Join(s.series(), "")
 	for _, name := range []string{"howdah_cache_entries", "howdah_cache_bytes", "howdah_cache_table_bytes", "howdah_cache_max_entries",
-		"howdah_cache_max_bytes", "howdah_cache_expired_total", "howdah_cache_evicted_total"} {
+		"howdah_cache_max_bytes", "howdah_cache_expired_total", "howdah_cache_evicted_total",
+		"howdah_cache_index_bytes", "howdah_cache_dead_rows", "howdah_cache_last_vacuum_timestamp_seconds"} {
 		require.Contains(t, series, name+`{cache="limited"} `)
 	}
 	require.NotContains(t, series, `howdah_cache_bytes{cache="db0"}`)
 
 	require.NoError(t, db.Close())
 	states.asked = states.asked.Add(-2 * statesAge)
-	last, up := states.read()
-	require.False(t, up)
+	last := states.read()
+	require.False(t, last.up)
+	last.up = true
 	require.Equal(t, found, last, "the last answer is kept")
 }
 
@@ -176,7 +309,7 @@ func TestMetricsOfClaims(t *testing.T) {
 		require.NoError(t, err)
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(&collector{db: db, shown: make(map[string]bool), states: cacheStates{db: (*core.DB)(db)}})
+	registry.MustRegister(newCollector(db, DefaultMetricsCaches))
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	values := make(map[string]float64)
@@ -197,44 +330,5 @@ func TestMetricsOfClaims(t *testing.T) {
 		got, there := values[name]
 		require.True(t, there, name)
 		require.Equal(t, want, got, name)
-	}
-}
-
-// Every metric is documented, and nothing else is.
-func TestMetricsAreDocumented(t *testing.T) {
-	document, err := os.ReadFile("../../docs/operations.md")
-	require.NoError(t, err)
-	_, section, found := strings.Cut(string(document), "\n## Metrics\n")
-	require.True(t, found, "docs/operations.md has a section Metrics")
-	section, _, _ = strings.Cut(section, "\n## ")
-	documented := make(map[string]bool)
-	for _, name := range regexp.MustCompile("`(howdah_[a-z_]+)`").FindAllStringSubmatch(section, -1) {
-		documented[name[1]] = true
-	}
-	described := make(map[string]bool)
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, name := range regexp.MustCompile(`= +describe\("([a-z_]+)"`).FindAllStringSubmatch(string(source), -1) {
-			described["howdah_"+name[1]] = true
-		}
-	}
-	require.Equal(t, described, documented)
-
-	s := startNear(t, logged(t), time.Second)
-	c := s.dial()
-	c.send("SET", "k", "v")
-	c.reply()
-	for _, line := range s.series() {
-		name := regexp.MustCompile(`^[a-z_]+`).FindString(line)
-		for _, suffix := range []string{"", "_bucket", "_sum", "_count"} {
-			if base, ok := strings.CutSuffix(name, suffix); ok && documented[base] {
-				name = ""
-				break
-			}
-		}
-		require.Empty(t, name, "is not documented")
 	}
 }

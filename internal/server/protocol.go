@@ -26,9 +26,21 @@ type Protocol interface {
 	// by Output.
 	Pending() bool
 
+	// Ended says that no more input will come. A request that waits for what other
+	// clients do is given up.
+	Ended()
+
 	// Killed tells whether the connection is to be closed at once, whatever is
 	// still to be written.
 	Killed() bool
+
+	// Subscriber tells whether the client waits for messages, and so may be silent for as
+	// long as it likes.
+	Subscriber() bool
+
+	// Backlog takes note of how many bytes of Output's the client has not taken, whenever
+	// it did not take all at once: 0 when it has.
+	Backlog(bytes int)
 
 	// Unauthenticated is for how long the client has owed a secret, 0 if it
 	// owes none.

@@ -34,6 +34,7 @@ func (s *server) serveRedis() error {
 		MaxClients: c.MaxClients,
 		Memory:     s.memory,
 		NoScripts:  c.NoScripts,
+		Monitor:    c.Monitor,
 		Version:    c.Version,
 		Logger:     c.Logger,
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/figures"
 	"github.com/howdah/howdah/internal/httpapi"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/redisapi"
@@ -46,7 +47,7 @@ func Run(ctx context.Context, config Config) error {
 type server struct {
 	config Config
 
-	redisListener, httpListener net.Listener
+	redisListener, httpListener, consoleListener net.Listener
 
 	database *database
 	memory   *pipeline.Budget // of Redis clients
@@ -54,7 +55,9 @@ type server struct {
 	redis    *driver
 	sessions *keeper
 	health   *health
+	figures  *figures.Figures
 	http     *http.Server
+	console  *http.Server // nil unless it has a listener of its own
 
 	work      sync.WaitGroup
 	stopSweep context.CancelFunc
@@ -103,6 +106,12 @@ func (s *server) listen(ctx context.Context) error {
 		if s.httpListener, err = spec.listen(ctx); err != nil {
 			return err
 		}
+		if c.Console.Addr != "" && c.consoleOn() {
+			spec.addr, spec.addrOption = c.Console.Addr, c.option("console-addr")
+			if s.consoleListener, err = spec.listen(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -123,8 +132,16 @@ func (s *server) serveHTTP() error {
 		ping:     s.database.db.Ping,
 		degraded: func() string { return degradation((*core.DB)(s.database.db).Stats()) },
 	}
+	var redis httpapi.RedisClients
+	if s.engine != nil {
+		redis = s.engine
+	}
+	s.figures = figures.New(figures.Options{DB: (*core.DB)(s.database.db)})
+	s.work.Go(func() { s.figures.Run(context.Background()) }) // until Close
 	api := httpapi.New(httpapi.Options{
+		Redis:         redis,
 		DB:            (*core.DB)(s.database.db),
+		Figures:       s.figures,
 		Token:         c.Token,
 		AllowedHosts:  c.AllowedHosts,
 		Sessions:      manager,
@@ -133,11 +150,15 @@ func (s *server) serveHTTP() error {
 		Near:          c.Near.on() && s.database.embedded != nil,
 		Logger:        c.Logger,
 	})
-	registry := newRegistry(&collector{
-		db: s.database.db, engine: s.engine, redis: s.redis, version: c.Version, sessions: manager,
-		states: cacheStates{db: (*core.DB)(s.database.db)}, shown: make(map[string]bool),
-	})
-	s.http = newHTTPServer(api, s.health, registry, c.Logger)
+	metrics, counted := newCollector(s.database.db, c.MetricsCaches), newHTTPMetrics()
+	metrics.version, metrics.engine, metrics.redis, metrics.sessions, metrics.http = c.Version, s.engine, s.redis, manager, api
+	metrics.observed, metrics.cost = s.figures, c.MetricsCost
+	pages := s.newConsole(api, s.figures, manager)
+	s.serveConsole(pages)
+	if s.console != nil {
+		pages = nil
+	}
+	s.http = newHTTPServer(api, pages, s.health, newRegistry(metrics, counted), counted, c.Logger)
 	s.work.Go(func() {
 		if err := s.http.Serve(s.httpListener); !errors.Is(err, http.ErrServerClosed) {
 			s.fail(fmt.Errorf("the HTTP listener failed: %w", err))
@@ -158,6 +179,10 @@ func (s *server) announce() {
 		addresses.HTTP = s.httpListener.Addr()
 		s.config.Logger.Info("ready for HTTP clients", "addr", addresses.HTTP.String(), "tls", secured, "token", s.config.Token != "", "session_token", s.config.SessionToken != "")
 	}
+	if s.console != nil {
+		addresses.Console = s.consoleListener.Addr()
+	}
+	s.config.announceConsole(addresses)
 	s.config.Near.announce(&s.config)
 	if s.config.Ready != nil {
 		s.config.Ready(addresses)
@@ -186,34 +211,13 @@ func (s *server) stop() error {
 	if s.health != nil {
 		s.health.stopping.Store(true)
 	}
-	if s.redisListener != nil {
-		_ = s.redisListener.Close()
-	}
-	if s.http == nil && s.httpListener != nil { // else Shutdown closes it
-		_ = s.httpListener.Close()
-	}
-	if s.stopSweep != nil {
-		s.stopSweep()
-	}
-	var doors sync.WaitGroup
-	var redisErr, httpErr error
-	if s.redis != nil {
-		doors.Go(func() { redisErr = s.redis.shutdown(ctx) })
-	}
-	if s.http != nil {
-		doors.Go(func() {
-			if httpErr = s.http.Shutdown(ctx); httpErr != nil {
-				_ = s.http.Close()
-			}
-		})
-	}
-	doors.Wait()
-	if s.engine != nil {
-		s.engine.Close()
-	}
+	cutOff := s.closeDoors(ctx)
 	var err error
-	if errors.Is(redisErr, context.DeadlineExceeded) || errors.Is(httpErr, context.DeadlineExceeded) {
+	if cutOff {
 		err = fmt.Errorf("shutdown took longer than %v: the requests still unanswered were cut off; raise %s if they matter", total, s.config.option("shutdown-timeout"))
+	}
+	if s.figures != nil {
+		s.figures.Close()
 	}
 	if s.sessions != nil {
 		ctx, cancel := context.WithDeadline(context.Background(), began.Add(total))
@@ -229,4 +233,46 @@ func (s *server) stop() error {
 	}
 	s.work.Wait()
 	return err
+}
+
+// closeDoors accepts nothing new, and lets the listeners answer what they have accepted. It
+// says whether some of that was cut off.
+func (s *server) closeDoors(ctx context.Context) (cutOff bool) {
+	if s.redisListener != nil {
+		_ = s.redisListener.Close()
+	}
+	if s.engine != nil {
+		s.engine.EndMessages()
+	}
+	for _, web := range []struct {
+		listener net.Listener
+		server   *http.Server
+	}{{s.httpListener, s.http}, {s.consoleListener, s.console}} {
+		if web.listener != nil && web.server == nil { // else Shutdown closes it
+			_ = web.listener.Close()
+		}
+	}
+	if s.stopSweep != nil {
+		s.stopSweep()
+	}
+	var doors sync.WaitGroup
+	errs := make([]error, 3)
+	if s.redis != nil {
+		doors.Go(func() { errs[0] = s.redis.shutdown(ctx) })
+	}
+	for i, web := range []*http.Server{s.http, s.console} {
+		if web == nil {
+			continue
+		}
+		doors.Go(func() {
+			if errs[i+1] = web.Shutdown(ctx); errs[i+1] != nil {
+				_ = web.Close()
+			}
+		})
+	}
+	doors.Wait()
+	if s.engine != nil {
+		s.engine.Close()
+	}
+	return errors.Is(errors.Join(errs...), context.DeadlineExceeded)
 }

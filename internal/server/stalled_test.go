@@ -40,7 +40,7 @@ func TestDeadlineOfEachPiece(t *testing.T) {
 	s := &driver{log: slog.New(slog.DiscardHandler), limits: connLimits{stallTimeout: time.Minute}}
 	const size = 10*maxPiece + 1
 	send := func(nc net.Conn) bool {
-		c := &blockingConn{nc: nc, driver: s}
+		c := &blockingConn{nc: nc, driver: s, client: client{conn: answering{}}}
 		c.client.out.Append(make([]byte, size-5000))
 		c.client.out.AppendOwned(make([]byte, 5000))
 		return c.send()
@@ -60,8 +60,10 @@ func TestDeadlineOfEachPiece(t *testing.T) {
 type answering struct{ Protocol }
 
 func (answering) Output(out *pipeline.Output) bool { out.Append([]byte("+OK\r\n")); return false }
+func (answering) Ended()                           {}
 func (answering) Unauthenticated() time.Duration   { return 0 }
 func (answering) Pending() bool                    { return true }
+func (answering) Backlog(int)                      {}
 
 // The time of a client that took all its replies begins with the next one, even if
 // it is judged before anything of that is written.

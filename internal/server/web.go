@@ -26,24 +26,36 @@ const (
 // names are in the metrics, so they are guarded like the caches. The probes are
 // for everybody: a load balancer asks by an address of its own choice, and
 // learns nothing worth guarding.
-func newHTTPServer(api httpapi.Handler, h *health, registry *prometheus.Registry, log *slog.Logger) *http.Server {
+//
+// pages, if there are any, are the console.
+func newHTTPServer(api httpapi.Handler, pages http.Handler, h *health, registry *prometheus.Registry, counted httpMetrics, log *slog.Logger) *http.Server {
 	metrics := api.Guard(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	// Not a ServeMux, which would clean the paths, and with them the keys,
 	// before api sees them.
 	route := func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
+		switch path := r.URL.Path; path {
 		case "/healthz":
+			r.Pattern = path
 			h.live(w, r)
 		case "/readyz":
+			r.Pattern = path
 			h.ready(w, r)
 		case "/metrics":
+			r.Pattern = path
 			metrics.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)
 		}
 	}
+	server := boundedServer(counted.count(withConsole(http.HandlerFunc(route), pages)), log)
+	server.RegisterOnShutdown(api.EndStreams)
+	return server
+}
+
+// boundedServer is an HTTP server with the bounds above.
+func boundedServer(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           http.HandlerFunc(route),
+		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		WriteTimeout:      bodyTimeout,

@@ -94,7 +94,7 @@ var ErrNoAccess = errors.New("no access")
 // statementTimeout bounds each query, lockTimeout the wait for a table that is
 // being altered.
 const (
-	statementTimeout = 5 * time.Second
+	statementTimeout = 2 * time.Second
 	lockTimeout      = 100 * time.Millisecond
 )
 

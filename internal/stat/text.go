@@ -36,9 +36,9 @@ var columns = []column{
 	{"EVICT/s", 4, func(_ *Report, r *Row) string { return rate(r.Evicted) }},
 	{"HOT", 5, func(_ *Report, r *Row) string { return percent(r.HOT) }},
 	{"DEAD", 3, func(_ *Report, r *Row) string { return short(float64(r.Dead)) }},
-	{"DATA", 13, func(_ *Report, r *Row) string { return bytes(r.Bytes) }},
-	{"SIZE", 1, func(_ *Report, r *Row) string { size := r.Size(); return bytes(&size) }},
-	{"INDEX", 12, func(_ *Report, r *Row) string { return bytes(&r.IndexBytes) }},
+	{"DATA", 13, func(_ *Report, r *Row) string { return sizeText(r.Bytes) }},
+	{"SIZE", 1, func(_ *Report, r *Row) string { size := r.Size(); return sizeText(&size) }},
+	{"INDEX", 12, func(_ *Report, r *Row) string { return sizeText(&r.IndexBytes) }},
 	{"MEM", 10, func(_ *Report, r *Row) string { return percent(r.Memory) }},
 	{"VACUUM", 6, func(p *Report, r *Row) string {
 		if r.Vacuumed == nil {
@@ -214,8 +214,8 @@ func percent(share *float64) string {
 	return fmt.Sprintf("%.0f%%", 100**share)
 }
 
-// bytes writes a size in binary units, as PostgreSQL does.
-func bytes(n *int64) string {
+// sizeText writes a size in binary units, as PostgreSQL does.
+func sizeText(n *int64) string {
 	if n == nil {
 		return unknown
 	}

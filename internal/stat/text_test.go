@@ -133,7 +133,7 @@ func TestNumbers(t *testing.T) {
 		require.Equal(t, want, short(n))
 	}
 	for n, want := range map[int64]string{0: "0K", 1 << 20: "1.0M", 700 << 20: "700M", 5 << 30: "5.0G", 1023 << 10: "1.0M"} {
-		require.Equal(t, want, bytes(&n))
+		require.Equal(t, want, sizeText(&n))
 	}
 	for d, want := range map[time.Duration]string{-1: "0.0s", 1500 * time.Millisecond: "1.5s", time.Minute: "60s", time.Hour: "60m", 36 * time.Hour: "36h", 72 * time.Hour: "3d"} {
 		require.Equal(t, want, age(d))

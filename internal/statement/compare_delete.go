@@ -7,7 +7,7 @@ import (
 
 // CompareDelete removes Key if it has IfVersion (Condition IfVersion) or holds
 // Value (Condition IfValue). Results: Status (NotStored if not).
-var CompareDelete = define(Spec{Verb: verb.Verb{Name: "compare_delete", Writes: true}, Form: compareDelete})
+var CompareDelete = define(Spec{Verb: verb.Verb{Name: "compare_delete", Writes: true, Ends: true}, Form: compareDelete})
 
 var compareDelete = form(Form{
 	File: "compare_delete", Unused: true, Start: startAs(verb.NotStored),

@@ -11,13 +11,13 @@ var (
 	// already past deletes it. ExpireNever changes only an entry that has a
 	// TTL. Results: Status: Miss if absent; with a condition NotStored if it is
 	// absent or the condition failed; ExpireNever counts as one.
-	Expire = define(Spec{Verb: verb.Verb{Name: expireName, Writes: true}, Form: expire})
+	Expire = define(Spec{Verb: verb.Verb{Name: expireName, Writes: true, Ends: true}, Form: expire})
 	// Touch extends the expiry of an existing key to Expiry, never shortening
 	// it. Results: Status.
 	Touch = define(Spec{Verb: verb.Verb{Name: touchName, Writes: true}, Form: expire})
 	// GetExpire reads the value and sets Expiry (GETEX). Results: Status (WrongType),
 	// Result.Value.
-	GetExpire = define(Spec{Verb: verb.Verb{Name: "get_expire", Writes: true}, Form: getExpire})
+	GetExpire = define(Spec{Verb: verb.Verb{Name: "get_expire", Writes: true, Ends: true}, Form: getExpire})
 )
 
 // Both share statements, which tell them apart by name.

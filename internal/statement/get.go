@@ -25,6 +25,9 @@ var (
 	GetMany = define(Spec{Verb: verb.Verb{Name: "get_many", Many: true}, Pick: pickGet})
 	// StatMany is GetMany without the values, but with versions and expiries.
 	StatMany = define(Spec{Verb: verb.Verb{Name: "stat_many", Many: true}, Form: stat})
+	// Probe is StatMany for a server that asks on behalf of callers who wait: it is no
+	// hit and no miss of theirs.
+	Probe = define(Spec{Verb: verb.Verb{Name: "probe", Many: true}, Form: stat})
 )
 
 var (
@@ -42,7 +45,7 @@ func pickGet(c *verb.Call, _ *Table) *Form {
 	switch {
 	case c.Near:
 		return getNear
-	case c.AnyKind, c.InTx: // the versions tell which of two rows counts
+	case c.AnyKind, c.WantExpiry, c.InTx: // the versions tell which of two rows counts
 		return getEntry
 	}
 	return get

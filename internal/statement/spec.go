@@ -108,6 +108,17 @@ func Verbs() []*verb.Verb {
 	return all
 }
 
+// OnlyReads reports whether the verb of that name changes nothing. A claim is asked for a
+// value, as a read is.
+func OnlyReads(name string) bool {
+	for _, s := range specs {
+		if s.Name == name {
+			return !s.Writes || &s.Verb == Claim
+		}
+	}
+	return false
+}
+
 // Files returns the names of all files of schema/statements that verbs use.
 func Files() []string {
 	var all []string

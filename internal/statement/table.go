@@ -40,10 +40,15 @@ type Table struct {
 	MaxTTL     int64 // microseconds, 0: none
 	Jitter     int   // per cent
 	Full       bool  // over its budget, and may evict nothing
+	Strict     bool  // it has a budget, and policy noeviction
 	Near       bool  // its writes are noted in the change log
+	LogKeys    bool  // with their keys
 	Loaded     time.Time
 
 	texts *texts
+	// anonymous is the same table, whose writes do not say in the log who has made them.
+	// nil: they never do.
+	anonymous *Table
 }
 
 // texts are the statements of a table, each made when it is first needed.
@@ -80,38 +85,75 @@ func (t *Table) Log() int32 {
 	return 0
 }
 
+// LoggedKeys is Log, 0 also if the log has no keys.
+func (t *Table) LoggedKeys() int32 {
+	if t.LogKeys {
+		return t.Log()
+	}
+	return 0
+}
+
+// Anonymous is the table for writes of which this process does not tell its clients
+// itself, because it does not see the end of their transaction.
+func (t *Table) Anonymous() *Table {
+	if t.anonymous != nil {
+		return t.anonymous
+	}
+	return t
+}
+
+// Shape is what statements outside of calls are made for.
+func (t *Table) Shape() schema.Table {
+	if t.texts == nil {
+		return schema.Table{Name: t.Name()}
+	}
+	return t.texts.shape
+}
+
 // Querier is a connection, a pool or a transaction.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 // Load reads the settings of caches, by name. Those that do not exist are not in
-// the map: see Missing.
-func Load(ctx context.Context, q Querier, caches ...string) (map[string]*Table, error) {
+// the map: see Missing. Origin is what the writes of this process say in a change log
+// that has keys.
+func Load(ctx context.Context, q Querier, origin int64, caches ...string) (map[string]*Table, error) {
 	rows, err := q.Query(ctx, schema.Query("settings"), caches)
 	if err != nil {
 		return nil, err
 	}
 	tables := make(map[string]*Table, len(caches))
 	var t Table
-	_, err = pgx.ForEachRow(rows, []any{&t.Cache, &t.ID, &t.Features, &t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&t.Cache, &t.ID, &t.Features, &t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full, &t.Strict}, func() error {
 		loaded := t
 		if feature := schema.Unknown(t.Features); feature != "" {
 			return fmt.Errorf("%w: cache %q uses %q, which this program does not know: upgrade the program", fault.ErrSchemaTooNew, t.Cache, feature)
 		}
 		loaded.Loaded = time.Now()
 		loaded.Near = slices.Contains(t.Features, schema.Near)
-		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync(), Log: loaded.Log()}
-		loaded.texts = &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
+		loaded.LogKeys = slices.Contains(t.Features, schema.LogKeys)
+		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync(), Log: loaded.Log(), LogKeys: loaded.LogKeys}
+		loaded.texts = newTexts(shape)
+		if loaded.LogKeys {
+			anonymous := loaded
+			loaded.anonymous = &anonymous
+			shape.Origin = origin
+			loaded.texts = newTexts(shape)
+		}
 		tables[t.Cache] = &loaded
 		return nil
 	})
 	return tables, err
 }
 
+func newTexts(shape schema.Table) *texts {
+	return &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
+}
+
 // LoadOne is Load for one cache. Error: ErrCacheNotFound too.
-func LoadOne(ctx context.Context, q Querier, cache string) (*Table, error) {
-	tables, err := Load(ctx, q, cache)
+func LoadOne(ctx context.Context, q Querier, origin int64, cache string) (*Table, error) {
+	tables, err := Load(ctx, q, origin, cache)
 	if err == nil && tables[cache] == nil {
 		err = Missing(cache)
 	}
@@ -127,6 +169,9 @@ func Missing(cache string) error {
 func (t *Table) Reuse(old *Table) *Table {
 	if old.texts != nil && t.texts != nil && old.texts.shape == t.texts.shape {
 		t.texts = old.texts
+		if t.anonymous != nil && old.anonymous != nil {
+			t.anonymous.texts = old.anonymous.texts
+		}
 	}
 	return t
 }

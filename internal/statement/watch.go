@@ -9,8 +9,9 @@ import (
 // which is made if there is none, and is kept for ten minutes at least: an Edit, or
 // a guard of a transaction, takes it as the version of an absent key. It is 0 only
 // if another live key has the hash. Results: Status (Miss if the key is absent),
-// Result.Found, Result.Version.
-var Watch = define(Spec{Verb: verb.Verb{Name: "watch", Writes: true, Quiet: true}, Form: watch})
+// Result.Found, Result.Version; Removed has the hash if the row is that of an entry which
+// had expired, and is no longer.
+var Watch = define(Spec{Verb: verb.Verb{Name: "watch", Writes: true, Quiet: true, Ends: true}, Form: watch})
 
 var watch = form(Form{
 	File: "watch", Unused: true, Params: (*Request).keyColumns,
@@ -25,6 +26,9 @@ var watch = form(Form{
 			row.Call.Result.Version = pgwire.ReadInt8(v[2])
 			if pgwire.ReadBool(v[3]) {
 				row.Call.Status, row.Call.Result.Found = verb.OK, true
+			}
+			if pgwire.ReadBool(v[4]) {
+				noteRemoved(r, row.Call, v)
 			}
 		}
 	},

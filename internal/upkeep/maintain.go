@@ -66,6 +66,11 @@ type Upkeep struct {
 	vacuums           bool            // a session's settings stay with it: no transaction pooler
 	maxReplicationLag int64
 
+	// AskEvents is called before the setting of keyspace events is read. What it returns
+	// takes what was read, and reports whether events of expired keys are published. nil:
+	// none are.
+	AskEvents func() (answer func(setting string) (expired bool))
+
 	leads, heldBack                            atomic.Bool
 	rounds, expired, evicted, sessions, resets atomic.Uint64
 }
@@ -115,6 +120,11 @@ func (u *Upkeep) Maintain(ctx context.Context, opts Options) ([]Round, error) {
 		})
 		return err
 	})
+	for _, round := range rounds {
+		if err == nil && round.Cache != Sessions {
+			u.set.Removals().Round(round.Cache, round.Expired, round.Evicted)
+		}
+	}
 	return rounds, fault.FromFunction(err)
 }
 

@@ -76,9 +76,9 @@ func (r *run) tick(ctx context.Context, now time.Time) {
 // nothing to ask it says nothing about it.
 func (r *run) step(ctx context.Context, now time.Time) (answered bool, err error) {
 	if r.schedule.watchDue(now) {
-		if err := r.watch(ctx); err != nil {
+		if err := r.watch(ctx, now); err != nil {
 			r.schedule.leads = false
-			r.releaseWriters()
+			r.set.Release()
 			return false, err
 		}
 		answered = true
@@ -92,7 +92,7 @@ func (r *run) step(ctx context.Context, now time.Time) (answered bool, err error
 		rounds, err := r.round(ctx, now)
 		r.schedule.end(rounds, err != nil, r.budgets, time.Now())
 		if err != nil {
-			r.releaseWriters()
+			r.set.Release()
 			return answered, err
 		}
 		answered = true
@@ -112,14 +112,19 @@ type watched struct {
 
 // watch renews the lease, or takes it from a leader that is gone, and looks
 // at what any process must know.
-func (r *run) watch(ctx context.Context) error {
+func (r *run) watch(ctx context.Context, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var before, epoch int64
+	var events string
+	answer := func(string) bool { return false }
+	if r.AskEvents != nil {
+		answer = r.AskEvents()
+	}
 	var caches []watched
 	err := r.relaxed(ctx, func(tx pgx.Tx) (err error) {
 		// The statement's snapshot still shows the epoch as it was.
-		if err = tx.QueryRow(ctx, schema.Query("epoch")).Scan(&before, &epoch); err != nil {
+		if err = tx.QueryRow(ctx, schema.Query("epoch")).Scan(&before, &epoch, &events); err != nil {
 			return err
 		}
 		tag, err := tx.Exec(ctx, schema.Query("lead"), r.holder, lease)
@@ -133,6 +138,7 @@ func (r *run) watch(ctx context.Context) error {
 	if err != nil {
 		return fault.From(err, false, false)
 	}
+	r.schedule.announce(answer(events), now)
 	r.leads.Store(r.schedule.leads)
 	r.noteEpoch(before, epoch)
 	r.apply(caches)
@@ -163,7 +169,7 @@ func (r *run) noteEpoch(before, epoch int64) {
 }
 
 // apply hands the engines what watch saw: whose reads are to be counted, and who
-// is full.
+// is full. A cache that it has not seen is newer, or gone.
 func (r *run) apply(caches []watched) {
 	r.budgets = make(map[string]engine.Budget, len(caches))
 	found := make(map[string]watched, len(caches))
@@ -171,9 +177,11 @@ func (r *run) apply(caches []watched) {
 		r.budgets[w.cache] = w.budget
 		found[w.cache] = w
 	}
+	r.set.KeepBudgets()
 	for _, e := range r.set.All() {
-		w := found[e.Name()]
-		e.Apply(w.budget, w.entries, w.size)
+		if w, ok := found[e.Name()]; ok {
+			e.Apply(w.budget, w.entries, w.size)
+		}
 	}
 }
 
@@ -219,7 +227,11 @@ func (r *run) round(ctx context.Context, now time.Time) ([]Round, error) {
 
 // observe tells the writers of a cache what a round found.
 func (r *run) observe(round Round, written int64) {
-	b := r.budgets[round.Cache]
+	b, known := r.budgets[round.Cache]
+	if !known { // it is newer than the last watch
+		r.schedule.nextWatch = time.Time{}
+		return
+	}
 	if e := r.set.Known(round.Cache); e != nil {
 		e.Observe(b, round.Entries, round.Size, round.Evicted > 0, written)
 	}
@@ -242,20 +254,13 @@ func (r *run) learn(ctx context.Context, written map[string]int64) error {
 	}
 	var round Round
 	_, err = pgx.ForEachRow(rows, []any{&round.Cache, &round.Entries, &round.Size, &round.Evicted, &r.learnt}, func() error {
-		b := r.budgets[round.Cache]
-		if e := r.set.Known(round.Cache); e != nil && b.Policy != "noeviction" { // there only what this process has counted itself is exact
+		b, known := r.budgets[round.Cache]
+		if e := r.set.Known(round.Cache); e != nil && known && b.Policy != "noeviction" { // there only what this process has counted itself is exact
 			e.Observe(b, round.Entries, round.Size, round.Evicted > 0, written[round.Cache])
 		}
 		return nil
 	})
 	return fault.From(err, false, false)
-}
-
-// releaseWriters lets all writers go on: there are no rounds to wait for.
-func (r *run) releaseWriters() {
-	for _, e := range r.set.All() {
-		e.Pressure.Release()
-	}
 }
 
 func (r *run) reportHeldBack(held bool) {
@@ -288,9 +293,7 @@ func (r *run) end(ctx context.Context) {
 	r.cleaner.Wait()
 	r.leads.Store(false)
 	r.heldBack.Store(false)
-	for _, e := range r.set.All() {
-		e.Detach()
-	}
+	r.set.Detach()
 	if r.set.Closed() {
 		return
 	}

@@ -41,6 +41,10 @@ const (
 	// cache is nearly full.
 	budgetPause = time.Second
 	fullPause   = 4 * shortestPause
+
+	// eventPause bounds it while events of expired keys are published: with the round
+	// itself, there is one each second.
+	eventPause = 900 * time.Millisecond
 )
 
 // schedule says what is due when. It knows a clock only through its arguments,
@@ -48,9 +52,10 @@ const (
 type schedule struct {
 	leads  bool // this process does the rounds
 	called bool // its writers call for a round, whoever leads
+	events bool // subscribers wait for the events of expired keys
 
 	pace     time.Duration // pause after the last round
-	longest  time.Duration // pause between rounds for all caches
+	longest  time.Duration // pause between rounds for all caches; see bound
 	over     bool          // a cache is over its budget
 	gentle   bool          // the last round was one for a backlog
 	backlogs backlogs
@@ -68,6 +73,15 @@ func newSchedule() *schedule { return &schedule{pace: watchInterval, longest: wa
 func (s *schedule) call() {
 	s.called = true
 	s.nextRound = time.Time{}
+}
+
+// announce takes note whether events of expired keys are published. If they are, the next
+// round comes soon, however late it was to be.
+func (s *schedule) announce(events bool, now time.Time) {
+	s.events = events
+	if soon := now.Add(eventPause); events && soon.Before(s.nextRound) {
+		s.nextRound = soon
+	}
 }
 
 // watchDue, flushDue, roundDue and cleanDue report what is due, and the first,
@@ -112,7 +126,7 @@ func (s *schedule) begin(now time.Time) Options {
 		b := s.backlogs.turn()
 		opts.Cache, opts.MaxTime = b.cache, b.roundTime(now)
 	default:
-		s.nextAll = now.Add(min(watchInterval, s.longest))
+		s.nextAll = now.Add(min(watchInterval, s.bound()))
 	}
 	s.gentle = opts.Cache != ""
 	return opts
@@ -161,13 +175,21 @@ func (s *schedule) pause(rounds []Round, failed bool, budgets map[string]engine.
 	case len(rounds) == 0 && s.called:
 		return engine.HoldStep
 	case work, failed, len(rounds) == 0:
-		return min(s.longest, max(shortestPause, s.pace/2))
+		return min(s.bound(), max(shortestPause, s.pace/2))
 	default:
-		return min(s.longest, max(shortestPause, s.pace*2))
+		return min(s.bound(), max(shortestPause, s.pace*2))
 	}
 }
 
-// longest is the longest pause after a round for all caches.
+// bound is the longest pause between rounds for all caches.
+func (s *schedule) bound() time.Duration {
+	if s.events {
+		return min(s.longest, eventPause)
+	}
+	return s.longest
+}
+
+// longest is the longest pause by the budgets after a round for all caches.
 func longest(rounds []Round, budgets map[string]engine.Budget) time.Duration {
 	bound := longestPause
 	for _, r := range rounds {

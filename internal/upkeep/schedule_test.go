@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -102,4 +103,73 @@ func TestScheduleOfABacklog(t *testing.T) {
 	s.end(nil, true, nil, c.now)
 	require.Empty(t, s.backlogs)
 	require.Empty(t, s.begin(c.now).Cache)
+}
+
+// While events of expired keys are published, no cache waits longer than a second for a
+// round, whatever else there is to do. Without them nothing changes.
+func TestScheduleOfExpiredEvents(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		round Round
+	}{
+		{"nothing expires", Round{Cache: "c"}},
+		{"a standby is far behind", Round{Cache: "c", Expired: 5, More: true, HeldBack: true}},
+		{"there is a budget", Round{Cache: "c", Entries: 50}},
+	} {
+		budgets := map[string]engine.Budget{"c": {MaxEntries: 100, Policy: "allkeys-lru"}}
+		idle := budgetPause
+		if c.round.Entries == 0 {
+			budgets, idle = nil, longestPause
+		}
+		clock := &clock{now: time.Unix(1000, 0)}
+		s := newSchedule()
+		s.leads = true
+		rounds := func() (pauses []time.Duration) {
+			for range 12 {
+				require.True(t, s.roundDue(clock.now), c.what)
+				require.Equal(t, Options{MaxTime: roundTime}, s.begin(clock.now), c.what)
+				s.end([]Round{c.round}, false, budgets, clock.now)
+				require.False(t, s.roundDue(clock.now), c.what)
+				pauses = append(pauses, s.pace)
+				clock.pass(s.pace)
+			}
+			return pauses
+		}
+		for _, events := range []bool{false, true, false} {
+			s.announce(events, clock.now)
+			pauses := rounds()
+			last := pauses[len(pauses)-1]
+			if events {
+				require.Equal(t, eventPause, last, c.what)
+				require.Equal(t, eventPause, slices.Max(pauses), c.what)
+			} else {
+				require.Equal(t, idle, last, c.what)
+			}
+		}
+		s.end([]Round{c.round}, false, budgets, clock.now)
+		s.announce(true, clock.now)
+		require.False(t, s.roundDue(clock.now), c.what)
+		require.True(t, s.roundDue(clock.pass(eventPause)), "the round that was to come later comes now: %s", c.what)
+	}
+
+	// A cache with a backlog does not keep the others waiting.
+	clock := &clock{now: time.Unix(1000, 0)}
+	s := newSchedule()
+	s.leads = true
+	s.announce(true, clock.now)
+	for last := clock.now; clock.now.Sub(last) <= time.Second; clock.pass(s.pace) {
+		if s.begin(clock.now).Cache == "" {
+			if clock.now.Sub(time.Unix(1000, 0)) > time.Minute {
+				break
+			}
+			last = clock.now
+		}
+		s.end([]Round{{Cache: "c", Expired: 5, More: true, Elapsed: time.Millisecond}}, false, nil, clock.now)
+	}
+	require.Greater(t, clock.now.Sub(time.Unix(1000, 0)), time.Minute, "other caches wait longer than a second")
+
+	// A process that does not lead does no rounds for events.
+	follower := newSchedule()
+	follower.announce(true, clock.now)
+	require.False(t, follower.roundDue(clock.pass(time.Hour)))
 }

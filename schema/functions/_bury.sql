@@ -44,7 +44,7 @@ BEGIN
         RETURN;
     END IF;
     -- All of them: memory may hold what was evicted here.
-    PERFORM howdah_internal._log(settings, hashes);
+    PERFORM howdah_internal._log(settings, hashes, sorted);
 END
 $$;
 

@@ -28,6 +28,8 @@ BEGIN
             'ttl_jitter must be a percentage from 0 to 90'
         WHEN settings.prefix_index IS NULL THEN
             'prefix_index must be true or false'
+        WHEN 'log_keys' = ANY (settings.features) AND 'near' <> ALL (settings.features) THEN
+            'log_keys needs near => true'
     END;
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION 'A setting of cache % is invalid.', quote_literal(settings.name)

@@ -19,8 +19,12 @@ BEGIN
     EXECUTE format('GRANT SELECT, UPDATE ON howdah.leader, howdah.epoch TO %I', role);
     -- For the change log: whoever writes notes it down, and trims.
     EXECUTE format('GRANT SELECT, INSERT, DELETE ON howdah_internal.change, howdah_internal.change_tick TO %I', role);
-    EXECUTE format('GRANT SELECT, INSERT (singleton), UPDATE (tick, floor, trimmed, start, ticked_at)'
+    EXECUTE format('GRANT SELECT, INSERT (singleton), UPDATE (tick, floor, trimmed, bus_trimmed, start, ticked_at)'
                    ' ON howdah_internal.change_state TO %I', role);
+    -- For messages between processes.
+    EXECUTE format('GRANT SELECT, DELETE, INSERT (sender, kinds, channels, payloads) ON howdah_internal.bus TO %I', role);
+    EXECUTE format('GRANT SELECT, DELETE, INSERT (id, name, kinds, notified, subscribers, waiters, tick),'
+                   ' UPDATE (kinds, notified, subscribers, waiters, tick, renewed_at) ON howdah_internal.server TO %I', role);
     -- For watches of the role's own tables.
     EXECUTE format('GRANT SELECT, INSERT, DELETE ON howdah_internal.watch TO %I', role);
     EXECUTE format('GRANT INSERT (watch, cache, keys, tags, failure) ON howdah_internal.watch_note TO %I', role);
@@ -28,7 +32,9 @@ BEGIN
     EXECUTE format('GRANT SELECT, DELETE, INSERT (sha1, source), UPDATE (source, loaded_at) ON howdah_internal.script TO %I', role);
     EXECUTE format('GRANT SELECT, DELETE, INSERT, UPDATE (source) ON howdah_internal.function_library TO %I', role);
     EXECUTE format('GRANT SELECT, UPDATE (scripts, functions) ON howdah_internal.script_state TO %I', role);
-    EXECUTE format('GRANT UPDATE (full_since) ON howdah_internal.cache TO %I', role);
+    -- For keyspace events: whoever may use CONFIG SET may choose them.
+    EXECUTE format('GRANT SELECT, INSERT (events), UPDATE (events) ON howdah_internal.notification TO %I', role);
+    EXECUTE format('GRANT UPDATE (full_since, events) ON howdah_internal.cache TO %I', role);
     FOR verb IN
         SELECT p.oid
         FROM pg_proc AS p

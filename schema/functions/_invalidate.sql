@@ -17,7 +17,7 @@ BEGIN
         IF one THEN
             SELECT howdah_internal._hash(m.seed, keys[1]) INTO hash FROM howdah.meta AS m;
             IF howdah_internal._share(settings.id, hash) THEN
-                PERFORM howdah_internal._log(settings, ARRAY[hash]);
+                PERFORM howdah_internal._log(settings, ARRAY[hash], keys);
                 RETURN;
             END IF;
         END IF;

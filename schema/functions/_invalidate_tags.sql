@@ -5,6 +5,8 @@ DECLARE
     gone    CONSTANT bigint[] := howdah_internal._tag_hashes(tags);
     hashes  bigint[];
     removed bigint;
+    keys    bytea[];  -- that were there, if that is an event
+    noted   bytea[];  -- the keys for the change log, if it has keys
 BEGIN
     IF gone = '{}' THEN
         RETURN 0;
@@ -37,16 +39,19 @@ BEGIN
             FOR UPDATE
         ), gone AS (
             DELETE FROM howdah_internal.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
-            RETURNING c.hash, c.expires_at > statement_timestamp() AS live
+            RETURNING c.hash, c.key, c.expires_at > statement_timestamp() AS live
         ), untagged AS (
             DELETE FROM howdah_internal.%2$I AS g
             WHERE g.tag = ANY ($1) AND g.hash >= 0 AND (SELECT count(*) FROM gone) >= 0
         )
-        SELECT array_agg(g.hash), count(*) FILTER (WHERE g.live) FROM gone AS g
+        SELECT array_agg(g.hash), count(*) FILTER (WHERE g.live), array_agg(g.key) FILTER (WHERE g.live AND $2),
+               array_agg(g.key) FILTER (WHERE $3)
+        FROM gone AS g
         $sql$, 'cache_' || settings.id, 'tag_' || settings.id)
-    INTO hashes, removed
-    USING gone;
-    PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'));
+    INTO hashes, removed, keys, noted
+    USING gone, settings.events, 'log_keys' = ANY (settings.features);
+    PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'), noted);
+    PERFORM howdah_internal._announce(settings.name, 'g', 'del', keys) WHERE keys IS NOT NULL;
     RETURN removed;
 END
 $$;

@@ -30,22 +30,30 @@ DECLARE
                 WHERE c.ctid >= $1 AND c.ctid < $2 AND %2$s
                 %3$s LIMIT $3
                 FOR UPDATE SKIP LOCKED))
-            RETURNING d.hash, octet_length(d.key) + octet_length(d.value) + 100 AS bytes
+            RETURNING d.hash, d.key, d.expires_at, octet_length(d.key) + octet_length(d.value) + 100 AS bytes
         )
-        SELECT count(*), coalesce(sum(g.bytes), 0), array_agg(g.hash) FILTER (WHERE $4) FROM gone AS g$sql$;
+        SELECT count(*), coalesce(sum(g.bytes), 0), array_agg(g.hash) FILTER (WHERE $4 AND g.expires_at > '-infinity'),
+               array_agg(g.key) FILTER (WHERE $5 AND g.expires_at > '-infinity')
+        FROM gone AS g$sql$;
     -- An expired row stays while it may be served stale, somebody holds the lease
     -- to load it, or its version is watched (see schema/statements/watch.sql): until
-    -- the minute in "accessed". What is rare comes last.
+    -- the minute in "accessed", unless it was stored since then. What is rare comes last.
     expiry  CONSTANT text   :=
         'c.expires_at <= statement_timestamp()'
         ' AND c.expires_at <= statement_timestamp() - c.stale_seconds * interval ''1 second'''
         ' AND c.leased_until <= statement_timestamp()'
-        ' AND c.accessed <= ceil(extract(epoch FROM statement_timestamp()) / 60)';
-    batch   CONSTANT bigint := 2000;  -- rows that one statement removes
+        ' AND (c.accessed <= ceil(extract(epoch FROM statement_timestamp()) / 60)'
+        '      OR c.expires_at > ''-infinity'' AND c.stale_seconds = 0 AND c.leased_until = ''-infinity'')';
     -- Who keeps an evicted entry in memory has to learn of it: a delete that finds
     -- no row notes nothing. 1,000 hashes go into one row of the log.
     noted   CONSTANT boolean := 'near' = ANY (settings.features);
-    removed bigint[];     -- hashes of entries that were evicted, if they are to be noted
+    -- Whoever is told of keys by their prefixes learns of expired ones too.
+    named   CONSTANT boolean := 'log_keys' = ANY (settings.features);
+    batch   CONSTANT bigint := CASE WHEN named THEN 1000 ELSE 2000 END;  -- rows that one statement removes
+    removed bigint[];     -- hashes of entries that were removed, if they are to be noted; the row of an absent key is no entry
+    keys    bytea[];      -- of entries that were removed, if that is noted or an event
+    expires CONSTANT boolean := settings.events AND howdah_internal._wants_events('x');
+    evicts  CONSTANT boolean := settings.events AND howdah_internal._wants_events('e');
     limited CONSTANT boolean := settings.max_entries IS NOT NULL OR settings.max_bytes IS NOT NULL;
     -- An estimate takes 4 ms and more: a shorter round only removes what has expired.
     estimate CONSTANT boolean := limited AND deadline - statement_timestamp() >= interval '5 milliseconds';
@@ -119,10 +127,11 @@ BEGIN
                    CASE WHEN settings.eviction LIKE 'volatile-%' THEN 'c.expires_at < ''infinity'' AND' ELSE '' END,
                    howdah_internal._score(settings.eviction, salt), worst),
             'ORDER BY ' || howdah_internal._score(settings.eviction, salt))
-        INTO counted, freed, removed
+        INTO counted, freed, removed, keys
         USING format('(%s,0)', place)::tid, format('(%s,0)', least(place + reach, total))::tid,
-              least(CASE WHEN noted THEN 1000 ELSE batch END, max_rows - evicted, excess - evicted), noted;
-        PERFORM howdah_internal._log(settings, coalesce(removed, '{}'));
+              least(CASE WHEN noted THEN 1000 ELSE batch END, max_rows - evicted, excess - evicted), noted, evicts OR named;
+        PERFORM howdah_internal._log(settings, coalesce(removed, '{}'), keys);
+        PERFORM howdah_internal._announce(settings.name, 'e', 'evicted', keys) WHERE evicts AND keys IS NOT NULL;
         evicted := evicted + counted;
         bytes := bytes + freed;
         reach := CASE WHEN clock_timestamp() - started < interval '2 milliseconds'
@@ -138,9 +147,11 @@ BEGIN
         started := clock_timestamp();
         step := least(state.chunk, total - state.hand, least(total, max_blocks) - blocks);
         EXECUTE format(remove, tbl, expiry, '')
-        INTO counted, freed, removed  -- a copy in memory ends with its own TTL
+        INTO counted, freed, removed, keys  -- a copy in memory ends with its own TTL
         USING format('(%s,0)', state.hand)::tid, format('(%s,0)', state.hand + step)::tid,
-              least(batch, max_rows - expired - evicted, max_expired - expired), false;
+              least(batch, max_rows - expired - evicted, max_expired - expired), named, expires OR named;
+        PERFORM howdah_internal._log(settings, removed, keys) WHERE removed IS NOT NULL;
+        PERFORM howdah_internal._announce(settings.name, 'x', 'expired', keys) WHERE expires AND keys IS NOT NULL;
         expired := expired + counted;
         bytes := bytes + freed;
         IF expired + evicted >= max_rows OR expired >= max_expired THEN

@@ -24,7 +24,10 @@ BEGIN
     USING hash, key,
           howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)), howdah_internal._check_value(value), expected;
     IF result IS NOT NULL THEN
-        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+        PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
+        IF settings.events THEN
+            PERFORM howdah_internal._announce_set(settings, ARRAY[key], ttl);
+        END IF;
     END IF;
     RETURN result;
 END

@@ -3,8 +3,9 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     -- A program that asks once in so many ticks (seconds) misses nothing. When
-    -- the log is longer than this, a program that paused starts anew sooner.
-    keep     CONSTANT bigint  := CASE WHEN pg_relation_size('howdah_internal.change'::regclass) <= 67108864 THEN 30 ELSE 12 END;
+    -- the log is longer than this, with the keys that lie in its TOAST table, a program
+    -- that paused starts anew sooner.
+    keep     CONSTANT bigint  := CASE WHEN pg_table_size('howdah_internal.change'::regclass) <= 67108864 THEN 30 ELSE 12 END;
     batch    CONSTANT integer := 2000;
     state    howdah_internal.change_state;
     horizon  pg_snapshot;
@@ -28,6 +29,8 @@ BEGIN
     IF state.start <> pg_postmaster_start_time() THEN
         DELETE FROM howdah_internal.change_tick;
         state.trimmed := '0';
+        state.bus_trimmed := '1:1:';
+        DELETE FROM howdah_internal.bus AS b WHERE b.xid >= pg_snapshot_xmax(pg_current_snapshot());
     END IF;
 
     -- What this tick shows is known to every program that has seen the tick. So
@@ -55,15 +58,16 @@ BEGIN
                               ELSE least(reached, pg_snapshot_xmin(horizon)) END;
         DELETE FROM howdah_internal.change_tick AS t WHERE t.tick < state.floor;
     END IF;
+    state.bus_trimmed := howdah_internal._trim_bus(state.tick, state.bus_trimmed, deadline);
     UPDATE howdah_internal.change_state AS s
     SET tick = state.tick, floor = coalesce(state.floor, s.floor), trimmed = state.trimmed,
-        start = pg_postmaster_start_time(), ticked_at = clock_timestamp();
+        bus_trimmed = state.bus_trimmed, start = pg_postmaster_start_time(), ticked_at = clock_timestamp();
 END
 $$;
 
 COMMENT ON FUNCTION howdah_internal._trim_log(timestamptz) IS
 'Internal. Once a second: removes from the change log what every program has seen
-that asked within the last 30 seconds, and begins nothing new after the deadline. One at
-a time; others do nothing.';
+that asked within the last 30 seconds, and old messages (_trim_bus). It begins nothing new
+after the deadline. One at a time; others do nothing.';
 
 REVOKE ALL ON FUNCTION howdah_internal._trim_log(timestamptz) FROM PUBLIC;

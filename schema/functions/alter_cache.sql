@@ -11,7 +11,8 @@ CREATE OR REPLACE FUNCTION howdah.alter_cache(
     reset        text[]   DEFAULT '{}',
     empty        boolean  DEFAULT false,
     ttl_jitter   integer  DEFAULT NULL,
-    near         boolean  DEFAULT NULL
+    near         boolean  DEFAULT NULL,
+    log_keys     boolean  DEFAULT NULL
 ) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -26,17 +27,18 @@ DECLARE
     initial CONSTANT jsonb := '{
         "durability": "unlogged", "default_ttl": null, "max_ttl": null,
         "max_bytes": null, "max_entries": null, "eviction": "allkeys-lru",
-        "fillfactor": 85, "prefix_index": false, "ttl_jitter": 0, "near": false}';
+        "fillfactor": 85, "prefix_index": false, "ttl_jitter": 0, "near": false, "log_keys": false}';
     given   CONSTANT jsonb := jsonb_strip_nulls(jsonb_build_object(
         'durability', durability, 'default_ttl', default_ttl, 'max_ttl', max_ttl,
         'max_bytes', max_bytes, 'max_entries', max_entries, 'eviction', eviction,
-        'fillfactor', fillfactor, 'prefix_index', prefix_index, 'ttl_jitter', ttl_jitter, 'near', near));
+        'fillfactor', fillfactor, 'prefix_index', prefix_index, 'ttl_jitter', ttl_jitter, 'near', near, 'log_keys', log_keys));
     setting text;
     before  howdah_internal.cache;
     after   howdah_internal.cache;
     rewrite boolean;  -- the class changes between a table that is logged and one that is not
-    logged  boolean;  -- writes are noted in the change log
-    turn    boolean;  -- that is to change
+    logged  boolean;  -- writes are to be noted in the change log
+    named   boolean;  -- with their keys
+    turn    boolean;  -- one of these changes
 BEGIN
     PERFORM howdah_internal._check_name(name);
     PERFORM howdah_internal._check_admin();
@@ -59,10 +61,14 @@ BEGIN
         before,
         given || (SELECT coalesce(jsonb_object_agg(d.key, d.value), '{}')
                   FROM jsonb_each(initial) AS d WHERE d.key = ANY (reset)));
+    -- Without a log there are no keys in it.
+    logged := coalesce(near, 'near' = ANY (before.features) AND 'near' <> ALL (coalesce(reset, '{}')));
+    named := coalesce(log_keys, logged AND 'log_keys' = ANY (before.features) AND 'log_keys' <> ALL (coalesce(reset, '{}')));
+    turn := (logged, named) <> ('near' = ANY (before.features), 'log_keys' = ANY (before.features));
+    after.features := array_remove(array_remove(before.features, 'near'), 'log_keys')
+                      || CASE WHEN logged THEN '{near}' ELSE '{}' END::text[] || CASE WHEN named THEN '{log_keys}' ELSE '{}' END::text[];
     PERFORM howdah_internal._check_settings(after);
     rewrite := (after.durability = 'unlogged') <> (before.durability = 'unlogged');
-    logged := 'near' = ANY (before.features);
-    turn := logged <> coalesce(near, logged AND 'near' <> ALL (coalesce(reset, '{}')));
 
     -- Once, and the strongest that is needed.
     BEGIN
@@ -113,7 +119,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer, boolean) IS
+COMMENT ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer, boolean, boolean) IS
 'Changes settings of a cache. Only the owner of the schema may. New TTL settings
 hold for later writes; entries keep their expiry.
 
@@ -122,13 +128,14 @@ prefix index reads it all: the cache is locked as long as that takes, about a
 second for each hundred megabytes. The wait for that lock, in which other
 users of the cache wait too, ends after 2 s with 55P03 and no change. With
 empty => true there is nothing to rewrite and the lock is short. No write that was
-acknowledged before or meanwhile is lost, but by empty. To turn near on or off
+acknowledged before or meanwhile is lost, but by empty. To turn near or log_keys on or off
 takes the same lock for a moment, and gives the table another name: no program goes
 on with statements that were made for the other state.
 
 name: the cache.
 durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor,
-prefix_index, ttl_jitter, near: as in howdah.create_cache; NULL: unchanged.
+prefix_index, ttl_jitter, near, log_keys: as in howdah.create_cache; NULL: unchanged.
+To turn near off turns log_keys off too.
 reset: names of settings that go back to the default of howdah.create_cache, as
 in ''{max_ttl,max_bytes}''.
 empty: true empties the cache at the same time.
@@ -136,5 +143,5 @@ empty: true empties the cache at the same time.
 Errors: HW001 not found, HW002 invalid name, HW004 invalid setting, 42501 no
 privilege, 55P03 in use.';
 
-REVOKE ALL ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer, boolean)
+REVOKE ALL ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer, boolean, boolean)
     FROM PUBLIC;

@@ -14,7 +14,8 @@ CREATE OR REPLACE FUNCTION howdah.caches() RETURNS TABLE (
     table_bytes       bigint,
     index_bytes       bigint,
     toast_bytes       bigint,
-    near              boolean
+    near              boolean,
+    log_keys          boolean
 )
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -25,7 +26,8 @@ AS $$
            pg_relation_size(t.oid),
            pg_indexes_size(t.oid),
            coalesce(pg_total_relation_size(nullif(t.reltoastrelid, 0)), 0),
-           'near' = ANY (c.features)
+           'near' = ANY (c.features),
+           'log_keys' = ANY (c.features)
     FROM howdah_internal.cache AS c
     LEFT JOIN pg_class AS t
            ON t.relname = 'cache_' || c.id
@@ -40,6 +42,7 @@ estimated_entries: rows by the statistics of PostgreSQL, expired ones included; 
 before the first analyze. howdah.count counts exactly.
 table_bytes, index_bytes, toast_bytes: what they occupy on disk; toast holds the
 values that do not fit into a page.
-near: whether writes are noted in the change log.';
+near: whether writes are noted in the change log.
+log_keys: whether with the keys.';
 
 REVOKE ALL ON FUNCTION howdah.caches() FROM PUBLIC;

@@ -11,7 +11,8 @@ CREATE OR REPLACE FUNCTION howdah.create_cache(
     ttl_jitter    integer  DEFAULT 0,
     if_not_exists boolean  DEFAULT false,
     near          boolean  DEFAULT false,
-    id            integer  DEFAULT NULL
+    id            integer  DEFAULT NULL,
+    log_keys      boolean  DEFAULT false
 ) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -31,7 +32,8 @@ BEGIN
     settings.fillfactor := fillfactor;
     settings.prefix_index := prefix_index;
     settings.ttl_jitter := ttl_jitter;
-    settings.features := CASE WHEN near THEN '{kinds,near}' ELSE '{kinds}' END;
+    settings.features := '{kinds}'::text[] || CASE WHEN near THEN '{near}' ELSE '{}' END::text[]
+                         || CASE WHEN log_keys THEN '{log_keys}' ELSE '{}' END::text[];
     PERFORM howdah_internal._check_settings(settings);
 
     IF id IS NOT NULL THEN
@@ -44,10 +46,11 @@ BEGIN
 
     -- The row first: of two that make the same cache, one waits and then fails.
     INSERT INTO howdah_internal.cache AS c
-           (id, name, durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor, prefix_index, ttl_jitter, features)
+           (id, name, durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor, prefix_index, ttl_jitter, features, events)
     SELECT coalesce(create_cache.id, nextval(pg_get_serial_sequence('howdah_internal.cache', 'id'))),
            settings.name, settings.durability, settings.default_ttl, settings.max_ttl, settings.max_bytes,
-           settings.max_entries, settings.eviction, settings.fillfactor, settings.prefix_index, settings.ttl_jitter, settings.features
+           settings.max_entries, settings.eviction, settings.fillfactor, settings.prefix_index, settings.ttl_jitter, settings.features,
+           coalesce((SELECT n.events ~ '[KE]' AND n.events ~ '[^KE]' FROM howdah_internal.notification AS n FOR SHARE), false)
     ON CONFLICT ON CONSTRAINT cache_pkey DO NOTHING
     RETURNING c.* INTO settings;
     IF NOT FOUND THEN
@@ -63,7 +66,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean, integer) IS
+COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean, integer, boolean) IS
 'Makes a cache. Only the owner of the schema may. The view howdah.cache_<name> shows
 its entries; the table behind it has a number for a name, a new one for each cache
 that is made.
@@ -91,6 +94,8 @@ not for howdah.expire and howdah.touch, and not for a time of day asked for.
 if_not_exists: true: a cache that exists is no error, and keeps its settings and id.
 near: true notes every write in the change log, so that programs may keep entries in
 their own memory and learn what has changed. A write costs a little more.
+log_keys: true notes the keys of writes in the change log too, for Redis clients with CLIENT
+TRACKING ON BCAST. It needs near.
 id: the number in the name of the table, from 1 to 1000000000, so that several databases
 can hold one cache under one name of its table; NULL: the next one. It must be higher
 than all ids that this database has used, those of dropped caches included. Other
@@ -99,5 +104,5 @@ sessions that make or drop caches wait until the transaction ends.
 Returns true if it made the cache.
 Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege.';
 
-REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean, integer)
+REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean, integer, boolean)
     FROM PUBLIC;

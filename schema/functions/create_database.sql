@@ -20,7 +20,7 @@ BEGIN
         'db' || number, template.durability, template.default_ttl, template.max_ttl,
         template.max_bytes, template.max_entries, template.eviction,
         template.fillfactor, template.prefix_index, template.ttl_jitter, if_not_exists => true,
-        near => 'near' = ANY (template.features));
+        near => 'near' = ANY (template.features), log_keys => 'log_keys' = ANY (template.features));
 END
 $$;
 

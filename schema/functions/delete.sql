@@ -21,7 +21,10 @@ BEGIN
         PERFORM howdah_internal._hold(settings, ARRAY[hash], ARRAY[key]);
     END LOOP;
     IF live THEN
-        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+        PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
+        IF settings.events THEN
+            PERFORM howdah_internal._announce(settings.name, 'g', 'del', ARRAY[key]);
+        END IF;
     END IF;
     RETURN coalesce(live, false);
 END

@@ -6,6 +6,7 @@ DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache);
     hashes   bigint[]     := howdah_internal._key_hashes(keys);
     deleted  bigint;
+    gone     bytea[];  -- the keys that were there, if anybody is told of them
 BEGIN
     -- What this transaction is changing, nobody may load and store before it ends:
     -- the places of absent keys are held too. Locks first, by hash: the order of
@@ -15,13 +16,14 @@ BEGIN
         WITH gone AS (
             DELETE FROM howdah_internal.%1$I AS c
             WHERE c.hash = ANY ($1) AND c.key = ANY ($2)
-            RETURNING c.hash, c.expires_at > statement_timestamp() AS live
+            RETURNING c.hash, c.key, c.expires_at > statement_timestamp() AS live
         )
-        SELECT array_agg(g.hash), count(*) FROM gone AS g WHERE g.live
+        SELECT array_agg(g.hash), count(*), array_agg(g.key) FILTER (WHERE $3) FROM gone AS g WHERE g.live
         $sql$, 'cache_' || settings.id)
-    INTO hashes, deleted
-    USING hashes, keys;
-    PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'));
+    INTO hashes, deleted, gone
+    USING hashes, keys, settings.events OR 'log_keys' = ANY (settings.features);
+    PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'), gone);
+    PERFORM howdah_internal._announce(settings.name, 'g', 'del', gone) WHERE settings.events AND gone IS NOT NULL;
     RETURN deleted;
 END
 $$;

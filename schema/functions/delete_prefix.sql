@@ -9,6 +9,8 @@ DECLARE
     matches  text         := 'substring(c.key FROM 1 FOR octet_length($1)) = $1';
     hashes   bigint[];
     deleted  bigint;
+    gone     bytea[];  -- the keys that were there, if that is an event
+    noted    bytea[];  -- the keys for the change log, if it has keys
 BEGIN
     IF max_rows < 1 THEN
         RAISE EXCEPTION 'The limit max_rows = % is not positive.', max_rows
@@ -37,13 +39,17 @@ BEGIN
             FOR UPDATE
         ), gone AS (
             DELETE FROM howdah_internal.%1$I AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
-            RETURNING c.hash, c.expires_at > statement_timestamp() AS live
+            RETURNING c.hash, c.key, c.expires_at > statement_timestamp() AS live
         )
-        SELECT array_agg(g.hash), count(*) FILTER (WHERE g.live) FROM gone AS g
+        SELECT array_agg(g.hash), count(*) FILTER (WHERE g.live), array_agg(g.key) FILTER (WHERE g.live AND $5),
+               array_agg(g.key) FILTER (WHERE $6)
+        FROM gone AS g
         $sql$, 'cache_' || settings.id, matches)
-    INTO hashes, deleted
-    USING prefix, indexed, howdah_internal._prefix_end(indexed), max_rows;
-    PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'));
+    INTO hashes, deleted, gone, noted
+    USING prefix, indexed, howdah_internal._prefix_end(indexed), max_rows, settings.events,
+          'log_keys' = ANY (settings.features);
+    PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'), noted);
+    PERFORM howdah_internal._announce(settings.name, 'g', 'del', gone) WHERE gone IS NOT NULL;
     RETURN deleted;
 END
 $$;

@@ -17,7 +17,10 @@ BEGIN
     USING hash, key, howdah_internal._expiry(settings, ttl);
     GET DIAGNOSTICS changed = ROW_COUNT;
     IF changed > 0 THEN
-        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+        PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
+        IF settings.events THEN
+            PERFORM howdah_internal._announce(settings.name, 'g', CASE WHEN ttl >= howdah.no_expiry() THEN 'persist' ELSE 'expire' END, ARRAY[key]);
+        END IF;
     END IF;
     RETURN changed > 0;
 END

@@ -61,7 +61,10 @@ BEGIN
         PERFORM howdah_internal._replace_tags(settings.id, hash, hashed);
     END IF;
     IF result IS NOT NULL THEN
-        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+        PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
+        IF settings.events AND NOT absent THEN
+            PERFORM howdah_internal._announce_set(settings, ARRAY[key], ttl);
+        END IF;
     END IF;
     RETURN result;
 END

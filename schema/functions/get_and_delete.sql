@@ -23,7 +23,10 @@ BEGIN
         PERFORM howdah_internal._hold(settings, ARRAY[hash], ARRAY[key]);
     END LOOP;
     IF result IS NOT NULL THEN
-        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+        PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
+        IF settings.events THEN
+            PERFORM howdah_internal._announce(settings.name, 'g', 'del', ARRAY[key]);
+        END IF;
     END IF;
     RETURN result;
 END

@@ -38,7 +38,10 @@ BEGIN
     INTO result
     USING hash, howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, delta, settings.durability;
-    PERFORM howdah_internal._log(settings, ARRAY[hash]);
+    PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
+    IF settings.events THEN
+        PERFORM howdah_internal._announce(settings.name, '$', 'incrby', ARRAY[key]);
+    END IF;
     RETURN howdah_internal._integer(result);
 END
 $$;

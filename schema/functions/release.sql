@@ -25,7 +25,7 @@ BEGIN
     INTO ended
     USING hash, key, token;
     IF ended > 0 THEN
-        PERFORM howdah_internal._log(settings, ARRAY[hash]);
+        PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
     END IF;
     RETURN ended > 0;
 END

@@ -28,7 +28,10 @@ BEGIN
     INTO result
     USING hash, howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, howdah_internal._check_value(value), settings.durability;
-    PERFORM howdah_internal._log(settings, ARRAY[hash]);
+    PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
+    IF settings.events THEN
+        PERFORM howdah_internal._announce_set(settings, ARRAY[key], ttl);
+    END IF;
     RETURN result;
 END
 $$;

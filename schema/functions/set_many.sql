@@ -35,7 +35,10 @@ BEGIN
     USING hashes, howdah_internal._expiry(settings, ttl), keys, "values", settings.durability, settings;
     GET DIAGNOSTICS stored = ROW_COUNT;
 
-    PERFORM howdah_internal._log(settings, hashes);
+    PERFORM howdah_internal._log(settings, hashes, keys);
+    IF settings.events THEN
+        PERFORM howdah_internal._announce_set(settings, keys, ttl);
+    END IF;
 
     -- Two keys of the call itself with one hash.
     IF settings.durability = 'sync' AND stored < (SELECT count(DISTINCT k) FROM unnest(keys) AS k) THEN

@@ -20,9 +20,9 @@ BEGIN
         RETURN;
     END IF;
     -- These are properties of the tables, which the caches exchange.
-    IF (a.durability, a.fillfactor, a.prefix_index, 'near' = ANY (a.features))
-       <> (b.durability, b.fillfactor, b.prefix_index, 'near' = ANY (b.features)) THEN
-        RAISE EXCEPTION 'Caches % and % differ in durability, fillfactor, prefix_index or near.', quote_literal(first), quote_literal(second)
+    IF (a.durability, a.fillfactor, a.prefix_index, 'near' = ANY (a.features), 'log_keys' = ANY (a.features))
+       <> (b.durability, b.fillfactor, b.prefix_index, 'near' = ANY (b.features), 'log_keys' = ANY (b.features)) THEN
+        RAISE EXCEPTION 'Caches % and % differ in durability, fillfactor, prefix_index, near or log_keys.', quote_literal(first), quote_literal(second)
             USING ERRCODE = 'HW004', HINT = 'Make these settings equal with howdah.alter_cache first.';
     END IF;
     -- A watch invalidates by name what was stored under the other name.
@@ -71,8 +71,8 @@ caches wait too, ends after 2 s with 55P03 and no change. The tables get new num
 for names: a function that waits for the lock in another session fails with 42P01, and programs
 send their statements again.
 
-first, second: the caches. They must have the same durability, fillfactor, prefix_index
-and near, and no watches of tables.
+first, second: the caches. They must have the same durability, fillfactor, prefix_index,
+near and log_keys, and no watches of tables.
 
 Errors: HW001 not found, HW004 they differ or have watches, 42501 no privilege, 55P03
 in use.';

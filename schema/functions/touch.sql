@@ -13,6 +13,9 @@ BEGIN
         $sql$, 'cache_' || settings.id)
     USING howdah.key_hash(howdah_internal._check_key(key)), key, howdah_internal._expiry(settings, ttl);
     GET DIAGNOSTICS touched = ROW_COUNT;
+    IF touched > 0 AND settings.events THEN
+        PERFORM howdah_internal._announce(settings.name, 'g', 'expire', ARRAY[key]);
+    END IF;
     RETURN touched > 0;
 END
 $$;

@@ -1,4 +1,4 @@
--- Changes the settings that are not NULL, and resets those that $12 names.
+-- Changes the settings that are not NULL, and resets those that $13 names.
 SELECT howdah.alter_cache(
     name         => $1::text,
     durability   => $2::text,
@@ -11,5 +11,6 @@ SELECT howdah.alter_cache(
     ttl_jitter   => $9::integer,
     fillfactor   => $10::integer,
     near         => $11::boolean,
-    reset        => $12::text[],
-    empty        => $13::boolean)
+    log_keys     => $12::boolean,
+    reset        => $13::text[],
+    empty        => $14::boolean)

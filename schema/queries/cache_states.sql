@@ -1,7 +1,8 @@
 -- What monitoring shows of every cache: its budget, what the last round of
--- upkeep estimated, and what the rounds removed. The entries of a cache without
--- a budget are PostgreSQL's estimate, those that have expired included. Nothing
--- but catalogs is read, and no table is opened.
+-- upkeep estimated, what the rounds removed, and what PostgreSQL knows of its
+-- table. The entries of a cache without a budget are PostgreSQL's estimate, those
+-- that have expired included. Nothing but catalogs and the counters of the
+-- statistics is read, and no table is opened.
 SELECT c.name,
        coalesce(c.max_entries, 0),
        coalesce(c.max_bytes, 0),
@@ -10,11 +11,17 @@ SELECT c.name,
        (coalesce(t.relpages, 0) + coalesce(toast.relpages, 0))::bigint * current_setting('block_size')::bigint,
        coalesce(u.expired, 0),
        coalesce(u.evicted, 0),
-       coalesce(extract(epoch FROM u.last_round), 0)::float8
+       coalesce(extract(epoch FROM u.last_round), 0)::float8,
+       coalesce(i.relpages, 0)::bigint * current_setting('block_size')::bigint,
+       coalesce(pg_catalog.pg_stat_get_dead_tuples(t.oid), 0),
+       coalesce(extract(epoch FROM greatest(
+           pg_catalog.pg_stat_get_last_vacuum_time(t.oid), pg_catalog.pg_stat_get_last_autovacuum_time(t.oid))), 0)::float8
 FROM howdah_internal.cache AS c
 LEFT JOIN howdah.upkeep AS u ON u.cache = c.name
 LEFT JOIN pg_catalog.pg_class AS t
        ON t.relname = 'cache_' || c.id
       AND t.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = 'howdah_internal')
 LEFT JOIN pg_catalog.pg_class AS toast ON toast.oid = t.reltoastrelid
+LEFT JOIN pg_catalog.pg_index AS k ON k.indrelid = t.oid AND k.indisprimary
+LEFT JOIN pg_catalog.pg_class AS i ON i.oid = k.indexrelid
 ORDER BY c.name

@@ -11,6 +11,7 @@ SELECT name,
        fillfactor,
        prefix_index,
        ttl_jitter,
-       'near' = ANY (features)
+       'near' = ANY (features),
+       'log_keys' = ANY (features)
 FROM howdah_internal.cache
 ORDER BY name

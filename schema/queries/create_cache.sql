@@ -10,4 +10,5 @@ SELECT howdah.create_cache(
     prefix_index => $8::boolean,
     ttl_jitter   => $9::integer,
     fillfactor   => coalesce(nullif($10::integer, 0), 85),
-    near         => $11::boolean)
+    near         => $11::boolean,
+    log_keys     => $12::boolean)

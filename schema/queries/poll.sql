@@ -6,6 +6,8 @@
 -- may be more.
 --   $1 xmax of the older snapshot ('0': there is none, no rows of the log)
 --   $2 its list of transactions in progress
+--   $3 whether keys are wanted. Where they are not, and where they are too many, they are
+--   an empty array; NULL if the log of the cache has none
 SELECT pg_catalog.pg_current_snapshot()::text,
        -- As the statement get_near answers it.
        (extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000::numeric)::bigint,
@@ -20,17 +22,19 @@ SELECT pg_catalog.pg_current_snapshot()::text,
              AND pg_catalog.age(p.transaction) > pg_catalog.age(s.lit_xid::xid)), false),
        l.cache,
        l.hashes,
-       l.xid
+       l.xid,
+       CASE WHEN $3::boolean OR l.keys IS NULL THEN l.keys ELSE '{}' END,
+       l.origin
 FROM (SELECT) AS one
 LEFT JOIN howdah_internal.change_state AS s ON true
 LEFT JOIN LATERAL (
     -- A row from the future was restored with a dump of another server.
-    (SELECT c.cache, c.hashes, c.xid FROM howdah_internal.change AS c
+    (SELECT c.cache, c.hashes, c.xid, c.keys, c.origin FROM howdah_internal.change AS c
      WHERE c.xid >= $1::text::xid8 AND $1::text <> '0'
        AND c.xid < pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())
      ORDER BY c.xid LIMIT 5001)
     UNION ALL
-    (SELECT c.cache, c.hashes, c.xid FROM howdah_internal.change AS c
+    (SELECT c.cache, c.hashes, c.xid, c.keys, c.origin FROM howdah_internal.change AS c
      WHERE c.xid = ANY ($2::text[]::xid8[])
      LIMIT 5001)
 ) AS l ON true

@@ -8,6 +8,7 @@ SELECT name,
        coalesce(extract(epoch FROM CASE WHEN default_ttl < interval '1000 years' THEN default_ttl END) * 1000000::numeric, 0)::bigint,
        coalesce(extract(epoch FROM CASE WHEN max_ttl < interval '1000 years' THEN max_ttl END) * 1000000::numeric, 0)::bigint,
        ttl_jitter,
-       full_since IS NOT NULL
+       full_since IS NOT NULL,
+       eviction = 'noeviction' AND (max_entries IS NOT NULL OR max_bytes IS NOT NULL)
 FROM howdah_internal.cache
 WHERE name = ANY ($1::text[])

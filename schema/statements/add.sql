@@ -17,5 +17,6 @@ SET key        = excluded.key,
     {fresh}
 WHERE {dead}
 RETURNING hash, version
-{log}), near AS ({note_rows put.hash})
+{keys}        , key
+{log}), near AS ({note_rows put.hash put.key})
 {log}SELECT hash, version FROM put

@@ -21,7 +21,8 @@ WITH u AS MATERIALIZED (
         {fresh}
     WHERE {dead}
     RETURNING hash
+{keys}            , key
 )
-{log}, near AS ({note_rows put.hash})
+{log}, near AS ({note_rows put.hash put.key})
 SELECT count(*) / (CASE WHEN count(*) IN (0, (SELECT count(*) FROM u)) THEN 1 ELSE 0 END)
 FROM put

@@ -18,7 +18,7 @@ WITH put AS (
                ELSE {writable} END
     RETURNING hash, octet_length(value) AS length, version
 )
-{log}, near AS ({note $1})
+{log}, near AS ({note $1 $2})
 SELECT p.hash, p.length, p.version, NULL::integer FROM put AS p
 UNION ALL
 SELECT u.h, NULL, NULL, met.reason

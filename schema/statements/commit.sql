@@ -48,7 +48,7 @@ WITH locked AS MATERIALIZED (
         {fresh}
     RETURNING t.hash, t.version
 )
-{log}, near AS ({note_rows changed.h})
+{log}, near AS ({note_rows changed.h changed.k})
 SELECT NULL::bigint, v.outcome::bigint FROM verdict AS v
 UNION ALL
 SELECT p.hash, p.version FROM put AS p

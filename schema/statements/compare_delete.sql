@@ -3,6 +3,7 @@
 --   $1 hashes, $2 keys, $3 versions (NULL: any), $4 values (NULL: any)
 WITH locked AS MATERIALIZED (
     SELECT u.h
+{keys}         , u.k
     FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[]) AS u (h, k, version, value)
     CROSS JOIN LATERAL (
         SELECT
@@ -14,7 +15,7 @@ WITH locked AS MATERIALIZED (
           AND (u.value IS NULL OR t.kind = 0::smallint AND t.value = u.value)
         FOR UPDATE) AS t
 )
-{log}, near AS ({note_rows locked.h})
+{log}, near AS ({note_rows locked.h locked.k})
 DELETE FROM {table} AS t
 WHERE t.hash = ANY (ARRAY(SELECT l.h FROM locked AS l))
 RETURNING t.hash

@@ -4,6 +4,7 @@
 --   $1 hashes, $2 keys
 WITH locked AS MATERIALIZED (
     SELECT u.h
+{keys}         , u.k
     FROM unnest($1::bigint[], $2::bytea[]) AS u (h, k)
     CROSS JOIN LATERAL (
         SELECT
@@ -13,7 +14,8 @@ WITH locked AS MATERIALIZED (
           AND NOT (t.expires_at = '-infinity' AND t.leased_until = '-infinity' AND t.accessed > {this_minute})
         FOR UPDATE) AS t
 )
-{log}, near AS ({note_rows locked.h})
+{log}, near AS ({note_rows locked.h locked.k})
 DELETE FROM {table} AS t
 WHERE t.hash = ANY (ARRAY(SELECT l.h FROM locked AS l))
 RETURNING t.hash, t.expires_at > statement_timestamp()
+{keys}        , t.expires_at > '-infinity'

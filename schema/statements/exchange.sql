@@ -38,8 +38,9 @@ WITH old AS MATERIALIZED (
     WHERE t.version = (SELECT u.version FROM u) {and_writable}
     RETURNING version
 {log}            , hash
+{keys}            , key
 )
-{log}, near AS ({note_rows put.hash})
+{log}, near AS ({note_rows put.hash put.key})
 SELECT u.live,
        (SELECT value FROM old WHERE live AND kind = 0::smallint),
        (SELECT version FROM put),

@@ -21,7 +21,7 @@ WITH locked AS MATERIALIZED (
           AND (t.expires_at > '-infinity' OR t.leased_until > '-infinity')
         FOR UPDATE) AS t
 )
-{log}, near AS ({note_rows locked.h})
+{log}, near AS ({note_rows locked.h locked.k})
 INSERT INTO {table} AS t (hash, key, value, version, expires_at, leased_until, stale_seconds)
 SELECT l.h, l.k, CASE WHEN l.stale < 0 THEN '' ELSE l.v END, l.version,
        CASE WHEN l.stale < 0 THEN '-infinity' ELSE l.expires_at END,

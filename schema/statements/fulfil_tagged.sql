@@ -24,7 +24,7 @@ WITH refused AS MATERIALIZED (
         FOR UPDATE) AS t
     WHERE u.h <> ALL (r.hashes)
 )
-{log}, near AS ({note_rows locked.h})
+{log}, near AS ({note_rows locked.h locked.k})
 , put AS (
     INSERT INTO {table} AS t (hash, key, value, version, expires_at, leased_until, stale_seconds)
     SELECT l.h, l.k, CASE WHEN l.stale < 0 THEN '' ELSE l.v END, l.version,

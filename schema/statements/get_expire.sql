@@ -24,8 +24,8 @@ WITH locked AS MATERIALIZED (
           AND (u.c & 8 = 0 OR {exact_expiry} < t.expires_at)
         FOR UPDATE) AS t
 )
-{log}, changed AS (SELECT l.h FROM locked AS l WHERE l.c & 16 = 0 AND l.kind = 0::smallint)
-{log}, near AS ({note_rows changed.h})
+{log}, changed AS (SELECT l.h, l.k FROM locked AS l WHERE l.c & 16 = 0 AND l.kind = 0::smallint)
+{log}, near AS ({note_rows changed.h changed.k})
 , put AS (
     INSERT INTO {table} AS t (hash, key, value, version, expires_at)
     SELECT l.h, l.k, '', l.version, l.expires_at

@@ -28,7 +28,7 @@ WITH u AS MATERIALIZED (
                ELSE {writable} END
     RETURNING hash, value, version
 )
-{log}, near AS ({note $1})
+{log}, near AS ({note $1 $2})
 SELECT u.h, put.value, put.version, met.kind
 FROM u
 LEFT JOIN put ON put.hash = u.h

@@ -5,6 +5,7 @@
 --   $1 hashes, $2 keys, $3 tokens
 WITH locked AS MATERIALIZED (
     SELECT u.h, t.expires_at = '-infinity' AND t.accessed = 0 AS empty
+{keys}         , u.k
     FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) AS u (h, k, token)
     CROSS JOIN LATERAL (
         SELECT t.expires_at, t.accessed
@@ -22,5 +23,5 @@ WITH locked AS MATERIALIZED (
     SET leased_until = '-infinity'
     WHERE t.hash = ANY (ARRAY(SELECT l.h FROM locked AS l WHERE NOT l.empty))
 )
-{log}, near AS ({note_rows locked.h})
+{log}, near AS ({note_rows locked.h locked.k})
 SELECT l.h FROM locked AS l

@@ -18,7 +18,7 @@ WITH locked AS MATERIALIZED (
           AND (u.version IS NULL OR t.version = u.version)
         FOR UPDATE) AS t
 )
-{log}, near AS ({note_rows locked.h})
+{log}, near AS ({note_rows locked.h locked.k})
 INSERT INTO {table} AS t (hash, key, value, version, expires_at, kind)
 SELECT l.h, l.k, l.v, l.version, l.expires_at, l.kind
 FROM locked AS l

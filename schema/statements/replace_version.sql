@@ -15,8 +15,11 @@ WITH put AS (
         {fresh}
     WHERE {live} AND pg_catalog.int8send(t.version) = substring(excluded.value FROM 1 FOR 8)
     RETURNING hash, version, expires_at
+{keys}            , key
 ), stored AS (
-    SELECT p.hash, p.version FROM put AS p WHERE p.expires_at > '-infinity'
+    SELECT p.hash, p.version
+{keys}         , p.key
+    FROM put AS p WHERE p.expires_at > '-infinity'
 )
-{log}, near AS ({note_rows stored.hash})
+{log}, near AS ({note_rows stored.hash stored.key})
 SELECT s.hash, s.version FROM stored AS s

@@ -2,7 +2,7 @@
 -- in one order. Another live key in the slot is evicted (class sync: refused,
 -- see {refuse_collision}).
 --   $1 hashes, $2 keys, $3 values, $4 expiries
-{log}WITH near AS ({note $1})
+{log}WITH near AS ({note $1 $2})
 INSERT INTO {table} AS t (hash, key, value, version, expires_at)
 SELECT u.h, u.k, u.v, {clock}, {expiry}
 FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) AS u (h, k, v, e)

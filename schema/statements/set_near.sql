@@ -1,7 +1,7 @@
 -- As set, for a program that keeps the values in its memory: with what it must know
 -- of each entry, of the server that answers, and of the row in the change log.
 --   $1 hashes, $2 keys, $3 values, $4 expiries
-{log}WITH near AS ({note $1})
+{log}WITH near AS ({note $1 $2})
 INSERT INTO {table} AS t (hash, key, value, version, expires_at)
 SELECT u.h, u.k, u.v, {clock}, {expiry}
 FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) AS u (h, k, v, e)

@@ -1,6 +1,6 @@
 -- As set_near, for one key, and as cheap as set_one.
 --   $1 hash, $2 key, $3 value, $4 expiry
-{log}WITH near AS ({note_one $1})
+{log}WITH near AS ({note_one $1 $2})
 INSERT INTO {table} AS t (hash, key, value, version, expires_at)
 SELECT u.h, u.k, u.v, (date_part('epoch', statement_timestamp()) * 1000000::float8)::bigint, {expiry}
 FROM (VALUES ($1::bigint, $2::bytea, $3::bytea, $4::bigint)) AS u (h, k, v, e)

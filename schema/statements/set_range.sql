@@ -17,7 +17,7 @@ WITH put AS (
     WHERE CASE WHEN {live} THEN t.kind = 0::smallint ELSE {writable} END
     RETURNING hash, octet_length(value) AS length, version
 )
-{log}, near AS ({note_one $1})
+{log}, near AS ({note_one $1 $2})
 SELECT $1, put.length, put.version,
        (SELECT p.kind::integer
         FROM {table} AS p

@@ -19,8 +19,9 @@ WITH refused AS MATERIALIZED (
         {fresh}
     {where_writable}
     RETURNING t.hash, t.version
+{keys}            , t.key
 )
-{log}, near AS ({note_rows put.hash})
+{log}, near AS ({note_rows put.hash put.key})
 , tags AS MATERIALIZED (
     SELECT n.h, n.tag
     FROM unnest($5::bigint[], $6::bigint[]) AS n (h, tag)

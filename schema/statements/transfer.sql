@@ -2,7 +2,7 @@
 -- The caller holds both rows.
 --   $1 hash, $2 key of the source; $3 hash, $4 key of the target; $5: the
 --   target's cache refuses to evict another live key (class sync)
-{log}WITH near AS ({note_one $3})
+{log}WITH near AS ({note_one $3 $4})
 INSERT INTO {table} AS t (hash, key, value, version, expires_at, kind, stale_seconds)
 SELECT $3::bigint, $4::bytea, s.value, {clock}, s.expires_at, s.kind, s.stale_seconds
 FROM {source} AS s

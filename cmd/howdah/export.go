@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/transfer"
+)
+
+// exportCommand is one run of "howdah export".
+type exportCommand struct {
+	database            databaseFlags
+	cache, prefix, file string
+	format              string
+}
+
+func newExport() *cobra.Command {
+	var e exportCommand
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the entries of a cache as lines of JSON",
+		Long: `Write the live entries of a cache as lines of JSON, which "howdah import" reads.
+
+  howdah export --cache pages --file pages.jsonl
+  howdah export --prefix user: | jq -r 'select(.type == "string") | [.key, .value] | @tsv'
+
+A line has cache, key, type and value, ttl_ms and expires_at if the entry expires. Keys and
+strings that are not UTF-8 are in key_base64 and value_base64; collections are in dump_base64,
+as the payload that RESTORE of Redis takes. The last line is {"end":true,...}: without it the
+export was interrupted, and what is there can be used.
+
+An entry that is there from the beginning to the end is written once, as it was at a moment
+between. What is stored or removed meanwhile may be missing: it is no snapshot, and holds
+nothing back in PostgreSQL.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	e.database.add(cmd, "PostgreSQL that holds the cache")
+	f.StringVar(&e.cache, "cache", defaultCache, "cache to write (HOWDAH_CACHE)")
+	f.StringVar(&e.prefix, "prefix", "", "only keys that begin with this")
+	f.StringVar(&e.file, "file", "-", `file to write; "-": standard output`)
+	f.StringVar(&e.format, "format", "jsonl", "jsonl is the only one")
+	mustComplete(cmd, "cache", completeCacheFlag)
+	return cmd
+}
+
+func (e *exportCommand) run(cmd *cobra.Command) (err error) {
+	if e.format != "jsonl" {
+		return usagef("--format must be jsonl")
+	}
+	ctx, stop := untilStopped(cmd)
+	defer stop()
+	db, err := openForTransfer(ctx, &e.database, howdah.DefaultMaxValueBytes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	out := cmd.OutOrStdout()
+	if e.file != "-" {
+		file, err := os.OpenFile(e.file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		out = file
+	}
+	return e.write(ctx, cmd, db, out)
+}
+
+func (e *exportCommand) write(ctx context.Context, cmd *cobra.Command, db *howdah.DB, out io.Writer) error {
+	lines := bufio.NewWriterSize(out, 256<<10)
+	began, shown := time.Now(), time.Now()
+	screen := newProgressLine(cmd.ErrOrStderr())
+	done, err := transfer.Export(ctx, (*core.DB)(db), e.cache, []byte(e.prefix), lines, func(done transfer.Exported) {
+		if time.Since(shown) > progressEvery && e.file != "-" {
+			shown = time.Now()
+			screen.show(fmt.Sprintf("%d entries, %.0f a second", done.Entries, float64(done.Entries)/time.Since(began).Seconds()))
+		}
+	})
+	screen.clear()
+	if flushErr := lines.Flush(); err == nil {
+		err = flushErr
+	}
+	switch {
+	case errors.Is(err, fault.ErrCacheNotFound):
+		return err
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("stopped after %d entries, which can be imported", done.Entries)
+	case err != nil:
+		return fmt.Errorf("stopped after %d entries, which can be imported: %w", done.Entries, err)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%d entries in %v\n", done.Entries, time.Since(began).Round(10*time.Millisecond))
+	if done.Tagged > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d of them have tags, whose names Howdah does not store: an import refuses them without --drop-tags\n", done.Tagged)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import "github.com/howdah/howdah/migrate"
+
+// migratedJSON is what "howdah migrate" did.
+type migratedJSON struct {
+	From              int      `json:"from"` // schema version before; 0: there was none
+	To                int      `json:"to"`
+	Applied           []string `json:"applied"` // names of migrations
+	FunctionsReplaced bool     `json:"functions_replaced"`
+	RuntimeRole       string   `json:"runtime_role,omitempty"` // that was granted the use of the caches
+}
+
+// removedJSON is what "howdah migrate --uninstall" removed.
+type removedJSON struct {
+	Database string   `json:"database"`
+	Caches   []string `json:"caches"`
+}
+
+// objectJSON is an object that --uninstall would remove.
+type objectJSON struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// statusJSON is what "howdah migrate --status" prints.
+type statusJSON struct {
+	Version          int           `json:"version"` // 0: not installed
+	Latest           int           `json:"latest"`
+	Applied          []appliedJSON `json:"applied"`
+	Pending          []string      `json:"pending"`
+	Functions        int           `json:"functions"`
+	FunctionsCurrent bool          `json:"functions_current"`
+	Caches           []string      `json:"caches"`
+	Watches          []string      `json:"watches"`
+}
+
+type appliedJSON struct {
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	At      string `json:"at"`
+}
+
+func statusOf(s migrate.Status) statusJSON {
+	applied := make([]appliedJSON, len(s.Applied))
+	for i, a := range s.Applied {
+		applied[i] = appliedJSON{a.Version, a.Name, a.At}
+	}
+	return statusJSON{
+		Version: s.Version, Latest: s.Latest, Applied: applied, Pending: append([]string{}, s.Pending...),
+		Functions: s.Functions, FunctionsCurrent: s.FunctionsCurrent,
+		Caches: append([]string{}, s.Caches...), Watches: append([]string{}, s.Watches...),
+	}
+}

@@ -1,0 +1,112 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/howdah/howdah/internal/figures"
+	"github.com/howdah/howdah/internal/stat"
+)
+
+// costView is the page of what Howdah takes of the database.
+type costView struct {
+	Fresh   freshness
+	Cost    *figures.Cost
+	Columns []costColumn
+}
+
+// costColumn are the shares of one time.
+type costColumn struct {
+	Title  string
+	Shares *stat.Shares
+	Span   string
+}
+
+func (c *Console) cost(r *request) error {
+	seen := c.figures.Cost(r.Context())
+	view := &costView{Fresh: freshnessOf(seen), Cost: seen.Value}
+	if cost := seen.Value; cost != nil {
+		for _, column := range []costColumn{{Title: "Last hour", Shares: cost.Hour}, {Title: "Since the statistics were reset", Shares: cost.Total}} {
+			if column.Shares != nil {
+				column.Span = duration(column.Shares.Until.Sub(column.Shares.From))
+				view.Columns = append(view.Columns, column)
+			}
+		}
+	}
+	return r.show(http.StatusOK, "cost.html", frame{Title: "Cost", Section: "cost", Page: view})
+}
+
+// nearView is the page of the entries in memory.
+type nearView struct {
+	Off     bool
+	Bound   string
+	MaxAge  string
+	Hit     *float64
+	Hits    int64
+	Misses  int64
+	Lapsed  int64
+	Lapses  int64
+	Entries int64
+	Bytes   int64
+	Max     int64
+	Used    *float64
+	Polls   int64
+	Failed  int64
+	Ages    []bucketRow
+	Drops   []bucketRow
+}
+
+func (c *Console) nearPage(r *request) error {
+	n := c.db.Stats().Near
+	view := &nearView{
+		Off: n.Bound == 0, Bound: duration(n.Bound), MaxAge: duration(n.MaxAge), Hits: int64(n.Hits), Misses: int64(n.Misses),
+		Lapsed: int64(n.Lapsed), Lapses: int64(n.Lapses), Entries: int64(n.Entries), Bytes: n.Bytes, Max: n.MaxBytes,
+		Polls: int64(n.Polls), Failed: int64(n.FailedPolls),
+	}
+	view.Hit, view.Used = shareOf(view.Hits, view.Hits+view.Misses), shareOf(view.Bytes, view.Max)
+	all := int64(0)
+	for _, count := range n.Ages {
+		all += int64(count)
+	}
+	for i, count := range n.Ages {
+		bound := n.Bound * time.Duration(i+1) / time.Duration(len(n.Ages))
+		view.Ages = append(view.Ages, bucketRow{Label: "up to " + duration(bound), Entries: int64(count), Share: shareOf(int64(count), all)})
+	}
+	for _, drop := range n.DropsByReason() {
+		view.Drops = append(view.Drops, bucketRow{Label: drop.Reason, Entries: int64(drop.Count)})
+	}
+	return r.show(http.StatusOK, "near.html", frame{Title: "Memory", Section: "near", Live: true, Page: view})
+}
+
+// serversView is the page of the processes that use the database.
+type serversView struct {
+	Fresh   freshness
+	Servers *stat.Servers
+	Self    string
+	Leader  string
+}
+
+func (c *Console) serversPage(r *request) error {
+	seen := c.figures.Servers(r.Context())
+	view := &serversView{Fresh: freshnessOf(seen), Servers: seen.Value}
+	if report := c.figures.Report(r.Context()).Value; report != nil {
+		view.Leader = report.Upkeep.Leader
+	}
+	return r.show(http.StatusOK, "servers.html", frame{Title: "Servers", Section: "servers", Live: true, Page: view})
+}
+
+// mechanismsView is the page of the watches, or that of the scripts.
+type mechanismsView struct {
+	Fresh freshness
+	Seen  *stat.Mechanisms
+}
+
+func (c *Console) watchesPage(r *request) error {
+	seen := c.figures.Mechanisms(r.Context())
+	return r.show(http.StatusOK, "watches.html", frame{Title: "Watches and tags", Section: "watches", Page: mechanismsView{freshnessOf(seen), seen.Value}})
+}
+
+func (c *Console) scriptsPage(r *request) error {
+	seen := c.figures.Mechanisms(r.Context())
+	return r.show(http.StatusOK, "scripts.html", frame{Title: "Scripts", Section: "scripts", Page: mechanismsView{freshnessOf(seen), seen.Value}})
+}

@@ -1,0 +1,126 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/howdah/howdah/internal/doctor"
+	"github.com/howdah/howdah/internal/figures"
+	"github.com/howdah/howdah/internal/httpapi"
+	"github.com/howdah/howdah/internal/stat"
+)
+
+// freshness says how old figures are, and why they are not newer.
+type freshness struct {
+	Missing bool   // there are none yet
+	Waiting bool   // they are being read
+	Stale   string // why the last attempt failed; "": it did not
+	Age     string
+}
+
+func freshnessOf[T any](seen figures.Seen[T]) freshness {
+	f := freshness{Missing: seen.Value == nil, Waiting: errors.Is(seen.Err, figures.ErrCounting)}
+	if seen.Value != nil {
+		f.Age = duration(seen.Age())
+	}
+	if seen.Err != nil && !f.Waiting {
+		_, title, detail := httpapi.Explain(seen.Err)
+		f.Stale = title + ". " + detail
+	}
+	return f
+}
+
+// cacheRow is a cache, or the sessions, in the table of the overview.
+type cacheRow struct {
+	stat.Row
+	Budget string // what Used is a share of
+	Share  *float64
+	Trend  []*float64 // reads a second
+	Bad    int        // findings of the doctor on this cache
+}
+
+// trend is one curve with its latest value.
+type trend struct {
+	Name, Now string
+	Points    []*float64
+}
+
+// overviewView is the first page.
+type overviewView struct {
+	Fresh    freshness
+	Report   *stat.Report
+	Leader   string
+	Rows     []cacheRow
+	Trends   []trend
+	Since    string // how long the trends are
+	Findings []doctor.Finding
+	More     int // findings that are not shown
+	Examined string
+}
+
+// findingsShown bounds the findings on the overview.
+const findingsShown = 5
+
+func (c *Console) overview(r *request) error {
+	seen := c.figures.Report(r.Context())
+	view := &overviewView{Fresh: freshnessOf(seen), Report: seen.Value}
+	history := c.figures.History()
+	view.Trends, view.Since = trends(history)
+	examined := c.figures.Doctor(r.Context())
+	if report := examined.Value; report != nil {
+		view.Findings = report.Findings[:min(len(report.Findings), findingsShown)] // the worst come first
+		view.More = len(report.Findings) - len(view.Findings)
+		view.Examined = duration(examined.Age())
+	}
+	if seen.Value != nil {
+		view.Leader = cmp.Or(seen.Value.Upkeep.Leader, "")
+		for i := range seen.Value.Tables {
+			view.Rows = append(view.Rows, rowOf(&seen.Value.Tables[i], history, examined.Value))
+		}
+	}
+	return r.show(http.StatusOK, "overview.html", frame{Title: "Overview", Section: "overview", Live: true, Page: view})
+}
+
+func rowOf(row *stat.Row, history []figures.Point, report *doctor.Report) cacheRow {
+	found := cacheRow{Row: *row, Share: row.Used}
+	switch {
+	case row.MaxBytes > 0 && row.MaxEntries > 0:
+		found.Budget = size(row.MaxBytes) + " or " + number(row.MaxEntries) + " entries"
+	case row.MaxBytes > 0:
+		found.Budget = size(row.MaxBytes)
+	case row.MaxEntries > 0:
+		found.Budget = number(row.MaxEntries) + " entries"
+	}
+	if !row.Sessions {
+		for i := range history {
+			found.Trend = append(found.Trend, history[i].Caches[row.Name].Reads)
+		}
+	}
+	if report != nil {
+		found.Bad = len(findingsOf(report.Findings, row.Name))
+	}
+	return found
+}
+
+// trends draw what this process did while somebody looked.
+func trends(history []figures.Point) (drawn []trend, since string) {
+	calls, hit, p99, failed := trend{Name: "Calls a second"}, trend{Name: "Hit ratio"}, trend{Name: "p99"}, trend{Name: "Errors a second"}
+	for i := range history {
+		p := &history[i].Process
+		calls.Points = append(calls.Points, &p.Calls)
+		hit.Points = append(hit.Points, p.Hit)
+		p99.Points = append(p99.Points, p.P99)
+		failed.Points = append(failed.Points, &p.Errors)
+	}
+	if n := len(history); n > 0 {
+		last := &history[n-1].Process
+		calls.Now, hit.Now, p99.Now, failed.Now = rate(&last.Calls), percent(last.Hit), milliseconds(last.P99), rate(&last.Errors)
+		since = duration(history[n-1].At.Sub(history[0].At).Round(time.Second))
+	}
+	return []trend{calls, hit, p99, failed}, since
+}
+
+// severities by their weight.
+var severities = []doctor.Severity{doctor.Error, doctor.Warning, doctor.Info}

@@ -1,0 +1,348 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"html"
+	"math"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/observe"
+	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/migrate"
+	"github.com/howdah/howdah/session"
+)
+
+// config reads the settings of a cache.
+func (s *site) config(name string) *core.CacheConfig {
+	s.t.Helper()
+	configs, err := s.db.Caches(s.t.Context())
+	require.NoError(s.t, err)
+	for i := range configs {
+		if configs[i].Name == name {
+			return &configs[i]
+		}
+	}
+	s.t.Fatalf("there is no cache %s", name)
+	return nil
+}
+
+var links = regexp.MustCompile(`(?:href|action|src)="([^"]*)"`)
+
+// TestLinks follows every link from the overview on: all are relative, lead to a page that is
+// there, and every answer has the headers that keep others out.
+func TestLinks(t *testing.T) {
+	s := open(t, nil)
+	s.fill()
+	_, err := s.sessions.Create(t.Context(), session.Start{User: "ada"})
+	require.NoError(t, err)
+	b := s.browser(adminToken, sessionsToken)
+	const limit = 150
+	start, err := url.Parse(s.url)
+	require.NoError(t, err)
+	seen, queue := map[string]bool{}, []string{""}
+	for len(queue) > 0 && len(seen) < limit {
+		path := queue[0]
+		queue = queue[1:]
+		got := b.get(path)
+		require.Contains(t, []int{http.StatusOK}, got.status, "%s: %s", path, got.body)
+		checkHeaders(t, got.header)
+		here, err := start.Parse(path)
+		require.NoError(t, err)
+		for _, match := range links.FindAllStringSubmatch(got.body, -1) {
+			link := strings.NewReplacer("&amp;", "&").Replace(match[1])
+			if strings.HasPrefix(link, "https://github.com/") || strings.HasPrefix(link, "#") {
+				continue
+			}
+			require.True(t, strings.HasPrefix(link, "./"), "%s: the link %q is not relative", path, link)
+			to, err := here.Parse(link)
+			require.NoError(t, err)
+			next := strings.TrimPrefix(to.RequestURI(), Prefix)
+			require.NotEqual(t, to.RequestURI(), next, "%s: %q leads out of the console", path, link)
+			if strings.HasPrefix(match[0], "action") || seen[next] {
+				continue
+			}
+			seen[next] = true
+			queue = append(queue, next)
+		}
+	}
+	for _, page := range []string{"caches/db0", "caches/db0/entries", "caches/db0/settings", "doctor", "cost", "slow", "removals", "near", "servers", "watches", "scripts", "clients", "sessions", "assets/app.css", "assets/app.js"} {
+		require.True(t, seen[page], "no link leads to %s", page)
+	}
+}
+
+func checkHeaders(t *testing.T, h http.Header) {
+	t.Helper()
+	require.Equal(t, "nosniff", h.Get("X-Content-Type-Options"))
+	require.Equal(t, "no-referrer", h.Get("Referrer-Policy"))
+	require.Equal(t, "same-origin", h.Get("Cross-Origin-Opener-Policy"))
+	require.Contains(t, h.Get("Cache-Control"), "no-")
+	csp := h.Get("Content-Security-Policy")
+	for _, part := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"} {
+		require.Contains(t, csp, part)
+	}
+	require.NotContains(t, csp, "unsafe")
+}
+
+// Neither templates nor scripts hold what the policy forbids.
+func TestTemplatesHaveNoInlineScriptOrStyle(t *testing.T) {
+	files, err := templateFiles.ReadDir("templates")
+	require.NoError(t, err)
+	for _, file := range files {
+		content, err := templateFiles.ReadFile("templates/" + file.Name())
+		require.NoError(t, err)
+		require.NotRegexp(t, `(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script[^>]*>[^<]`, string(content), file.Name())
+	}
+	script, err := assetFiles.ReadFile("assets/app.js")
+	require.NoError(t, err)
+	require.NotRegexp(t, `innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|https?://`, string(script))
+}
+
+// hostile is text that no page may take for markup, or show as it is.
+const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>{{.}}` + "\u202e\x00\x1b[31m'`</title>"
+
+// Hostile text in keys, values, fields, clients, users and addresses is text on every page.
+func TestHostileText(t *testing.T) {
+	s := open(t, nil)
+	c := (*howdah.DB)(s.db).Cache("db0")
+	ctx := t.Context()
+	require.NoError(t, c.Set(ctx, hostile, []byte(hostile), time.Hour))
+	_, err := c.HSet(ctx, hostile+"h", map[string][]byte{hostile: []byte(hostile)}, 0)
+	require.NoError(t, err)
+	_, err = c.RPush(ctx, hostile+"l", [][]byte{[]byte(hostile)}, 0)
+	require.NoError(t, err)
+	require.NoError(t, c.Set(ctx, "gone:"+hostile, []byte("x"), time.Hour))
+	_, err = s.db.Cache("db0").As(&observe.Client{Door: observe.DoorRedis, Name: hostile, Library: hostile, Address: hostile}, hostile).DeletePrefix(ctx, []byte("gone:"))
+	require.NoError(t, err)
+	user := strings.NewReplacer("\x00", "").Replace(hostile)
+	_, err = s.sessions.Create(ctx, session.Start{User: user, UserAgent: user})
+	require.NoError(t, err)
+	b := s.browser(adminToken, sessionsToken)
+	q := url.QueryEscape
+	pages := []page{
+		b.get(""), b.get("caches/db0"), b.get("caches/db0/entries"), b.get("caches/db0/entries?prefix=" + q(hostile)),
+		b.get("caches/db0/entry?key64=" + key64([]byte(hostile))), b.get("caches/db0/delete-prefix?prefix=" + q(hostile)),
+		b.get("removals"), b.get("removals?key=" + q(hostile) + "&cache=" + q(hostile)), b.get("sessions"), b.get("sessions?user=" + q(user)),
+		b.get("sessions/revoke-user?user=" + q(user)), b.get("login?next=" + q(hostile) + "&ticket=" + q(hostile)), b.get("nowhere/" + q(hostile)),
+		b.get("caches/" + q(hostile)), b.get("slow"), b.get("clients"), b.get("?done=" + q(hostile)),
+	}
+	for _, suffix := range []string{"", "h", "l"} {
+		pages = append(pages, b.post("caches/db0/entry/value", url.Values{"key64": {key64([]byte(hostile + suffix))}}).want(t, http.StatusOK))
+	}
+	fields := regexp.MustCompile(`value="[^"]*"`) // what a visitor has typed, or a form sends on, must stay as it is
+	for i, p := range pages {
+		p.body = fields.ReplaceAllString(p.body, "")
+		require.NotRegexp(t, `<script>alert|<img src=x|\x{202e}|\x00|\x1b`, p.body, "page %d", i)
+		require.Equal(t, 1, strings.Count(p.body, "</title>"), "page %d", i)
+	}
+	pages[2].has(t, `\u{202E}`, `\u{0}`, "&lt;script&gt;")
+}
+
+// Those who see figures only see neither values nor the secrets in keys, and no page shows a
+// token, the secret of a session, its payload or the password of the database.
+func TestSecrets(t *testing.T) {
+	const password = "database-password-99"
+	address := pgtest.New(t)
+	s := openAt(t, address, nil)
+	s.fill()
+	live, err := s.sessions.Create(t.Context(), session.Start{User: "ada", Payload: []byte(`{"secret":"payload-of-a-live-session"}`)})
+	require.NoError(t, err)
+	viewer := s.browser(viewerToken)
+	all := s.browser(adminToken, viewerToken, sessionsToken)
+	secrets := []string{adminToken, viewerToken, sessionsToken, live.Token().Reveal(), "payload-of-a-live-session", password}
+	for _, path := range []string{"", "caches/db0", "caches/db0?below=" + key64([]byte("sess:")), "caches/db0/entries", "caches/db0/entries?prefix=sess:", "doctor", "cost", "slow", "removals", "near", "servers", "sessions", "login"} {
+		all.get(path).lacks(t, secrets...)
+		viewer.get(path).lacks(t, append(secrets, "b3c1f0aa77", "payload-of-a-session", "plain value")...)
+	}
+	viewer.get("caches/db0/entries").has(t, "sess:***")
+	viewer.get("caches/db0/entry?key64="+key64([]byte("sess:b3c1f0aa77"))).want(t, http.StatusForbidden)
+	all.get("caches/db0/entries").has(t, "sess:b3c1f0aa77")
+	all.post("caches/db0/entry/value", url.Values{"key64": {key64([]byte("sess:b3c1f0aa77"))}}).want(t, http.StatusOK).has(t, "payload-of-a-session")
+	for _, secret := range append(secrets, "b3c1f0aa77", "payload-of-a-session") {
+		require.NotContains(t, s.log.String(), secret)
+	}
+	require.Contains(t, s.log.String(), "value shown")
+}
+
+// Every kind of value is readable, and its download never runs in a browser.
+func TestValues(t *testing.T) {
+	s := open(t, nil)
+	c := (*howdah.DB)(s.db).Cache("db0")
+	ctx := t.Context()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write([]byte("unpacked text"))
+	require.NoError(t, w.Close())
+	require.NoError(t, c.Set(ctx, "json", []byte(`{"a":[1,2]}`), time.Hour))
+	require.NoError(t, c.Set(ctx, "gzip", packed.Bytes(), time.Hour))
+	require.NoError(t, c.Set(ctx, "bytes", []byte{0xff, 0, 1, 2}, time.Hour))
+	require.NoError(t, c.Set(ctx, "large", bytes.Repeat([]byte("x"), 200<<10), time.Hour))
+	_, err := c.HSet(ctx, "hash", map[string][]byte{"field": []byte("text")}, 0)
+	require.NoError(t, err)
+	_, err = c.RPush(ctx, "list", [][]byte{[]byte("one"), []byte("two")}, 0)
+	require.NoError(t, err)
+	_, err = c.SAdd(ctx, "set", []string{"member"}, 0)
+	require.NoError(t, err)
+	_, err = c.ZAdd(ctx, "sorted", []howdah.ZMember{{Member: "first", Score: 1.5}}, 0)
+	require.NoError(t, err)
+	b := s.browser(adminToken)
+	for key, texts := range map[string][]string{
+		"json": {"&#34;a&#34;: [", "JSON"}, "gzip": {"unpacked text", "gzip, text"}, "bytes": {"ff 00 01 02", "bytes"}, "large": {"the first 64 KiB"},
+		"hash": {"field", "text", "1 elements"}, "list": {"one", "two"}, "set": {"member"}, "sorted": {"1.5", "first"},
+	} {
+		form := url.Values{"key64": {key64([]byte(key))}}
+		got := b.post("caches/db0/entry/value", form).want(t, http.StatusOK).has(t, texts...)
+		require.Less(t, len(got.body), 300<<10, key)
+		file := b.post("caches/db0/entry/download", form).want(t, http.StatusOK)
+		require.Equal(t, "application/octet-stream", file.header.Get("Content-Type"))
+		require.Contains(t, file.header.Get("Content-Disposition"), "attachment")
+		checkHeaders(t, file.header)
+	}
+	b.post("caches/db0/entry/value", url.Values{"key64": {key64([]byte("absent"))}}).want(t, http.StatusOK).has(t, "absent or expired")
+	b.post("caches/db0/entry/download", url.Values{"key64": {key64([]byte("absent"))}}).want(t, http.StatusNotFound)
+	b.post("caches/db0/entry/value", url.Values{"key64": {"!"}}).want(t, http.StatusBadRequest)
+}
+
+// A small file that unpacks to a large one takes no memory.
+func TestGzipIsBounded(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write(make([]byte, 64<<20))
+	require.NoError(t, w.Close())
+	unpacked, ok := gunzip(packed.Bytes())
+	require.True(t, ok)
+	require.Len(t, unpacked, unpackedBytes)
+}
+
+// A page looks at a bounded number of entries, and goes on where it ended.
+func TestEntriesAreBounded(t *testing.T) {
+	s := open(t, nil)
+	_, err := s.db.Pool().Exec(t.Context(), `SELECT count(*) FROM generate_series(1, 25000) AS i, LATERAL howdah.set('db0', convert_to('k:' || i, 'UTF8'), 'v'::bytea)`)
+	require.NoError(t, err)
+	b := s.browser(adminToken)
+	found, path := 0, "caches/db0/entries?prefix=k:2499"
+	for pages := 0; path != ""; pages++ {
+		require.Less(t, pages, 10)
+		got := b.get(path).want(t, http.StatusOK)
+		found += strings.Count(got.body, `class="key">k:2499`)
+		path = ""
+		if match := regexp.MustCompile(`rel="next" href="\./\.\./\.\./([^"]+)"`).FindStringSubmatch(got.body); match != nil {
+			path = strings.ReplaceAll(match[1], "&amp;", "&")
+		}
+	}
+	require.GreaterOrEqual(t, found, 11) // k:2499 and k:24990 to k:24999
+	b.get("caches/db0/entries?cursor=x").want(t, http.StatusBadRequest)
+	b.get("caches/db0/entries?prefix64=!").want(t, http.StatusBadRequest)
+	b.get("caches/nope/entries").want(t, http.StatusNotFound)
+}
+
+// Without the database pages still answer, and say what is missing.
+func TestDatabaseAway(t *testing.T) {
+	server := pgtest.Own(t)
+	conn, err := pgx.Connect(t.Context(), server.URL())
+	require.NoError(t, err)
+	_, err = migrate.Up(t.Context(), conn, migrate.Options{})
+	require.NoError(t, err)
+	require.NoError(t, conn.Close(t.Context()))
+	s := openAt(t, server.URL(), nil)
+	b := s.browser(adminToken, sessionsToken)
+	b.get("").want(t, http.StatusOK).has(t, "The database answers")
+	server.Kill()
+	require.Eventually(t, func() bool {
+		return strings.Contains(b.get("").want(t, http.StatusOK).body, "The database does not answer")
+	}, time.Minute, 10*time.Millisecond)
+	b.get("").has(t, "db0", "old")
+	for _, path := range []string{"doctor", "near", "slow", "removals"} {
+		b.get(path).want(t, http.StatusOK)
+	}
+	b.get("caches/db0/entries").want(t, http.StatusServiceUnavailable).has(t, "The database is away")
+}
+
+// A server whose role is not the owner says what the owner has to run.
+func TestRoleThatIsNotTheOwner(t *testing.T) {
+	err := asOwner(fmt.Errorf("x: %w", fault.ErrPermission), "SELECT 1;")
+	require.ErrorContains(t, err, "As the owner, run: SELECT 1;")
+	require.ErrorIs(t, asOwner(fault.ErrCacheInUse, ""), fault.ErrCacheInUse)
+}
+
+func TestFormats(t *testing.T) {
+	require.Equal(t, "1,234,567", number(1234567))
+	require.Equal(t, "-1,000", number(-1000))
+	require.Equal(t, "999", number(999))
+	require.Equal(t, "1 KiB", size(1024))
+	require.Equal(t, "1.50 MiB", size(3<<19))
+	require.Equal(t, "100 GiB", size(int64(100<<30)))
+	for text, d := range map[string]time.Duration{
+		"0 ms": 0, "15 ms": 15 * time.Millisecond, "59 s": 59 * time.Second, "1 min": time.Minute, "1 min 5 s": 65 * time.Second,
+		"2 h 3 min": 2*time.Hour + 3*time.Minute, "7 d": 7 * 24 * time.Hour, "106751 d": math.MaxInt64, "-106751 d": math.MinInt64,
+	} {
+		require.Equal(t, text, duration(d))
+	}
+	full, most := 1.0, 0.9999
+	require.Equal(t, "100 %", percent(&full))
+	require.Equal(t, "99.9 %", percent(&most))
+	require.Equal(t, unknown, percent(nil))
+	require.Equal(t, `a\x{ff}`, strings.ReplaceAll(visible("a\xff"), `\xff`, `\x{ff}`))
+	require.Equal(t, `\u{200B}\u{2066}é`, visible("\u200b\u2066é"))
+	require.Equal(t, "24h", shortDuration(24*time.Hour))
+	require.Equal(t, "10m", shortDuration(10*time.Minute))
+	require.Equal(t, "1h30m", shortDuration(90*time.Minute))
+	require.Equal(t, "20s", shortDuration(20*time.Second))
+}
+
+// The SQL that pages show runs, with any key and user, and the command lines are one word for
+// the shell.
+func TestStatementsThatPagesShow(t *testing.T) {
+	s := open(t, nil)
+	c := (*howdah.DB)(s.db).Cache("db0")
+	keys := []string{"plain", "it's", `back\slash`, "\xff\x00", hostile, "tab\t", ""}
+	for _, key := range keys {
+		require.NoError(t, c.Set(t.Context(), key, []byte("v"), 0))
+	}
+	b := s.browser(adminToken, sessionsToken)
+	q := url.QueryEscape
+	paths := []string{"", "caches/db0", "caches/db0/entries", "caches/db0/entries?prefix=" + q("it's"), "watches", "sessions", "sessions?user=" + q(`a'b\c`), "doctor", "cost", "slow", "removals", "clients", "servers", "scripts"}
+	for _, key := range keys[:6] {
+		paths = append(paths, "caches/db0/entry?key64="+key64([]byte(key)))
+	}
+	shown := regexp.MustCompile(`<pre class="value" tabindex="0" data-copy>([^<]*)</pre>`)
+	ran := 0
+	for _, path := range paths {
+		got := b.get(path, "Host: 127.0.0.1:8080'$(x)").want(t, http.StatusOK)
+		_, means, ok := strings.Cut(got.body, `<details class="means">`)
+		require.True(t, ok, path)
+		for _, match := range shown.FindAllStringSubmatch(means, -1) {
+			text := html.UnescapeString(match[1])
+			switch {
+			case strings.HasPrefix(text, "SELECT"):
+				rows, err := s.db.Pool().Query(t.Context(), text)
+				require.NoError(t, err, text)
+				n := 0
+				for rows.Next() {
+					n++
+				}
+				require.NoError(t, rows.Err(), text)
+				if strings.Contains(path, "entry?") {
+					require.Equal(t, 1, n, text)
+				}
+				ran++
+			case strings.HasPrefix(text, "curl"):
+				require.Equal(t, 2, strings.Count(text, "'"), text)
+				require.NotContains(t, text, "$(")
+			}
+		}
+	}
+	require.Greater(t, ran, 10)
+}

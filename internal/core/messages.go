@@ -1,0 +1,158 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/howdah/howdah/internal/bus"
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pgurl"
+	"github.com/howdah/howdah/internal/pubsub"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// MaxChannelBytes is the longest channel: a key with what its events put before it.
+const MaxChannelBytes = verb.MaxKeyBytes + 1<<10
+
+// MaxPatternBytes is the longest pattern: each is compared with every message.
+const MaxPatternBytes = 1 << 10
+
+// Hub returns the subscriptions of this process. What other processes publish comes to it
+// between Listen and Unlisten.
+func (db *DB) Hub() *pubsub.Hub { return db.hub }
+
+// Bus returns what carries messages to and from other processes.
+func (db *DB) Bus() *bus.Bus { return db.bus }
+
+// Publish sends a message to the subscribers of a channel, and of the patterns that match
+// it, or to those of a shard channel: kind is pubsub.Channel or pubsub.Shard. It returns how
+// many subscriptions of this process took the message, and when other processes can read
+// it. With an error, those of this process have it all the same. Errors: as of
+// howdah.DB.Publish.
+func (db *DB) Publish(ctx context.Context, kind pubsub.Kind, channel, payload []byte) (receivers int, err error) {
+	if err := db.checkMessage(channel, payload); err != nil {
+		return 0, err
+	}
+	receivers = db.hub.Publish(kind, channel, payload)
+	return receivers, db.bus.Publish(ctx, message(kind, channel, payload))
+}
+
+// Send sends a message to other processes only, for callers that must not wait: they give
+// it to the Hub themselves. pending says that done will be called when others can read it,
+// with the error of that if there is one. The bytes may be modified afterwards. done must not
+// block.
+func (db *DB) Send(kind pubsub.Kind, channel, payload []byte, done func(error)) (pending bool, err error) {
+	if err := db.checkMessage(channel, payload); err != nil {
+		return false, err
+	}
+	return db.bus.Start(message(kind, channel, payload), done)
+}
+
+// Elsewhere reports whether another process may have subscribers of a kind. It asks nothing.
+func (db *DB) Elsewhere(kind pubsub.Kind) bool { return db.bus.Elsewhere(messageKind(kind)) }
+
+// Receivers returns how many subscriptions would take a message that is published now, for
+// replies that are given before the message is sent.
+func (db *DB) Receivers(kind pubsub.Kind, channel []byte) int {
+	return db.hub.Receivers(kind, channel)
+}
+
+// Listen has other processes send what they publish, for one more subscriber of the Hub.
+// joined says that they do, so that the subscription may be confirmed now; if not, done is
+// called then, or with an error. Each call that gave no error is ended by Unlisten.
+// done must not block. Errors: ErrNotRunning, ErrUnavailable, ErrTimeout, ErrPermission.
+func (db *DB) Listen(kind pubsub.Kind, done func(error)) (joined bool, err error) {
+	return db.bus.Join(messageKind(kind), done)
+}
+
+// Unlisten ends what Listen began.
+func (db *DB) Unlisten(kind pubsub.Kind) { db.bus.Leave(messageKind(kind)) }
+
+func (db *DB) checkMessage(channel, payload []byte) error {
+	if len(channel) > MaxChannelBytes {
+		return fmt.Errorf("%w: a channel of %d bytes, at most %d", fault.ErrKeyTooLong, len(channel), MaxChannelBytes)
+	}
+	if len(payload) > db.opts.MaxValueBytes {
+		return fmt.Errorf("%w: a message of %d bytes, at most %d", fault.ErrValueTooLarge, len(payload), db.opts.MaxValueBytes)
+	}
+	return nil
+}
+
+// messageKind is the kind of message that a kind of subscription receives.
+func messageKind(kind pubsub.Kind) bus.Kind {
+	if kind == pubsub.Shard {
+		return bus.ShardPublished
+	}
+	return bus.Published
+}
+
+func message(kind pubsub.Kind, channel, payload []byte) bus.Message {
+	return bus.Message{Kind: messageKind(kind), Channel: channel, Payload: payload}
+}
+
+// receive takes what another process has sent.
+func (db *DB) receive(m bus.Message) {
+	switch m.Kind {
+	case bus.Published:
+		db.hub.Publish(pubsub.Channel, m.Channel, m.Payload)
+	case bus.ShardPublished:
+		db.hub.Publish(pubsub.Shard, m.Channel, m.Payload)
+	case bus.Ready:
+		db.ready(m)
+	}
+}
+
+// newBus makes what carries messages between processes.
+func (db *DB) newBus(pool *pgxpool.Pool) (*bus.Bus, error) {
+	listen, err := listenBy(pool, db.opts)
+	if err != nil {
+		return nil, err
+	}
+	host, _ := os.Hostname() // for people; a process without one is named by its number
+	return bus.New(bus.Options{
+		Acquire: db.engines.Acquire, Listen: listen, Failure: db.Failure, Deliver: db.receive,
+		Name:    fmt.Sprintf("%s/%d", host, os.Getpid()),
+		Timeout: db.opts.Timeout, MaxBatchBytes: db.opts.MaxBatchBytes, MaxQueueBytes: db.opts.MaxQueueBytes,
+		Logger: db.opts.Logger,
+	}), nil
+}
+
+// listenBy returns how a connection for LISTEN is made, nil if the pooler does not pass
+// notifications and no other way was given.
+func listenBy(pool *pgxpool.Pool, o Options) (func(context.Context) (*pgx.Conn, error), error) {
+	config := pool.Config()
+	prepare := config.BeforeConnect // a password that changes, say
+	switch {
+	case o.ListenURL != "":
+		conn, err := pgurl.Config(o.ListenURL)
+		if err != nil {
+			return nil, fmt.Errorf("howdah: Options.ListenURL is not valid: %w", err)
+		}
+		if conn.ValidateConnect == nil {
+			conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+		}
+		if conn.RuntimeParams["application_name"] == "" {
+			conn.RuntimeParams["application_name"] = applicationName
+		}
+		config.ConnConfig, prepare = conn, nil
+	case o.Pooler == PoolerTransaction:
+		return nil, nil
+	}
+	return func(ctx context.Context) (*pgx.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, engine.ConnectTimeout)
+		defer cancel()
+		conn := config.ConnConfig.Copy()
+		if prepare != nil {
+			if err := prepare(ctx, conn); err != nil {
+				return nil, err
+			}
+		}
+		return pgx.ConnectConfig(ctx, conn)
+	}, nil
+}

@@ -1,0 +1,39 @@
+package core
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+// noCopies is a client that keeps nothing.
+type noCopies struct{}
+
+func (noCopies) Invalidate(string, bool)               {}
+func (noCopies) InvalidateKeys(string, []string, bool) {}
+func (noCopies) InvalidateAll(bool)                    {}
+
+// A client may begin to track where the chosen cache has no log, which Track refuses, and choose another cache then: from
+// its beginning on the log is followed.
+func TestAClientThatBeginsWakesTheFollower(t *testing.T) {
+	db := openDB(t, pgtest.New(t))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(ctx) }()
+	defer func() { stop(); require.NoError(t, <-ended) }()
+	polls := func() uint64 { return db.follower.Stats().Polls }
+	require.Eventually(t, func() bool {
+		before := polls()
+		time.Sleep(10 * trackingBound) // several polls, while there are any
+		return before > 0 && polls() == before
+	}, time.Minute, time.Millisecond, "polls go on though nobody wants them")
+	before := polls()
+	client := db.Tracking().NewClient(1)
+	client.Begin(noCopies{}, false)
+	defer client.End()
+	require.Eventually(t, func() bool { return polls() > before+10 }, time.Minute, time.Millisecond, "nothing polls for a client that tracks")
+}

@@ -1,0 +1,12 @@
+// Package figures keeps what people look at of a database: the report of its caches, the
+// doctor's report, what Howdah costs, and samples of entries. What is read once serves
+// all viewers, so ten open pages cost the database what one does, and a server without
+// viewers asks nothing.
+//
+// All of it takes at most two connections of the DB's pool at a time, and one where the
+// pool has fewer than four. Each statement is READ ONLY and bounded by a statement_timeout
+// of two seconds (the doctor's: ten).
+//
+// Where PostgreSQL does not answer, the last good figures are served with their age and
+// with the error: see [Seen].
+package figures

@@ -1,0 +1,301 @@
+package figures
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/doctor"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/stat"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/migrate"
+)
+
+// Options tune Figures. The zero value of every field but DB is its default.
+type Options struct {
+	// DB is the database that is looked at. Required.
+	DB *core.DB
+
+	// Interval is how often the live figures are read while somebody looks. Default 2 s.
+	Interval time.Duration
+
+	// Linger is for how long Run goes on reading the live figures after somebody has
+	// looked, so that their history has no gap. Default 5 min, which is what the history
+	// holds.
+	Linger time.Duration
+
+	// Patience is how long viewers wait for newer figures before they are shown older ones,
+	// or ErrCounting. Default 800 ms: a page is to be there within a second.
+	Patience time.Duration
+}
+
+// Intervals of what is not live.
+const (
+	doctorInterval = time.Hour // unless somebody asks for a new report
+	costInterval   = time.Minute
+	costLinger     = time.Hour // for which the shares of the last hour are kept
+	sampleInterval = 10 * time.Second
+
+	readTimeout   = 10 * time.Second // of all but the doctor's report
+	doctorTimeout = time.Minute
+
+	maxSamples = 16 // caches whose samples are kept
+)
+
+// Figures are the figures of one database, shared by all viewers. It is safe for
+// concurrent use. Close ends it.
+type Figures struct {
+	db       *core.DB
+	patience time.Duration
+	slots    chan struct{} // as many as connections may be used
+	woken    chan struct{} // gets a value when somebody looks
+
+	report  shared[stat.Report]
+	doctor  shared[doctor.Report]
+	cost    shared[Cost]
+	servers shared[stat.Servers]
+
+	mechanisms shared[stat.Mechanisms]
+
+	observer observer
+	costs    costs // used by one reading of cost at a time
+
+	mu      sync.Mutex
+	samples map[string]*shared[stat.Sampling]
+
+	explain func(error) error // turns the error of a reading into one of package fault
+
+	closing sync.Mutex
+	closed  context.Context
+	close   context.CancelFunc
+	work    sync.WaitGroup
+}
+
+// New makes the figures of a database. It asks nothing and starts nothing; figures are
+// read when somebody looks, and by Run.
+func New(o Options) *Figures {
+	f := &Figures{
+		db:       o.DB,
+		patience: cmp.Or(o.Patience, 800*time.Millisecond),
+		slots:    make(chan struct{}, connections(int(o.DB.Pool().Config().MaxConns))),
+		woken:    make(chan struct{}, 1),
+		samples:  make(map[string]*shared[stat.Sampling]),
+	}
+	f.closed, f.close = context.WithCancel(context.Background())
+	f.explain = f.failure
+	f.observer = observer{db: o.DB}
+	f.report = shared[stat.Report]{room: f, interval: cmp.Or(o.Interval, 2*time.Second), timeout: readTimeout, linger: cmp.Or(o.Linger, 5*time.Minute), connect: f.acquire, read: f.observer.read, after: f.observer.note}
+	f.doctor = shared[doctor.Report]{room: f, interval: doctorInterval, timeout: doctorTimeout, connect: f.dial, read: examine}
+	f.cost = shared[Cost]{room: f, interval: costInterval, timeout: readTimeout, linger: costLinger, connect: f.acquire, read: f.costs.read}
+	f.servers = shared[stat.Servers]{room: f, interval: f.report.interval, timeout: readTimeout, connect: f.acquire, read: stat.ReadServers}
+	f.mechanisms = shared[stat.Mechanisms]{room: f, interval: sampleInterval, timeout: readTimeout, connect: f.acquire, read: stat.ReadMechanisms}
+	return f
+}
+
+// connections is how many connections of a pool may be used for figures.
+func connections(pool int) int { return max(1, min(2, pool/2)) }
+
+// Report returns the report of all caches, as "howdah stat" shows it. It is read at most
+// once in Options.Interval. It has no rates at first, and after a minute without viewers. Hit ratios are those of this process, for the caches that it has read.
+func (f *Figures) Report(ctx context.Context) Seen[stat.Report] { return f.report.look(ctx) }
+
+// History returns what happened while somebody looked at Report, and for Options.Linger
+// after: the oldest point first, MaxHistory at most. It asks nothing. While PostgreSQL
+// does not answer the points go on with what this process counts.
+func (f *Figures) History() []Point { return f.observer.history() }
+
+// Doctor returns the doctor's report, which is an hour old at most.
+func (f *Figures) Doctor(ctx context.Context) Seen[doctor.Report] { return f.doctor.look(ctx) }
+
+// Examine lets the doctor examine the database again, and returns the new report. While
+// an examination is under way no other begins: all who ask wait for it.
+func (f *Figures) Examine(ctx context.Context) Seen[doctor.Report] { return f.doctor.again(ctx) }
+
+// LastDoctor returns the last report of the doctor without asking for one.
+func (f *Figures) LastDoctor() Seen[doctor.Report] { return f.doctor.last() }
+
+// RenewDoctor begins an examination if the last report is older than an hour, and does not
+// wait for it.
+func (f *Figures) RenewDoctor() { f.doctor.begin(false, false) }
+
+// Cost returns what Howdah takes of the database beside the application. It is measured
+// at most once a minute.
+func (f *Figures) Cost(ctx context.Context) Seen[Cost] { return f.cost.look(ctx) }
+
+// LastCost returns the last measurement without waiting for one, and lets Run measure on
+// for an hour.
+func (f *Figures) LastCost() Seen[Cost] {
+	f.cost.begin(true, false)
+	return f.cost.last()
+}
+
+// Servers returns the processes that use the database, as far as it knows them.
+func (f *Figures) Servers(ctx context.Context) Seen[stat.Servers] { return f.servers.look(ctx) }
+
+// Mechanisms returns the watches of tables and the scripts of the database. They are read at most
+// once in 10 s.
+func (f *Figures) Mechanisms(ctx context.Context) Seen[stat.Mechanisms] {
+	return f.mechanisms.look(ctx)
+}
+
+// Sample returns a sample of the entries of a cache, from which stat.Sampling tells their
+// distribution and their prefixes. It is read at most once in 10 s. Err is or wraps
+// fault.ErrInvalidName, ErrCacheNotFound, ErrPermission or what else keeps it from being
+// read.
+func (f *Figures) Sample(ctx context.Context, cache string) Seen[stat.Sampling] {
+	if err := statement.CheckName(cache); err != nil {
+		return Seen[stat.Sampling]{Err: err}
+	}
+	return f.sample(cache).look(ctx)
+}
+
+// sample finds the sample of a cache. The one that was looked at longest ago makes room
+// for a new one.
+func (f *Figures) sample(cache string) *shared[stat.Sampling] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.samples[cache]; s != nil {
+		return s
+	}
+	if len(f.samples) >= maxSamples {
+		oldest := ""
+		for name, s := range f.samples {
+			if oldest == "" || s.lookedAt().Before(f.samples[oldest].lookedAt()) {
+				oldest = name
+			}
+		}
+		delete(f.samples, oldest)
+	}
+	s := &shared[stat.Sampling]{room: f, interval: sampleInterval, timeout: readTimeout, connect: f.acquire,
+		read: func(ctx context.Context, conn *pgx.Conn) (*stat.Sampling, error) {
+			return stat.SampleCache(ctx, conn, cache, stat.MaxSampled)
+		}}
+	f.samples[cache] = s
+	return s
+}
+
+// Run goes on reading what somebody looks at, and a while longer, until ctx ends or Close
+// is called. Without viewers it does nothing.
+func (f *Figures) Run(ctx context.Context) { f.run(ctx, f.report.renew, f.cost.renew) }
+
+func (f *Figures) run(ctx context.Context, all ...func() (next time.Duration, watched bool)) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		next := time.Hour
+		for _, renew := range all {
+			if after, watched := renew(); watched {
+				next = min(next, after)
+			}
+		}
+		timer.Reset(next)
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.closed.Done():
+			return
+		case <-timer.C:
+		case <-f.woken:
+		}
+	}
+}
+
+// Close ends Run and the readings that are under way. What was read stays; nothing new is
+// read.
+func (f *Figures) Close() {
+	f.closing.Lock()
+	f.close()
+	f.closing.Unlock()
+	f.work.Wait()
+}
+
+// wake lets Run look at what is due.
+func (f *Figures) wake() {
+	select {
+	case f.woken <- struct{}{}:
+	default:
+	}
+}
+
+// start runs fn in a goroutine that Close waits for.
+func (f *Figures) start(fn func(context.Context)) error {
+	f.closing.Lock()
+	defer f.closing.Unlock()
+	if f.closed.Err() != nil {
+		return fault.ErrClosed
+	}
+	f.work.Go(func() { fn(f.closed) })
+	return nil
+}
+
+// slot takes one of the connections that may be used.
+func (f *Figures) slot(ctx context.Context) (release func(), err error) {
+	select {
+	case f.slots <- struct{}{}:
+		return func() { <-f.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// acquire takes a connection of the pool.
+func (f *Figures) acquire(ctx context.Context) (*pgx.Conn, func(), error) {
+	release, err := f.slot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := f.db.Acquire(ctx)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return conn.Conn(), func() { conn.Release(); release() }, nil
+}
+
+// dial makes a connection as the application would, without the settings of the pool's:
+// the doctor judges settings.
+func (f *Figures) dial(ctx context.Context) (*pgx.Conn, func(), error) {
+	release, err := f.slot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	config := f.db.Pool().Config().ConnConfig
+	maps.DeleteFunc(config.RuntimeParams, func(name, _ string) bool { return name != "application_name" })
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return conn, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(ctx)
+		release()
+	}, nil
+}
+
+// examine is a reading of the doctor.
+func examine(ctx context.Context, conn *pgx.Conn) (*doctor.Report, error) {
+	return doctor.Examine(ctx, conn, doctor.Options{
+		CheckSchema: func(ctx context.Context, tx pgx.Tx) error { return migrate.Check(ctx, tx) },
+	})
+}
+
+// failure turns the error of a reading into one of package fault.
+func (f *Figures) failure(err error) error {
+	switch state := fault.State(err); {
+	case errors.Is(err, stat.ErrNoAccess):
+		return fmt.Errorf("%w: %w", fault.ErrPermission, err)
+	case state == "57014" || state == "55P03":
+		return fault.Timeout("the figures took too long to read", err)
+	}
+	return f.db.Failure(err, false)
+}

@@ -1,0 +1,325 @@
+package redisapi
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/verb"
+)
+
+// trackingMode is what CLIENT TRACKING and CLIENT CACHING have set.
+type trackingMode struct {
+	on            bool
+	optIn, optOut bool
+	noLoop        bool
+	broadcast     bool     // its prefixes say which keys it is notified about, not what it reads
+	prefixes      []string // all that it has given; not modified
+	blind         bool     // its keys are not in the log: see tracking.Client.Broadcast
+	redirect      int64    // the connection that gets the invalidations; 0: this one
+	caching       bool     // CLIENT CACHING was given for the next command
+	spent         bool     // that command has come
+}
+
+// remembers reports whether the keys that a command reads now are tracked.
+func (m *trackingMode) remembers(cmd *Command) bool {
+	return m.on && cmd.tracked && !(m.optIn && !m.caching) && !(m.optOut && m.caching)
+}
+
+// spend ends what CLIENT CACHING has set, when the command that it was given for is
+// over. A transaction is one command.
+func (m *trackingMode) spend(multi bool) {
+	if m.spent && !multi {
+		m.caching, m.spent = false, false
+	}
+}
+
+// note takes note that a command has come. Those of CLIENT do not use up what CLIENT
+// CACHING has set.
+func (m *trackingMode) note(cmd *Command) {
+	if m.caching && (cmd == nil || cmd.parent == nil || cmd.parent.Name != "client") {
+		m.spent = true
+	}
+}
+
+// isTracked reports whether a command reads keys that are tracked. Of a script nothing is
+// known before it runs, and the keys that it declares are tracked.
+func (cmd *Command) isTracked() bool {
+	return cmd.edit != nil || cmd.has("readonly") && (len(cmd.Keys) > 0 || cmd.value != nil)
+}
+
+// tracked is what a request needs of the keys that it tracks.
+type tracked struct {
+	cache     *core.Cache
+	broadcast bool  // the client is notified by prefix
+	log       int32 // core.Cache.Logged, or LoggedKeys, before the read
+	keys      [][]byte
+	hashes    []int64
+}
+
+func (t *tracked) reset() {
+	clear(t.keys)
+	t.cache, t.broadcast, t.keys, t.hashes = nil, false, shrink(t.keys, keepKeys), shrink(t.hashes, keepKeys)
+}
+
+// trackCall makes a call that is to be tracked one that also says when what it finds
+// expires.
+func (r *request) trackCall() {
+	if r.call.Keys != nil {
+		r.tracked.keys = append(r.tracked.keys, r.call.Keys...)
+	} else {
+		r.tracked.keys = append(r.tracked.keys, r.call.Key)
+	}
+	switch {
+	case r.conn.tracking.broadcast: // it is notified about expired keys when they are removed
+	case r.call.Verb == statement.Get:
+		r.call.Verb, r.call.Recall = statement.GetEntry, true
+	case r.call.Verb == statement.GetMany:
+		r.call.WantExpiry = true
+	}
+}
+
+// track registers keys before they are read. Those of a client that broadcasts are
+// registered only if confirm will look at them, and until then.
+func (c *Conn) track(t *tracked, confirmed bool) {
+	db, table := c.engine.options.DB, c.engine.options.DB.Tracking()
+	t.cache, t.broadcast = c.engine.caches[c.database], c.tracking.broadcast
+	t.log = t.number()
+	if t.broadcast {
+		for i := 0; confirmed && i < len(t.keys); i++ {
+			c.tracker.Reads(t.keys[i])
+		}
+		return
+	}
+	for _, key := range t.keys {
+		hash := db.Hash(key)
+		table.Track(c.tracker, hash, key)
+		t.hashes = append(t.hashes, hash)
+	}
+}
+
+// number is that of the table in the log whose changes the client is notified about.
+func (t *tracked) number() int32 {
+	if t.broadcast {
+		return t.cache.LoggedKeys()
+	}
+	return t.cache.Logged()
+}
+
+// unfollowed reports whether the log may lack changes of what was read: the cache has
+// none, or has had another table meanwhile.
+func (t *tracked) unfollowed() bool { return t.log == 0 || t.number() != t.log }
+
+// trackAnswer is called with the answer of a call whose keys are tracked. The reply has
+// its place already.
+func (c *Conn) trackAnswer(r *request) {
+	c.noteExpiries(r.tracked.hashes, &r.call)
+	c.checkFollowed(&r.tracked)
+}
+
+// noteExpiries takes note of when what a call has read expires.
+func (c *Conn) noteExpiries(hashes []int64, call *verb.Call) {
+	table := c.engine.options.DB.Tracking()
+	for i, hash := range hashes {
+		entry := &call.Result
+		if call.Entries != nil {
+			entry = &call.Entries[i]
+		}
+		if entry.Found && entry.TTL > 0 && entry.TTL != verb.NoExpiry {
+			table.Expires(hash, time.Now().Add(entry.TTL))
+		}
+	}
+}
+
+// askExpiries asks when the keys expire that a transaction or a script has read.
+func (c *Conn) askExpiries(t *tracked) {
+	call := &verb.Call{Verb: statement.StatMany}
+	for _, key := range t.keys {
+		call.Keys = append(call.Keys, bytes.Clone(key))
+	}
+	if hashes := slices.Clone(t.hashes); len(hashes) > 0 {
+		t.cache.Start(call, func(*verb.Call) { c.noteExpiries(hashes, call) })
+	}
+}
+
+// checkFollowed ends copies at once that nothing would end later.
+func (c *Conn) checkFollowed(t *tracked) {
+	if t.unfollowed() {
+		for _, key := range t.keys {
+			c.endCopy(t, key)
+		}
+	}
+}
+
+// endCopy tells the client that a key which it has read is not valid any more.
+func (c *Conn) endCopy(t *tracked, key []byte) {
+	if !t.broadcast {
+		c.invalidate(string(key), false)
+		return
+	}
+	for _, prefix := range c.tracker.Prefixes() {
+		if bytes.HasPrefix(key, []byte(prefix)) {
+			c.invalidateKeys(prefix, []string{string(key)}, false)
+			return
+		}
+	}
+}
+
+// confirm is called when the answer has its place among the replies, if it got that after
+// the keys were registered. For what has changed in between it invalidates again, behind the
+// answer, except the keys in due, whose invalidations follow anyway.
+func (c *Conn) confirm(t *tracked, due []string) {
+	table, stale := c.engine.options.DB.Tracking(), t.unfollowed()
+	for i, key := range t.keys {
+		var told bool
+		if t.broadcast {
+			told = c.tracker.HasRead(key)
+		} else {
+			told = !table.Tracks(c.tracker, t.hashes[i], key)
+		}
+		if (stale || told) && !slices.Contains(due, string(key)) {
+			c.endCopy(t, key)
+		}
+	}
+}
+
+// trackRun registers the keys of gets that memory may answer, nil if they are not tracked.
+func (c *Conn) trackRun(keys [][]byte) *tracked {
+	if !c.tracking.remembers(c.engine.get) {
+		return nil
+	}
+	t := &tracked{keys: slices.Clone(keys)}
+	c.track(t, true)
+	return t
+}
+
+// forgetRun ends what trackRun has registered for keys that memory has not answered, those
+// after the first n. A client that does not broadcast is going to read them.
+func (c *Conn) forgetRun(t *tracked, n int) {
+	for i := n; t.broadcast && i < len(t.keys); i++ {
+		c.tracker.HasRead(t.keys[i])
+	}
+}
+
+// confirmRun is confirm for what memory has answered.
+func (c *Conn) confirmRun(t *tracked, entries []near.Entry) {
+	table := c.engine.options.DB.Tracking()
+	c.forgetRun(t, len(entries))
+	t.keys = t.keys[:len(entries)]
+	for i := range entries {
+		if !t.broadcast && !entries[i].Expires.IsZero() {
+			table.Expires(t.hashes[i], entries[i].Expires)
+		}
+	}
+	c.confirm(t, nil)
+}
+
+// track registers the keys that a task is about to read, until its reply has its place.
+func (t *task) track(keys [][]byte) {
+	for _, key := range keys {
+		t.tracked.keys = append(t.tracked.keys, append([]byte(nil), key...))
+	}
+	t.tracked.hashes = t.tracked.hashes[:0]
+	t.conn.track(&t.tracked, true)
+}
+
+// trackQueue registers the keys that the commands of a transaction read. Commands that
+// change what is tracked may be among them: then all are registered, and the client gets
+// more invalidations than it needs.
+func (x *execution) trackQueue() {
+	c := x.conn
+	mode, changes := c.tracking, x.changesTracking()
+	if !mode.on && !changes {
+		return
+	}
+	var keys [][]byte
+	for _, q := range x.queue {
+		if mode.remembers(q.cmd) || changes && q.cmd.tracked {
+			keys = q.cmd.appendKeys(keys, q.args)
+		}
+	}
+	if len(keys) > 0 {
+		c.makeTracker()
+		x.track(keys)
+	}
+}
+
+// changesTracking reports whether one of the commands of a transaction may change what is
+// tracked.
+func (x *execution) changesTracking() bool {
+	return slices.ContainsFunc(x.queue, func(q queuedCommand) bool {
+		return q.cmd.fullName == "client|tracking" || q.cmd.fullName == "client|caching"
+	})
+}
+
+// resumeTracking has the table do what the session says, after a transaction was undone
+// that may have changed that. What has changed meanwhile is not known.
+func (x *execution) resumeTracking() {
+	c := x.conn
+	switch {
+	case c.tracker == nil || !x.changesTracking():
+	case c.tracking.on:
+		c.tracker.End() // with prefixes that it has given in the transaction
+		c.beginTracking(c.tracking)
+		c.invalidateAll(false)
+	default:
+		c.tracker.End()
+	}
+}
+
+// makeTracker makes the client of the connection in the table, which lasts as long as it.
+func (c *Conn) makeTracker() {
+	if c.tracker == nil {
+		client := c.engine.options.DB.Tracking().NewClient(c.id)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.tracker = client
+		if c.closed {
+			client.Leave()
+		}
+	}
+}
+
+// beginTracking lets the client track, as a mode says.
+func (c *Conn) beginTracking(m trackingMode) {
+	c.makeTracker()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	m.on, m.caching, m.spent = true, c.session.tracking.caching, c.session.tracking.spent
+	c.session.tracking = m
+	c.redirectBroken.Store(false)
+	if m.broadcast {
+		c.tracker.Broadcast(invalidations{c}, m.noLoop, m.blind, m.prefixes...)
+	} else {
+		c.tracker.Begin(invalidations{c}, m.noLoop)
+	}
+}
+
+// endTracking ends the tracking, if there is any.
+func (c *Conn) endTracking() {
+	c.mu.Lock()
+	client := c.tracker
+	c.session.tracking = trackingMode{}
+	c.mu.Unlock()
+	c.redirectBroken.Store(false)
+	if client != nil {
+		client.End()
+	}
+}
+
+// leaveTracking frees what the table has of the connection, when that is closed.
+func (c *Conn) leaveTracking() {
+	c.endTracking()
+	c.mu.Lock()
+	client := c.tracker
+	c.mu.Unlock()
+	if client != nil {
+		client.Leave()
+	}
+}
