@@ -49,7 +49,7 @@ func All() []Experiment {
 		columnTypes(), reapChunks(), durabilityParity(), bulkLoad(),
 		identityCache(), autovacuum(), network(), spill(), sessions(), pgbenchWrite(), pgbenchRead(), ramTablespace(),
 		massExpiry(), neighbours(), stalledReaders(), fewConnections(), noeviction(),
-		near(), nearServe(), nearLog(), nearStorm(), watch(), collections(), scripts(),
+		near(), nearServe(), nearLog(), nearStorm(), watch(), collections(), scripts(), pubsub(), wakeups(), notify(), observing(),
 	}
 }
 

@@ -32,6 +32,7 @@ func nearLog() Experiment {
 const (
 	logGroup     = "SET, one statement"
 	withLog      = "with the change log"
+	withKeys     = "with keys in it"
 	withoutLog   = "without"
 	leastCPU     = "CPU, least"
 	medianCPU    = "CPU, median"
@@ -50,6 +51,9 @@ var logSizes = []struct {
 	{64, 40, 12, 1.1},
 	{256, 40, 12, 1.1},
 }
+
+// logKinds are the caches that are compared.
+var logKinds = []string{withLog, withoutLog, withKeys}
 
 // logKeys are the entries of each cache, all of which are there before.
 const logKeys = 10_000
@@ -99,8 +103,10 @@ func runNearLog(ctx context.Context, b *Bench, r *result.Result) error {
 			return err
 		}
 		compareAs(r, logGroup, logGroup, which, leastCPU, withLog, withoutLog, x.most)
-		b.Progress("%-8s with the log %.3f of the CPU without, by the least; %.3f by the medians", which,
-			result.Median(r.RatioOf(logGroup, which, leastCPU, withLog, withoutLog)), result.Median(r.RatioOf(logGroup, which, medianCPU, withLog, withoutLog)))
+		for _, kind := range []string{withLog, withKeys} {
+			b.Progress("%-8s %s %.3f of the CPU without a log, by the least; %.3f by the medians", which, kind,
+				result.Median(r.RatioOf(logGroup, which, leastCPU, kind, withoutLog)), result.Median(r.RatioOf(logGroup, which, medianCPU, kind, withoutLog)))
+		}
 	}
 	return nil
 }
@@ -114,10 +120,11 @@ func keysOf(n int) string {
 
 // prepare makes both caches with their entries, and the statements of each.
 func (w *logWriter) prepare(ctx context.Context) (tables []string, err error) {
-	for name, log := range map[string]bool{withLog: true, withoutLog: false} {
-		cache := fmt.Sprintf("bench_log_%t", log)
+	for i, name := range logKinds {
+		log, keys := name != withoutLog, name == withKeys
+		cache := fmt.Sprintf("bench_log_%d", i)
 		var id int32
-		err := w.run(ctx, fmt.Sprintf(`SELECT howdah.create_cache('%s', near => %t)`, cache, log))
+		err := w.run(ctx, fmt.Sprintf(`SELECT howdah.create_cache('%s', near => %t, log_keys => %t)`, cache, log, keys))
 		if err == nil {
 			err = w.QueryRow(ctx, `SELECT id FROM howdah_internal.cache WHERE name = $1::text`, cache).Scan(&id)
 		}
@@ -126,7 +133,10 @@ func (w *logWriter) prepare(ctx context.Context) (tables []string, err error) {
 		}
 		table := schema.Table{Name: schema.TableName(id)}
 		if log {
-			table.Log = id
+			table.Log, table.LogKeys = id, keys
+			if keys {
+				table.Origin = 1 << 62 // as long as those of programs
+			}
 		}
 		for _, statement := range []string{"set", "set_one"} {
 			if _, err := w.Prepare(ctx, name+statement, schema.Statement(statement, table)); err != nil {
@@ -157,11 +167,11 @@ func (w *logWriter) tidy(ctx context.Context, b *Bench, tables []string) error {
 
 // alternate times rounds of both kinds, and notes the least and the median.
 func (w *logWriter) alternate(ctx context.Context, r *result.Result, which string, keys, rounds, each int) error {
-	names := []string{withLog, withoutLog}
+	names := logKinds
 	took := map[string][]float64{}
 	for round := range rounds + 1 {
 		for i := range names {
-			name := names[(i+round)%2]
+			name := names[(i+round)%len(names)]
 			us, err := w.time(ctx, name, keys, each)
 			if err != nil {
 				return err

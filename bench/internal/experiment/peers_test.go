@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/howdah/howdah/bench/internal/result"
 	"github.com/howdah/howdah/bench/internal/rival"
 )
 
@@ -34,7 +35,7 @@ func TestLibraryWithPeers(t *testing.T) {
 
 // The experiments that need other servers, as small as they go.
 func TestSmokeWithPeers(t *testing.T) {
-	for _, name := range []string{"redis-benchmark", "processes", "http-cache", "kv-scale", "pgpool", "footprint", "many-caches", "near", "near-serve", "collections", "scripts"} {
+	for _, name := range []string{"redis-benchmark", "processes", "http-cache", "kv-scale", "pgpool", "footprint", "many-caches", "near", "near-serve", "collections", "scripts", "pubsub", "wakeups", "notify"} {
 		t.Run(name, func(t *testing.T) {
 			o := tiny(t)
 			o.Entries = 1000
@@ -92,5 +93,34 @@ func TestSmokeWithPeers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The loads of messages and of clients that wait, at redis-server.
+func TestMessagesAndWakeUpsOfRedis(t *testing.T) {
+	b, err := newBench(tiny(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	server, err := b.Redis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := messageLoad{to: server.Addr, from: server.Addr, channel: "c", publishers: 16, subscribers: 3, warmup: 10 * time.Millisecond, duration: 200 * time.Millisecond}
+	for _, l.rate = range []float64{0, 1000} {
+		if d, err := l.run(t.Context(), newMeter()); err != nil || d.delivery.TotalCount() < 100 {
+			t.Errorf("at a rate of %g: %d deliveries, %v", l.rate, d.delivery.TotalCount(), err)
+		}
+	}
+	w := wakeLoad{to: server.Addr, from: server.Addr, warmup: 10 * time.Millisecond, duration: 200 * time.Millisecond}
+	for _, w.rate = range []float64{0, 200} {
+		if s, latency, err := w.run(t.Context(), newMeter()); err != nil || s.Requests == 0 || latency.TotalCount() == 0 {
+			t.Errorf("at a rate of %g: %d wake-ups, %v", w.rate, s.Requests, err)
+		}
+	}
+	r := new(result.Result)
+	if err := b.idle(t.Context(), r, served{servedRedis, server.Addr, []part{{"server", server.Process}}}); err != nil || r.Value(wakeIdle, "1000 clients", servedRedis, "server memory") <= 0 {
+		t.Errorf("%+v, %v", r.Points, err)
 	}
 }

@@ -99,8 +99,8 @@ type served struct {
 	parts []part
 }
 
-// benchmarkServers starts both and stores every key.
-func (b *Bench) benchmarkServers(ctx context.Context) ([]served, error) {
+// emptyServers starts a howdah serve and a redis-server.
+func (b *Bench) emptyServers(ctx context.Context) ([]served, error) {
 	redisServer, err := b.Redis(ctx)
 	if err != nil {
 		return nil, err
@@ -109,9 +109,17 @@ func (b *Bench) benchmarkServers(ctx context.Context) ([]served, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers := []served{
+	return []served{
 		{servedHowdah, howdahServer.Addr, []part{server(howdahServer.Process), database(b.postgres.Process)}},
 		{servedRedis, redisServer.Addr, []part{server(redisServer.Process)}},
+	}, nil
+}
+
+// benchmarkServers starts both and stores every key.
+func (b *Bench) benchmarkServers(ctx context.Context) ([]served, error) {
+	servers, err := b.emptyServers(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for _, s := range servers {
 		if err := loadOver(ctx, s.addr, b.Workload); err != nil {

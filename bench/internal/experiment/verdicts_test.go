@@ -265,3 +265,71 @@ func TestScriptsAreJudgedByEach(t *testing.T) {
 		}
 	}
 }
+
+// The rate, and the time with and without notifications, count.
+func TestMessagesAreJudgedByEachPart(t *testing.T) {
+	of := func(rate, notified, polled float64) []result.Verdict {
+		r := &result.Result{Experiment: "pubsub"}
+		which := clientCount(mostPublishers)
+		addRounds(r, subscriberGroup(1), which, servedRedis, throughput, 100, 100)
+		addRounds(r, subscriberGroup(1), which, servedHowdah, throughput, rate, rate)
+		addRounds(r, acrossServers, acrossCase(acrossRate), byNotify, p50, notified, notified)
+		addRounds(r, acrossServers, acrossCase(acrossRate), byPolling, p50, polled, polled)
+		Judge([]*result.Result{r})
+		return r.Verdicts
+	}
+	for name, c := range map[string]struct {
+		verdicts     []result.Verdict
+		local, there string
+	}{
+		"all":          {of(81, 2, 50), result.Confirmed, result.Confirmed},
+		"slow":         {of(79, 2, 50), result.Refuted, result.Confirmed},
+		"late":         {of(81, 4, 50), result.Confirmed, result.Refuted},
+		"late polling": {of(81, 2, 70), result.Confirmed, result.Refuted},
+	} {
+		if c.verdicts[0].Word != c.local || c.verdicts[1].Word != c.there {
+			t.Errorf("%s: %+v", name, c.verdicts)
+		}
+	}
+}
+
+// The server and PostgreSQL must both be idle while clients wait.
+func TestWakeUpsAreJudgedByEachPart(t *testing.T) {
+	of := func(late, serverCPU, databaseCPU float64) []result.Verdict {
+		r := &result.Result{Experiment: "wakeups"}
+		many := "10000 clients"
+		addRounds(r, wakeThere, wakePaces[0].name, byNotify, p99, late, late)
+		addRounds(r, wakeIdle, many, servedHowdah, idleCPU, serverCPU, serverCPU)
+		addRounds(r, wakeIdle, many, servedHowdah, "database CPU", databaseCPU, databaseCPU)
+		Judge([]*result.Result{r})
+		return r.Verdicts
+	}
+	for name, c := range map[string]struct {
+		verdicts   []result.Verdict
+		wake, idle string
+	}{
+		"all":           {of(40, 1, 1), result.Confirmed, result.Confirmed},
+		"late":          {of(60, 1, 1), result.Refuted, result.Confirmed},
+		"a busy server": {of(40, 6, 1), result.Confirmed, result.Refuted},
+		"a busy base":   {of(40, 1, 6), result.Confirmed, result.Refuted},
+	} {
+		if c.verdicts[0].Word != c.wake || c.verdicts[1].Word != c.idle {
+			t.Errorf("%s: %+v", name, c.verdicts)
+		}
+	}
+}
+
+// NOTIFY is compared with polling, not with no messages at all.
+func TestNotifyIsJudgedBesidePolling(t *testing.T) {
+	for rate, want := range map[float64]string{91: result.Confirmed, 89: result.Refuted} {
+		r := &result.Result{Experiment: "notify"}
+		which := clientCount(notifyClients)
+		addRounds(r, notifyGroup, which, notifyAlone, throughput, 200, 200)
+		addRounds(r, notifyGroup, which, byPolling, throughput, 100, 100)
+		addRounds(r, notifyGroup, which, byNotify, throughput, rate, rate)
+		Judge([]*result.Result{r})
+		if v := r.Verdicts[0]; v.Word != want {
+			t.Errorf("%g commits: %+v", rate, v)
+		}
+	}
+}

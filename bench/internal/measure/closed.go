@@ -57,10 +57,15 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 // last. It finds what a system can do at most. Its latencies are those of a
 // saturated system, and a stall hides the requests that would have been made
 // meanwhile: latencies that matter come from Open. The first error ends it.
+// If no request is answered within Duration, because a disk or a machine
+// stalled, the measured time goes on until the first answer, for at most
+// patience: a stall is then part of the sample.
 func Closed(ctx context.Context, l Load) (Sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var phase atomic.Int32 // 0 warming up, 1 measuring, 2 done
+	answered, first := context.WithCancel(ctx)
+	defer first()
 	var wg sync.WaitGroup
 	latencies := make([]*hdrhistogram.Histogram, l.Workers)
 	counts := make([]int64, l.Workers)
@@ -76,7 +81,9 @@ func Closed(ctx context.Context, l Load) (Sample, error) {
 				}
 				if phase.Load() == 1 { // answered within the measured time
 					record(h, time.Since(start))
-					counts[w]++
+					if counts[w]++; counts[w] == 1 {
+						first()
+					}
 				}
 			}
 		})
@@ -88,6 +95,7 @@ func Closed(ctx context.Context, l Load) (Sample, error) {
 	phase.Store(1)
 	start := time.Now()
 	wait(ctx, l.Duration)
+	wait(answered, patience)
 	phase.Store(2)
 	elapsed := time.Since(start)
 	if l.End != nil {
@@ -103,10 +111,14 @@ func Closed(ctx context.Context, l Load) (Sample, error) {
 		s.Requests += counts[w]
 	}
 	if s.Requests == 0 {
-		return s, fmt.Errorf("%w within %v", ErrNoAnswer, l.Duration)
+		return s, fmt.Errorf("%w within %v", ErrNoAnswer, l.Duration+patience)
 	}
 	return s, nil
 }
+
+// patience is how long a closed loop waits for its first answer, after the time
+// that it was to measure.
+const patience = 10 * time.Second
 
 // ErrNoAnswer says that a closed loop measured nothing.
 var ErrNoAnswer = errors.New("no request was answered")

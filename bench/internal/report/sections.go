@@ -85,17 +85,29 @@ var sections = []section{
 	},
 	{
 		title: "Hits in memory", experiment: "near",
-		text: "Goroutines read keys that the library, or rueidis by its client-side cache, holds in the memory of their process; and 64 callers of whom PostgreSQL sees the rest.",
+		text: "Goroutines read keys that the library, or rueidis by its client-side cache, holds in memory; and 64 callers of whom PostgreSQL sees the rest.",
 		figures: []figure{{"near-hits", "GET, hits in memory", requests, "callers", []string{"Howdah, Get", "Howdah, GetAppend", "rueidis, DoCache"}, "throughput",
 			along("GET, hits in memory", "1", "16", "64")}},
 	},
 	{
 		title: "Hashes, lists and sets", experiment: "collections",
-		text: "`redis-benchmark` uses 10,000 collections of ten elements; goroutines of one process store fields of hashes. redka, which keeps each element in a row of its own, is in the file of the result.",
+		text: "`redis-benchmark` uses 10,000 collections of ten elements; goroutines of one process store fields of hashes.",
 	},
 	{
 		title: "Scripts", experiment: "scripts",
 		text: "EVALSHA of a script that compares a lock's token and extends its life, and of a limiter on a sorted set.",
+	},
+	{
+		title: "Messages", experiment: "pubsub",
+		text: "PUBLISH of 100 bytes to subscribers of the same server. Each checks that every message comes once, in order.",
+	},
+	{
+		title: "Notifications and the application", experiment: "notify",
+		text: "16 clients commit beside 10,000 messages a second between servers.",
+	},
+	{
+		title: "What observing costs", experiment: "observing",
+		text: "CPU of `howdah serve` that notes slow calls, removals and prefixes, beside one that does not.",
 	},
 	{
 		title: "HTTP", experiment: "http-cache",
