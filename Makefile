@@ -7,7 +7,7 @@ TESTFLAGS   ?= -timeout 15m
 VERSIONS    ?= 14 15 16 17 18
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race test-peers test-postgres test-clients lint fuzz generate bench regress compare ci
+.PHONY: help build test race test-peers test-postgres test-clients test-browser screenshots lint fuzz generate bench regress compare ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ test: ## all tests; needs only Go (and PostgreSQL, which is downloaded if it is 
 race: ## all tests under the race detector
 	$(GO) test -race $(TESTFLAGS) ./...
 
-test-peers: ## compare with the originals; needs redis-server, memcached, pgbouncer and pg_cron
+test-peers: ## compare with the originals; needs redis-server, memcached, pgbouncer, pg_cron and prometheus
 	$(GO) test -race -tags peers $(TESTFLAGS) ./...
 
 test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
@@ -31,14 +31,20 @@ test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
 	done
 
 test-clients: ## unmodified clients in other languages; CONTRIBUTING.md has what it needs
-	$(GO) test -count=1 -tags clients $(TESTFLAGS) ./internal/server -run TestClients -v
+	$(GO) test -count=1 -tags clients $(TESTFLAGS) ./deploy ./internal/server ./internal/coherence -run TestClients -v
+
+test-browser: ## the console in a real browser; needs chromium
+	cd browser && $(GO) test -count=1 $(TESTFLAGS) ./...
+
+screenshots: ## photograph the console for docs/console.md; needs chromium
+	cd browser && $(GO) run ./cmd/screenshots --out ../docs/img
 
 lint: ## gofmt, vet, staticcheck, with and without the build tags; builds for other systems
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these files"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags peers,clients ./...
 	$(GO) run $(STATICCHECK) -tags peers,clients ./...
-	cd bench && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
+	for m in bench browser otelhowdah; do (cd $$m && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 	GOOS=windows $(GO) build -o /dev/null . ./backend/... ./session/... ./migrate ./examples/... ./cmd/...
 

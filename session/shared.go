@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/trace"
 	"github.com/howdah/howdah/session/internal/statement"
 )
 
@@ -34,14 +36,30 @@ func newSharedReads(run *statement.Runner, log *slog.Logger) *sharedReads {
 
 // lookup is a session that somebody waits for.
 type lookup struct {
-	op  coalesce.Op
-	rec *record
+	op     coalesce.Op
+	rec    *record
+	traces []context.Context // see trace.Span.Contexts
 }
 
 // fromPrimary reads the row of rec's session into it; it stays as it is if there
 // is none.
 func (m *Manager) fromPrimary(ctx context.Context, rec *record) error {
-	l := &lookup{rec: rec}
+	ctx, span := trace.Start(ctx, m.run.Tracer(), trace.Call{Operation: readOperation, Keys: 1})
+	err := m.askPrimary(ctx, &lookup{rec: rec, traces: span.Contexts()})
+	result := trace.Result{Err: err}
+	switch {
+	case err != nil:
+	case rec.hash != nil:
+		result.Hits = 1
+	default:
+		result.Misses = 1
+	}
+	span.End(result)
+	return err
+}
+
+// askPrimary is fromPrimary for the record of a lookup.
+func (m *Manager) askPrimary(ctx context.Context, l *lookup) error {
 	l.op.Call, l.op.Table = l, m.reads.table
 	l.op.Deadline = coalesce.Now() + int64(m.opts.Timeout)
 	err := m.reads.coalescer.Do(ctx, &l.op)
@@ -88,10 +106,37 @@ func (r *sharedReads) fly(ctx context.Context, f coalesce.Flight) {
 		}
 		q.Text, q.Args = r.many, [][]byte{ids}
 	}
+	ended := r.follow(ops)
 	f.Sent() // the caller may leave: nothing of it is read any more
 	err := r.run.Ask(ctx, &q)
+	ended(err)
 	for _, op := range ops {
 		f.Complete(op, err)
+	}
+}
+
+// readOperation is the name of reads for tracers.
+const readOperation = "session_read"
+
+// follow lets the tracer follow a flight, if it follows one of its lookups. What it
+// returns is to be called when the flight has ended.
+func (r *sharedReads) follow(ops []*coalesce.Op) (ended func(error)) {
+	t := r.run.Tracer()
+	var calls []context.Context
+	if t != nil {
+		for _, op := range ops {
+			calls = append(calls, op.Call.(*lookup).traces...)
+		}
+	}
+	if len(calls) == 0 {
+		return func(error) {}
+	}
+	work := trace.Shared{Operation: readOperation, Calls: len(ops), Keys: len(ops)}
+	ctx := t.StartShared(context.Background(), slices.Values(calls), work)
+	return func(err error) {
+		if ctx != nil {
+			t.EndShared(ctx, work, err)
+		}
 	}
 }
 

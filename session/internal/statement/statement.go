@@ -15,6 +15,7 @@ import (
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgwire"
+	"github.com/howdah/howdah/internal/trace"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -57,7 +58,7 @@ func New(db *core.DB, timeout time.Duration) *Runner {
 func (r *Runner) Read(ctx context.Context, scan []any, query string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, r.deadlines.Timeout)
 	defer cancel()
-	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
+	return r.followed(ctx, trace.Call{Operation: query}, func(conn *pgx.Conn) (sent bool, err error) {
 		return false, conn.QueryRow(ctx, schema.Query(query), args...).Scan(scan...)
 	})
 }
@@ -67,7 +68,7 @@ func (r *Runner) Read(ctx context.Context, scan []any, query string, args ...any
 func (r *Runner) Query(ctx context.Context, collect func(pgx.Rows) error, query string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, r.deadlines.Timeout)
 	defer cancel()
-	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
+	return r.followed(ctx, trace.Call{Operation: query}, func(conn *pgx.Conn) (sent bool, err error) {
 		rows, err := conn.Query(ctx, schema.Query(query), args...)
 		if err != nil {
 			return false, err
@@ -89,7 +90,7 @@ func (r *Runner) Write(ctx context.Context, class Class, scan []any, query strin
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
-	return r.repeat(ctx, func(conn *pgx.Conn) (sent bool, err error) {
+	return r.followed(ctx, trace.Call{Operation: query, Writes: true}, func(conn *pgx.Conn) (sent bool, err error) {
 		// Less than the deadline: then the answer is that a row was held and
 		// nothing changed, and not that nobody knows.
 		wait := max(time.Until(deadline).Milliseconds()*9/10, 1)
@@ -110,6 +111,22 @@ func exchange(results pgx.BatchResults, scan []any) error {
 	if closeErr := results.Close(); closeErr != nil && (err == nil || err == pgx.ErrNoRows) {
 		err = closeErr
 	}
+	return err
+}
+
+// Tracer is howdah.Options.Tracer, nil if there is none.
+func (r *Runner) Tracer() trace.Tracer { return r.db.Tracer() }
+
+// followed is repeat for a call that the tracer may follow. That there is no row is no
+// error of it.
+func (r *Runner) followed(ctx context.Context, call trace.Call, fn func(*pgx.Conn) (sent bool, err error)) error {
+	ctx, span := trace.Start(ctx, r.Tracer(), call)
+	err := r.repeat(ctx, fn)
+	result := trace.Result{Err: err}
+	if errors.Is(err, pgx.ErrNoRows) {
+		result.Err = nil
+	}
+	span.End(result)
 	return err
 }
 
