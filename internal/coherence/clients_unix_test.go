@@ -172,22 +172,26 @@ func (k *keeping) progress(hits int64) {
 	for _, h := range k.homes {
 		barriers[h], _ = h.witness.counts()
 	}
+	var late string
 	k.await("hits of all clients", func() bool {
 		for c, n := range before {
-			if c.hits.Load() < n+hits && c.fault == sound {
+			if got := c.hits.Load() - n; got < hits && c.fault == sound {
+				late = fmt.Sprintf("%s has %d of %d", c.name, got, hits)
 				return false
 			}
 		}
 		for h, n := range barriers {
 			if all, _ := h.witness.counts(); all < n+5 {
+				late = fmt.Sprintf("server %d told of %d changes", h.process, all-n)
 				return false
 			}
 		}
 		return true
-	})
+	}, func() string { return late })
 }
 
-func (k *keeping) await(what string, condition func() bool) {
+// await waits for a condition. Who knows what is missing tells it in a text of its own.
+func (k *keeping) await(what string, condition func() bool, missing ...func() string) {
 	k.t.Helper()
 	for begun := time.Now(); !condition(); time.Sleep(short) {
 		if time.Since(begun) > someTime {
@@ -197,6 +201,12 @@ func (k *keeping) await(what string, condition func() bool) {
 			for _, h := range k.homes {
 				all, outages := h.witness.counts()
 				k.t.Logf("server %d: %d barriers, %d of them while polls failed", h.process, all, outages)
+			}
+			for _, tell := range missing {
+				what += ": " + tell()
+			}
+			for _, r := range k.readers {
+				k.t.Logf("%s said:\n%s", r.name, r.lastWords())
 			}
 			k.t.Fatalf("a minute was not enough for %s", what)
 		}

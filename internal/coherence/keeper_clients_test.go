@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -177,9 +178,24 @@ func (p *reader) finish() {
 	select {
 	case <-p.ended:
 	case <-time.After(someTime):
-		p.t.Fatalf("%s did not end within a minute", p.name)
+		p.t.Fatalf("%s did not end within a minute; it said:\n%s", p.name, p.lastWords())
 	}
 	require.NoError(p.t, p.cmd.Wait(), "%s: %s", p.name, &p.errors)
+}
+
+// lastWords ends the program and returns what it wrote to its standard error: for Python
+// and Java that is the stack of each thread, which says what a reader waits for.
+func (p *reader) lastWords() string {
+	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		return err.Error()
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(time.Second):
+	}
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+	return p.errors.String()
 }
 
 // withoutInvalidations swallows the messages of a server that end copies.

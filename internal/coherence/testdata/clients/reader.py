@@ -1,5 +1,7 @@
 """Reads keys at random through redis-py's client-side cache, and prints what it saw as package coherence wants it."""
+import faulthandler
 import random
+import signal
 import sys
 import threading
 import time
@@ -7,7 +9,7 @@ import time
 import redis
 import redis.connection
 from redis.backoff import NoBackoff
-from redis.cache import CacheConfig
+from redis.cache import CacheConfig, CacheEntryStatus
 from redis.observability.attributes import CSCResult
 from redis.retry import Retry
 
@@ -15,6 +17,8 @@ from redis.retry import Retry
 database, keys = int(database), int(keys)
 now = time.monotonic_ns  # CLOCK_MONOTONIC, as all readers
 redis.connection.CacheProxyConnection.MIN_ALLOWED_VERSION = "7.0.0"  # redis-py asks for 7.4 in the answer to HELLO
+
+faulthandler.register(signal.SIGQUIT)
 
 # redis-py counts hits for OpenTelemetry alone.
 hits = 0
@@ -62,8 +66,15 @@ def flush(key):
 
 
 def keeps_copies_of_a_lost_connection(r):
-    """A fault: nothing drops the copies when the connection ends."""
-    r.get_cache().flush = lambda: 0
+    """A fault: nothing drops the copies when the connection ends, but those that were asked for and have not come."""
+    cache = r.get_cache()
+
+    def flush():
+        # With such an entry redis-py would wait for an answer that it has not asked for again.
+        waiting = [key for key, entry in cache.collection.items() if entry.status == CacheEntryStatus.IN_PROGRESS]
+        return len(cache.delete_by_cache_keys(waiting))
+
+    cache.flush = flush
 
 
 threading.Thread(target=listen, daemon=True).start()
@@ -88,7 +99,7 @@ while not ended.is_set():
             value = r.get(f"key-{key:04d}")
         except redis.RedisError:
             failed += 1
-            continue
+            break
         note(key, int(value or 0), int(hits > before), (begin, now(), fence))
     time.sleep(0.001)
 for key in list(runs):
