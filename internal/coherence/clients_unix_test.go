@@ -190,10 +190,17 @@ func (k *keeping) progress(hits int64) {
 	}, func() string { return late })
 }
 
-// await waits for a condition. Who knows what is missing tells it in a text of its own.
+// await waits for a condition. Who knows what is missing tells it in a text of its own, and while
+// that changes there is hope: a busy machine is slow.
 func (k *keeping) await(what string, condition func() bool, missing ...func() string) {
 	k.t.Helper()
+	var last string
 	for begun := time.Now(); !condition(); time.Sleep(short) {
+		for _, tell := range missing {
+			if now := tell(); now != last {
+				begun, last = time.Now(), now
+			}
+		}
 		if time.Since(begun) > someTime {
 			for _, c := range k.keepers {
 				k.t.Logf("%s: %d reads, %d hits", c.name, c.reads.Load(), c.hits.Load())
@@ -202,13 +209,10 @@ func (k *keeping) await(what string, condition func() bool, missing ...func() st
 				all, outages := h.witness.counts()
 				k.t.Logf("server %d: %d barriers, %d of them while polls failed", h.process, all, outages)
 			}
-			for _, tell := range missing {
-				what += ": " + tell()
-			}
 			for _, r := range k.readers {
 				k.t.Logf("%s said:\n%s", r.name, r.lastWords())
 			}
-			k.t.Fatalf("a minute was not enough for %s", what)
+			k.t.Fatalf("a minute was not enough for %s (%s)", what, last)
 		}
 	}
 }

@@ -1,11 +1,14 @@
 -- The tables of caches that autovacuum has left behind, and that of the change log,
--- the worst first, and whether this role may VACUUM them.
+-- the worst first, and whether this role may VACUUM them. The view pg_stat_all_tables would
+-- ask for the statistics of every table of the database.
 --   $1 how long the last VACUUM must be past
 SELECT c.name, 'howdah_internal.' || c.relation, s.n_dead_tup, coalesce(s.last_vacuum, '1970-01-01'), pg_has_role(t.relowner, 'USAGE')
 FROM (SELECT name, 'cache_' || id FROM howdah_internal.cache
       UNION ALL SELECT 'howdah_internal.change', 'change') AS c (name, relation)
 JOIN pg_class AS t ON t.relname = c.relation AND t.relnamespace = 'howdah_internal'::regnamespace
-JOIN pg_stat_all_tables AS s ON s.relid = t.oid
+CROSS JOIN LATERAL (SELECT pg_stat_get_dead_tuples(t.oid), pg_stat_get_live_tuples(t.oid),
+                           pg_stat_get_last_vacuum_time(t.oid), pg_stat_get_last_autovacuum_time(t.oid))
+  AS s (n_dead_tup, n_live_tup, last_vacuum, last_autovacuum)
 WHERE s.n_dead_tup > 10000 + 0.2 * s.n_live_tup
   AND coalesce(greatest(s.last_vacuum, s.last_autovacuum), '-infinity') < statement_timestamp() - $1::interval
   AND NOT EXISTS (SELECT FROM pg_stat_progress_vacuum AS p WHERE p.relid = t.oid)
