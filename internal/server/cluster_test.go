@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,4 +141,53 @@ func checkClusterMessages(t *testing.T, c *redis.ClusterClient) {
 		require.Equal(t, "m", m.Payload)
 		require.NoError(t, kind.subscribed.Close())
 	}
+}
+
+// A client that reaches the server only through another address, as behind NAT, is told that
+// address, and uses it for all that follows.
+func TestClusterAnnounce(t *testing.T) {
+	gate, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := start(t, func(c *Config) { c.RedisCluster, c.RedisAnnounce = true, gate.Addr().String() })
+	forward(t, gate, s.Redis.String())
+	for _, seed := range []string{gate.Addr().String(), s.Redis.String()} {
+		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{seed}})
+		t.Cleanup(func() { c.Close() })
+		require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
+		require.NoError(t, c.ForEachMaster(t.Context(), func(_ context.Context, master *redis.Client) error {
+			if got := master.Options().Addr; got != gate.Addr().String() {
+				return fmt.Errorf("the client uses %s", got)
+			}
+			return nil
+		}))
+	}
+}
+
+// forward hands the connections of a listener on to an address until the test ends.
+func forward(t *testing.T, from net.Listener, to string) {
+	var work sync.WaitGroup
+	pipe := func(dst, src net.Conn) {
+		io.Copy(dst, src)
+		dst.Close()
+		src.Close()
+	}
+	work.Go(func() {
+		for {
+			client, err := from.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				client.Close()
+				return
+			}
+			work.Go(func() { pipe(server, client) })
+			work.Go(func() { pipe(client, server) })
+		}
+	})
+	t.Cleanup(func() {
+		from.Close()
+		work.Wait()
+	})
 }
