@@ -21,7 +21,7 @@ import (
 // talk to.
 type clients struct {
 	one, other string // addresses
-	cluster    string // of a third server, which is a cluster
+	cluster    string // of a server that is a cluster, on a database of its own
 	url        string // of the database, for psql
 	scripts    string // testdata/clients
 }
@@ -39,7 +39,7 @@ func TestClients(t *testing.T) {
 	one, other := start(t, share), startBeside(t, share)
 	scripts, err := filepath.Abs("testdata/clients")
 	require.NoError(t, err)
-	cluster := startBeside(t, func(c *Config) { c.DatabaseURL, c.RedisCluster = url, true })
+	cluster := startBeside(t, func(c *Config) { c.RedisCluster = true })
 	c := &clients{one: one.Redis.String(), other: other.Redis.String(), cluster: cluster.Redis.String(), url: url, scripts: scripts}
 	t.Run("python", c.python)
 	t.Run("node", c.node)
