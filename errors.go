@@ -116,4 +116,9 @@ var (
 	// ErrWatch says that a key named in TxOptions.Watch has changed since its
 	// version was read; the transaction did nothing.
 	ErrWatch = fault.ErrWatch
+
+	// ErrCrossPartition says that what must be one step has keys of several partitions;
+	// see docs/scale-out.md. Nothing was done. Keys with the same hash tag, the part in
+	// braces as in "{user:1}:name", are of one partition.
+	ErrCrossPartition = fault.ErrCrossPartition
 )

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"path"
@@ -74,7 +75,8 @@ const expiry = `coalesce(CASE WHEN u.e < 0
 
 // Table is what the statements of a cache are made for.
 type Table struct {
-	Name string // of its table, as TableName returns it
+	Name string // of its table, as the query "settings" answers it
+	Tags string // of the table of its tags; "": as Name, where that is no shard
 	// Source is the table that the statement "transfer" reads, as TableName
 	// returns it. The others have none.
 	Source string
@@ -215,7 +217,7 @@ func (t Table) note(form, hash, key string) string {
 // It panics if there is no such file.
 func Statement(name string, t Table) string {
 	sql := strings.NewReplacer("{table}", t.Name, "{source}", t.Source,
-		"{tags}", tagTable(t.Name), "{cache}", idOf(t.Name), "{source_cache}", idOf(t.Source),
+		"{tags}", t.tags(), "{cache}", idOf(t.Name), "{source_cache}", idOf(t.Source),
 		"{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(t.log(text("statements/" + name)))
 	return pieces[t.RefuseCollision].Replace(numbers.ReplaceAllStringFunc(sql, number))
 }
@@ -252,16 +254,24 @@ var columns = strings.NewReplacer(
        payload_bytes`,
 )
 
-// TableName returns the name of the table of the cache with this id, the one
-// that the query "settings" answers. A cache that was dropped and made again has
+// TableName returns the name of the table of the cache with this id, where it is no
+// shard of Citus. A cache that was dropped and made again has
 // another: statements for the former table fail with 42P01.
 func TableName(id int32) string { return fmt.Sprintf("howdah_internal.cache_%d", id) }
 
-// tagTable is the name of the table of a cache's tags, given that of the cache.
-func tagTable(table string) string { return strings.Replace(table, ".cache_", ".tag_", 1) }
+// tags is the name of the table of the cache's tags.
+func (t Table) tags() string { return cmp.Or(t.Tags, strings.Replace(t.Name, ".cache_", ".tag_", 1)) }
+
+// numbered finds the id in the name of a cache's table: of a shard it is not the last part.
+var numbered = regexp.MustCompile(`cache_(\d+)`)
 
 // idOf is the id in the name of a cache's table.
-func idOf(table string) string { return table[strings.LastIndexByte(table, '_')+1:] }
+func idOf(table string) string {
+	if match := numbered.FindStringSubmatch(table); match != nil {
+		return match[1]
+	}
+	return ""
+}
 
 // Unknown returns the first of a cache's features that this program does not
 // know, "" if it knows them all. A program must refuse a cache with a feature

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/statement"
@@ -131,10 +132,21 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 
 // changed has the settings of a cache read again, and its entries.
 func (db *DB) changed(cache string) {
-	if e := db.engines.Known(cache); e != nil {
+	db.eachEngine(cache, func(e *engine.Engine) {
 		e.Forget()
 		e.DropMemory()
-	}
+	})
+}
+
+// eachEngine calls fn with the engine of a cache, or those of its partitions, if they were
+// used before.
+func (db *DB) eachEngine(cache string, fn func(*engine.Engine)) {
+	_ = db.Cache(cache).each(func(c *Cache) error {
+		if e := c.db.engines.Known(c.settings()); e != nil {
+			fn(e)
+		}
+		return nil
+	})
 }
 
 // setting is one field of a CacheConfig; unset: it is to be the default.
@@ -193,9 +205,7 @@ func (db *DB) SwapCaches(ctx context.Context, first, second string) error {
 	if err == nil {
 		for _, name := range []string{first, second} {
 			db.changed(name)
-			if e := db.engines.Known(name); e != nil {
-				edit.Of(e).Look()
-			}
+			db.eachEngine(name, func(e *engine.Engine) { edit.Of(e).Look() })
 		}
 		db.Cache(first).noteWhole(ctx, "swap", observe.Swapped, observe.Unknown, second, nil)
 		db.Cache(second).noteWhole(ctx, "swap", observe.Swapped, observe.Unknown, first, nil)

@@ -36,6 +36,8 @@ type DB struct {
 	bus     *bus.Bus
 	events  events
 
+	partitions *partitions // nil: keys are not divided
+
 	subscriptions subscriptions
 
 	tracking *tracking.Table
@@ -78,7 +80,8 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		return nil, err
 	}
 	var seed []byte
-	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&seed); err != nil {
+	var divided int
+	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&seed, &divided); err != nil {
 		return nil, fault.From(err, false, false)
 	}
 	var engines *engine.Set
@@ -106,6 +109,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		MaxQueueBytes: o.MaxQueueBytes,
 		MaxConns:      int(pool.Config().MaxConns),
 		Seed:          seed,
+		Partitions:    divided,
 		OwnPool:       own,
 		OwnConn:       own && o.Pooler == "",
 		Named:         o.Pooler == "" && (mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe),
@@ -129,6 +133,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 	}
 	db.upkeep.AskEvents = db.events.ask
 	db.events.publish = db.publishEvent
+	db.partitions = newPartitions(divided, db)
 	return db, err
 }
 
@@ -195,7 +200,13 @@ func (db *DB) Timeout() time.Duration { return db.opts.Timeout }
 func (db *DB) Tracer() trace.Tracer { return db.opts.Tracer }
 
 // Cache returns the cache of that name, without asking the database.
-func (db *DB) Cache(name string) *Cache { return &Cache{db: db, name: name} }
+func (db *DB) Cache(name string) *Cache {
+	c := &Cache{db: db, name: name}
+	if db.partitions != nil {
+		c.parts = newParts(name, db.partitions.number)
+	}
+	return c
+}
 
 // Failure turns the error of a statement that was run on a connection of Pool
 // into the error that the DB's own calls would return. sent says that the

@@ -2,8 +2,10 @@ package core
 
 import (
 	"context"
+	"errors"
 
 	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/trace"
 )
 
@@ -20,7 +22,31 @@ func (c *Cache) Edit(ctx context.Context, e *edit.Edit) error {
 }
 
 func (c *Cache) edit(ctx context.Context, e *edit.Edit) error {
-	e.Writer, e.Part = c.writer, c.part
+	part, err := c.ofAll(e.Keys)
+	if err != nil {
+		e.Err = err
+		return err
+	}
+	if err = part.editNow(ctx, e); e.Err != nil && c.follows(e) {
+		err = c.edit(ctx, e)
+	}
+	return err
+}
+
+// follows makes an edit without keys one of the key that it has asked for first, and reports
+// whether it is to run again, where that key is. The edit must be over.
+func (c *Cache) follows(e *edit.Edit) bool {
+	var elsewhere *edit.ElsewhereError
+	if len(e.Keys) > 0 || !errors.As(e.Err, &elsewhere) {
+		return false
+	}
+	e.Keys, e.Err, e.Events = [][]byte{elsewhere.Key}, nil, nil
+	return true
+}
+
+// editNow is edit in the table of the cache, or of its partition.
+func (c *Cache) editNow(ctx context.Context, e *edit.Edit) error {
+	e.Writer, e.Part = c.writer, c.piece
 	engine, err := c.usable(ctx)
 	c.announceEdit(e)
 	switch {
@@ -40,19 +66,37 @@ func (c *Cache) edit(ctx context.Context, e *edit.Edit) error {
 // another goroutine or before it returns. It is meant for servers and event loops,
 // and not for a cache bound to a transaction, where it panics.
 func (c *Cache) StartEdit(e *edit.Edit, done func(*edit.Edit)) {
-	engine, err := c.unasked()
+	part, err := c.ofAll(e.Keys)
+	var engine *engine.Engine
+	if err == nil {
+		engine, err = part.unasked()
+	}
 	if err != nil {
 		e.Err = err
 		done(e)
 		return
 	}
 	c.announceEdit(e)
+	if c.isDivided() && len(e.Keys) == 0 {
+		edit.Of(engine).Start(e, func(e *edit.Edit) {
+			if c.follows(e) {
+				c.StartEdit(e, done)
+				return
+			}
+			done(e)
+		})
+		return
+	}
 	edit.Of(engine).Start(e, done)
 }
 
 // Wait begins a waiter, for which holds what StartEdit says of an edit.
 func (c *Cache) Wait(w *edit.Waiter, done func(*edit.Waiter)) {
-	engine, err := c.unasked()
+	c, err := c.ofAll(w.Keys)
+	var engine *engine.Engine
+	if err == nil {
+		engine, err = c.unasked()
+	}
 	if err != nil {
 		w.Err = err
 		done(w)
@@ -64,6 +108,10 @@ func (c *Cache) Wait(w *edit.Waiter, done func(*edit.Waiter)) {
 // ServeIn lets waiters take what the transaction that the cache is bound to has left
 // under keys. See edit.ServeIn.
 func (c *Cache) ServeIn(ctx context.Context, keys [][]byte) (*edit.Served, error) {
+	c, err := c.ofAll(keys)
+	if err != nil {
+		return nil, err
+	}
 	engine, err := c.usable(ctx)
 	if err != nil {
 		return nil, err

@@ -170,12 +170,13 @@ func (c *Cache) remembered(group *fetch.Group, key string, early float64) (value
 	if c.fresh {
 		return nil, 0, false
 	}
+	c = c.of(unsafe.Slice(unsafe.StringData(key), len(key))) // is not modified, and not kept
 	e := c.ready()
 	if e == nil { // only the Group has asked for it so far
-		if e = c.db.engines.Known(c.name); e == nil || !e.Table().Known() {
+		if e = c.db.engines.Known(c.settings()); e == nil || !e.Table().Known() {
 			return nil, 0, false
 		}
-		c.known.Store(e)
+		c.keep(e)
 	}
 	entry, found := e.RecallOne(unsafe.Slice(unsafe.StringData(key), len(key))) // is not modified, and not kept
 	if !found || entry.Absent {

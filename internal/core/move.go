@@ -41,6 +41,11 @@ func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to str
 	if len(from) > verb.MaxKeyBytes || len(to) > verb.MaxKeyBytes {
 		return fmt.Errorf("%w: at most %d bytes", fault.ErrKeyTooLong, verb.MaxKeyBytes)
 	}
+	c, err := c.ofAll([][]byte{[]byte(from), []byte(to)})
+	if err != nil {
+		return err
+	}
+	target = target.of([]byte(to))
 	if c.tx != nil {
 		return c.transferIn(ctx, c.tx, from, target, to, replace, remove)
 	}
@@ -48,11 +53,11 @@ func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to str
 	if c.name == target.name {
 		opts.Keys = append(opts.Keys, []byte(to))
 	}
-	err := c.db.Transact(ctx, opts, func(ctx context.Context, tx Tx) error {
+	err = c.db.Transact(ctx, opts, func(ctx context.Context, tx Tx) error {
 		return c.transferIn(ctx, tx, from, target, to, replace, remove)
 	})
 	if err == nil {
-		c.db.Waiters().Came(target.name, []byte(to))
+		target.Came([]byte(to))
 	}
 	return err
 }

@@ -131,17 +131,35 @@ func (c *Cache) Fresh() *Cache {
 // Recall answers gets from memory, as engine.Engine.RecallBatch says. A cache that is
 // bound to a transaction, or always fresh, has nothing in memory.
 func (c *Cache) Recall(keys [][]byte, entries *[near.Batch]near.Entry, room int) (hits uint32, run int) {
+	if c.isDivided() {
+		return c.recallDivided(keys, entries, room)
+	}
 	if e := c.ready(); e != nil && c.tx == nil && !c.fresh {
 		return e.RecallBatch(keys, entries, room)
 	}
 	return 0, 0
 }
 
+// recallDivided is Recall for the keys at the beginning that are of one partition.
+func (c *Cache) recallDivided(keys [][]byte, entries *[near.Batch]near.Entry, room int) (hits uint32, run int) {
+	if len(keys) == 0 {
+		return 0, 0
+	}
+	number := c.db.partitions.of(keys[0])
+	same := 1
+	for same < len(keys) && c.db.partitions.of(keys[same]) == number {
+		same++
+	}
+	return c.part(number).Recall(keys[:same], entries, room)
+}
+
 // RecallOne answers a get from memory, if it can. The entry's value must not be
 // modified.
 func (c *Cache) RecallOne(key string) (near.Entry, bool) {
+	name := unsafe.Slice(unsafe.StringData(key), len(key)) // is not modified, and not kept
+	c = c.of(name)
 	if e := c.ready(); e != nil && c.tx == nil && !c.fresh {
-		return e.RecallOne(unsafe.Slice(unsafe.StringData(key), len(key))) // is not modified, and not kept
+		return e.RecallOne(name)
 	}
 	return near.Entry{}, false
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -35,23 +36,56 @@ type ScanOptions struct {
 	Prefix []byte
 }
 
-// Scan cursors are slots of 2^10 hashes, so that they stay below 2^53, which
-// clients in JavaScript read exactly.
+// slots is the binary logarithm of how many hashes a cursor of Scan stands for. Cursors
+// stay below 2^53, which clients in JavaScript read exactly; in front of those of a
+// partition stands its number, of up to 64.
+type slots int
+
 const (
-	slotBits  = 10
-	maxCursor = 1 << (63 - slotBits)
+	wholeSlots slots = 10
+	partSlots  slots = 16
 )
+
+// cursorBits is how many bits a cursor has, cursors how many of them there are.
+func (s slots) cursorBits() int { return 63 - int(s) }
+func (s slots) cursors() uint64 { return 1 << s.cursorBits() }
 
 // Scan returns one page of live entries, without their values, and the cursor
 // of the next page, 0 at the end. It begins with cursor 0 and keeps no state:
 // entries go by the hash of their keys, so whatever exists during the whole
 // scan is returned, once.
 func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
+	if c.isDivided() {
+		return c.scanDivided(ctx, cursor, opts)
+	}
+	return c.scan(ctx, cursor, wholeSlots, opts)
+}
+
+// scanDivided is Scan over one partition after the other.
+func (c *Cache) scanDivided(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
+	number := int(cursor >> partSlots.cursorBits())
+	if number >= len(c.parts.names) {
+		return nil, 0, nil
+	}
+	page, next, err = c.part(number).scan(ctx, cursor&(partSlots.cursors()-1), partSlots, opts)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case next == 0 && number+1 == len(c.parts.names):
+		return page, 0, nil
+	case next == 0:
+		number++
+	}
+	return page, uint64(number)<<partSlots.cursorBits() | next, nil
+}
+
+// scan is Scan over the table of the cache, or of its partition.
+func (c *Cache) scan(ctx context.Context, cursor uint64, slots slots, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
 	e, err := c.current(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	if cursor >= maxCursor {
+	if cursor >= slots.cursors() {
 		return nil, 0, nil
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
@@ -63,7 +97,7 @@ func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page
 	count = min(count, 10_000)
 	// The page ends with its last slot, so that no entry of it is skipped.
 	rows, err := c.querier().Query(ctx, schema.Statement("scan_page", schema.Table{Name: e.Table().Name()}),
-		int64(cursor<<slotBits), count, notNil(opts.Prefix))
+		int64(cursor<<slots), count, notNil(opts.Prefix))
 	if err != nil {
 		return nil, 0, fault.From(err, false, false)
 	}
@@ -79,10 +113,10 @@ func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page
 	if err != nil {
 		return nil, 0, fault.From(err, false, false)
 	}
-	if last == nil || n < count || *last>>slotBits+1 >= maxCursor {
+	if last == nil || n < count || uint64(*last>>slots)+1 >= slots.cursors() {
 		return page, 0, nil
 	}
-	return page, uint64(*last>>slotBits + 1), nil
+	return page, uint64(*last>>slots) + 1, nil
 }
 
 // scannedRow takes the columns of an entry as pgx reads them.
@@ -132,7 +166,16 @@ func (c *Cache) All(ctx context.Context, prefix []byte) iter.Seq2[verb.Entry, er
 
 // Keys returns the live keys that begin with prefix (nil: all), in no order
 // and in one snapshot. All does the same in pieces.
-func (c *Cache) Keys(ctx context.Context, prefix []byte) ([][]byte, error) {
+func (c *Cache) Keys(ctx context.Context, prefix []byte) (keys [][]byte, err error) {
+	err = c.each(func(c *Cache) error {
+		part, err := c.keys(ctx, prefix)
+		keys = append(keys, part...)
+		return err
+	})
+	return keys, err
+}
+
+func (c *Cache) keys(ctx context.Context, prefix []byte) ([][]byte, error) {
 	var keys [][]byte
 	err := c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
 		rows, err := tx.Query(ctx, schema.Statement("keys", schema.Table{Name: table}), prefixArgs(prefix)...)
@@ -151,9 +194,18 @@ func prefixArgs(prefix []byte) []any {
 
 // Estimate returns about how many entries there are, by what PostgreSQL noted when it last
 // analyzed the table. It reads no entry. Error: ErrCacheNotFound.
-func (c *Cache) Estimate(ctx context.Context) (int64, error) {
+func (c *Cache) Estimate(ctx context.Context) (total int64, err error) {
+	err = c.each(func(c *Cache) error {
+		n, err := c.estimate(ctx)
+		total += n
+		return err
+	})
+	return total, err
+}
+
+func (c *Cache) estimate(ctx context.Context) (int64, error) {
 	var n *int64
-	if err := c.one(ctx, &n, schema.Query("estimated_entries"), c.name); err != nil {
+	if err := c.one(ctx, &n, schema.Query("estimated_entries"), c.settings()); err != nil {
 		return 0, fault.From(err, false, false)
 	}
 	if n == nil {
@@ -164,11 +216,16 @@ func (c *Cache) Estimate(ctx context.Context) (int64, error) {
 
 // Count returns how many live entries there are, exactly: it reads the whole
 // table. Caches gives a cheap estimate.
-func (c *Cache) Count(ctx context.Context) (n int64, err error) {
-	err = c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-		return tx.QueryRow(ctx, schema.Statement("count", schema.Table{Name: table})).Scan(&n)
+func (c *Cache) Count(ctx context.Context) (total int64, err error) {
+	err = c.each(func(c *Cache) error {
+		var n int64
+		err := c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
+			return tx.QueryRow(ctx, schema.Statement("count", schema.Table{Name: table})).Scan(&n)
+		})
+		total += n
+		return err
 	})
-	return n, err
+	return total, err
 }
 
 // TTLCount is how many entries a cache holds, with and without a TTL.
@@ -180,16 +237,36 @@ type TTLCount struct {
 
 // CountTTLs is Count with a look at the TTLs. It too reads the whole table.
 func (c *Cache) CountTTLs(ctx context.Context) (n TTLCount, err error) {
-	var mean float64
-	err = c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-		return tx.QueryRow(ctx, schema.Statement("count_ttls", schema.Table{Name: table})).Scan(&n.Entries, &n.WithTTL, &mean)
+	var seconds float64 // of all that expire
+	err = c.each(func(c *Cache) error {
+		var part TTLCount
+		var mean float64
+		err := c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
+			return tx.QueryRow(ctx, schema.Statement("count_ttls", schema.Table{Name: table})).Scan(&part.Entries, &part.WithTTL, &mean)
+		})
+		n.Entries, n.WithTTL = n.Entries+part.Entries, n.WithTTL+part.WithTTL
+		seconds += mean * float64(part.WithTTL)
+		return err
 	})
+	mean := seconds / float64(max(1, n.WithTTL))
 	n.MeanTTL = time.Duration(min(mean*float64(time.Second), math.MaxInt64/2)) // a date far away does not fit
 	return n, err
 }
 
 // RandomKey returns the key of some live entry, or ErrMiss if there is none.
 func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
+	if !c.isDivided() {
+		return c.randomKey(ctx)
+	}
+	for _, number := range rand.Perm(len(c.parts.names)) {
+		if key, err := c.part(number).randomKey(ctx); !errors.Is(err, fault.ErrMiss) {
+			return key, err
+		}
+	}
+	return nil, fault.ErrMiss
+}
+
+func (c *Cache) randomKey(ctx context.Context) ([]byte, error) {
 	e, err := c.current(ctx)
 	if err != nil {
 		return nil, err
@@ -217,7 +294,11 @@ func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
 func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, err error) {
 	ctx, span := c.traced(ctx, "delete_prefix", 0, true)
 	defer func() { span.End(trace.Result{Err: err}) }()
-	total, err = c.deletePrefix(ctx, prefix, c.db.WantedEvents()&values.GenericEvent != 0)
+	err = c.each(func(c *Cache) error {
+		n, err := c.deletePrefix(ctx, prefix, c.db.WantedEvents()&values.GenericEvent != 0)
+		total += n
+		return err
+	})
 	if total > 0 || err == nil {
 		c.noteWhole(ctx, "delete_prefix", observe.ByPrefix, total, "", prefix)
 	}
@@ -333,6 +414,11 @@ func (db *DB) FlushAll(ctx context.Context, caches []*Cache) error {
 func (c *Cache) flush(ctx context.Context) (err error) {
 	ctx, span := c.traced(ctx, "flush", 0, true)
 	defer func() { span.End(trace.Result{Err: err}) }()
+	return c.each(func(c *Cache) error { return c.flushTable(ctx) })
+}
+
+// flushTable is flush for the table of the cache, or of its partition.
+func (c *Cache) flushTable(ctx context.Context) error {
 	e, err := c.engine(ctx)
 	if err != nil {
 		return err
@@ -340,7 +426,7 @@ func (c *Cache) flush(ctx context.Context) (err error) {
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	var xid uint64
-	flush := func() error { return c.one(ctx, &xid, schema.Query("flush"), c.name) }
+	flush := func() error { return c.one(ctx, &xid, schema.Query("flush"), c.settings()) }
 	err = c.writeAll(ctx, e, func() error {
 		if c.tx != nil { // the change log will tell
 			return flush()

@@ -29,7 +29,7 @@ func (db *DB) Mask() *observe.Mask { return db.engines.Slow.Mask() }
 // whole.
 func (c *Cache) Part() *Cache {
 	d := c.derive()
-	d.part = true
+	d.piece = true
 	d.known.Store(c.known.Load())
 	return d
 }

@@ -1,7 +1,7 @@
 package core
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,10 +47,18 @@ type NearStats struct {
 // Stats returns a snapshot of the counters.
 func (db *DB) Stats() Stats {
 	var s Stats
+	byCache := map[string]*engine.Stats{}
 	for _, e := range db.engines.All() {
-		s.Caches = append(s.Caches, e.Stats())
+		part := e.Stats()
+		if sum := byCache[part.Name]; sum != nil {
+			sum.Add(part)
+		} else {
+			byCache[part.Name] = &part
+		}
 	}
-	slices.SortFunc(s.Caches, func(a, b engine.Stats) int { return cmp.Compare(a.Name, b.Name) })
+	for _, name := range slices.Sorted(maps.Keys(byCache)) {
+		s.Caches = append(s.Caches, *byCache[name])
+	}
 	s.Upkeep = db.upkeep.Stats()
 	s.Fetch = db.fetches.stats()
 	if memory := db.Near(); memory != nil {

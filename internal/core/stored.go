@@ -26,7 +26,28 @@ type StoredEntry struct {
 
 // Stored returns those of the keys that have a live entry, of any kind and in no order. It
 // bypasses memory, and does not count as a use of the entries.
-func (c *Cache) Stored(ctx context.Context, keys [][]byte) ([]StoredEntry, error) {
+func (c *Cache) Stored(ctx context.Context, keys [][]byte) (found []StoredEntry, err error) {
+	if !c.isDivided() {
+		return c.stored(ctx, keys)
+	}
+	byPart := make([][][]byte, len(c.parts.names))
+	for _, key := range keys {
+		number := c.db.partitions.of(key)
+		byPart[number] = append(byPart[number], key)
+	}
+	for number, keys := range byPart {
+		if len(keys) > 0 {
+			part, err := c.part(number).stored(ctx, keys)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, part...)
+		}
+	}
+	return found, nil
+}
+
+func (c *Cache) stored(ctx context.Context, keys [][]byte) ([]StoredEntry, error) {
 	e, err := c.engine(ctx)
 	if err != nil {
 		return nil, err
@@ -37,7 +58,7 @@ func (c *Cache) Stored(ctx context.Context, keys [][]byte) ([]StoredEntry, error
 	for i, key := range keys {
 		hashes[i], wanted[string(key)] = c.db.engines.Hash(key), true
 	}
-	rows, err := c.querier().Query(ctx, schema.Statement("stored", schema.Table{Name: e.Table().Name()}), hashes)
+	rows, err := c.querier().Query(ctx, schema.Statement("stored", e.Table().Shape()), hashes)
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}

@@ -23,20 +23,12 @@ func (c *Cache) InvalidateTags(ctx context.Context, tags []string) (removed int6
 	}
 	ctx, span := c.traced(ctx, "invalidate_tags", 0, true)
 	defer func() { span.End(trace.Result{Err: err}) }()
-	e, err := c.engine(ctx)
-	if err != nil {
-		return 0, err
-	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	err = c.writeAll(ctx, e, func() error {
-		for {
-			err := c.one(ctx, &removed, schema.Query("invalidate_tags"), c.name, tags)
-			// Somebody holds one of the entries, or stores one, for a moment.
-			if !fault.IsLocked(err) || c.tx != nil || ctx.Err() != nil {
-				return err
-			}
-		}
+	err = c.each(func(c *Cache) error {
+		n, err := c.invalidateTags(ctx, tags)
+		removed += n
+		return err
 	})
 	if fault.IsLocked(err) {
 		return 0, fault.From(err, true, false)
@@ -45,4 +37,22 @@ func (c *Cache) InvalidateTags(ctx context.Context, tags []string) (removed int6
 		c.noteWhole(ctx, "invalidate_tags", observe.Invalidated, removed, strings.Join(tags, ", "), nil)
 	}
 	return removed, fault.FromFunction(err)
+}
+
+// invalidateTags is InvalidateTags for the table of the cache, or of its partition.
+func (c *Cache) invalidateTags(ctx context.Context, tags []string) (removed int64, err error) {
+	e, err := c.engine(ctx)
+	if err != nil {
+		return 0, err
+	}
+	err = c.writeAll(ctx, e, func() error {
+		for {
+			err := c.one(ctx, &removed, schema.Query("invalidate_tags"), c.settings(), tags)
+			// Somebody holds one of the entries, or stores one, for a moment.
+			if !fault.IsLocked(err) || c.tx != nil || ctx.Err() != nil {
+				return err
+			}
+		}
+	})
+	return removed, err
 }

@@ -55,14 +55,38 @@ func (db *DB) Transact(ctx context.Context, opts TxOptions, fn func(ctx context.
 func (db *DB) inOrder(ctx context.Context, opts TxOptions, fn func(ctx context.Context, tx Tx) error) error {
 	ctx, cancel := engine.Bounded(ctx, db.opts.Timeout)
 	defer cancel()
+	db, err := db.of(opts)
+	if err != nil {
+		return err
+	}
 	if len(opts.Keys) == 0 {
 		return db.transact(ctx, opts.Watch, fn)
 	}
-	e, err := db.engines.Engine(ctx, opts.Cache, db.engines)
+	c, err := db.Cache(opts.Cache).ofAll(opts.Keys)
+	if err != nil {
+		return err
+	}
+	e, err := c.engine(ctx)
 	if err != nil {
 		return err
 	}
 	return e.Exclusive(ctx, opts.Keys, func(ctx context.Context) error { return db.transact(ctx, opts.Watch, fn) })
+}
+
+// of is the server that holds the keys of a transaction. Error: ErrCrossPartition.
+func (db *DB) of(opts TxOptions) (*DB, error) {
+	if db.partitions == nil {
+		return db, nil
+	}
+	keys := slices.Clone(opts.Keys)
+	for _, w := range opts.Watch {
+		keys = append(keys, w.Key)
+	}
+	number, err := db.partitions.ofAll(keys)
+	if err != nil || number < 0 {
+		return db, err
+	}
+	return db.partitions.holder(number), nil
 }
 
 // maxMoves is how often a transaction is repeated because the table of a cache has
@@ -120,7 +144,8 @@ type watched struct {
 func (db *DB) checkWatched(ctx context.Context, tx Tx, watch []Watch) error {
 	byCache := map[string][]watched{}
 	for _, w := range watch {
-		byCache[w.Cache] = append(byCache[w.Cache], watched{w, db.engines.Hash(w.Key)})
+		name := db.Cache(w.Cache).of(w.Key).settings()
+		byCache[name] = append(byCache[name], watched{w, db.engines.Hash(w.Key)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCache)) {
 		e, err := db.engines.Engine(ctx, name, tx)

@@ -6,10 +6,18 @@ import (
 
 	"github.com/howdah/howdah/internal/bus"
 	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/statement"
 )
 
 // Waiters returns the callers of blocking commands, of all caches.
 func (db *DB) Waiters() *edit.Waiters { return edit.WaitersOf(db.engines) }
+
+// Came has waiters served for a key of a cache under which a list or a sorted set may have
+// come without an edit. See edit.Waiters.Came.
+func (c *Cache) Came(key []byte) {
+	c = c.of(key)
+	c.db.Waiters().Came(c.settings(), key)
+}
 
 // connectWaiters has waiters served by what other processes leave, and those of others by
 // what this one leaves.
@@ -24,7 +32,7 @@ func (db *DB) connectWaiters() {
 			}, nil)
 		},
 		Waits:  a.want,
-		Events: func(cache string, e *edit.Edit) { db.Cache(cache).announceEdit(e) },
+		Events: func(cache string, e *edit.Edit) { db.Cache(statement.CacheOf(cache)).announceEdit(e) },
 	})
 }
 

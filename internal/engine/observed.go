@@ -22,8 +22,8 @@ func (s *Set) Observe(o Observed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prefixes = o.Prefixes
-	for name, e := range s.engines {
-		e.readsBy.Store(o.Prefixes.Cache(name))
+	for _, e := range s.engines {
+		e.readsBy.Store(o.Prefixes.Cache(e.cache))
 	}
 }
 
@@ -45,7 +45,7 @@ func (e *Engine) noteRemovals(calls []*verb.Call) {
 	}
 	for _, c := range calls {
 		if c.Verb.Ends && !c.Repeat {
-			e.eachEnded(c, func(key []byte, reason observe.Reason) { removals.Key(callerOf(c), e.name, reason, key, false) })
+			e.eachEnded(c, func(key []byte, reason observe.Reason) { removals.Key(callerOf(c), e.cache, reason, key, false) })
 		}
 	}
 }
@@ -59,7 +59,7 @@ func (e *Engine) noteUnsure(c *verb.Call) {
 	if (c.Verb == statement.Expire || c.Verb == statement.GetExpire) && !e.isPast(c.Expiry) {
 		return
 	}
-	note := func(key []byte) { removals.Key(callerOf(c), e.name, observe.Deleted, key, true) }
+	note := func(key []byte) { removals.Key(callerOf(c), e.cache, observe.Deleted, key, true) }
 	switch {
 	case c.Keys == nil:
 		note(c.Key)
@@ -161,7 +161,7 @@ func (e *Engine) EndsIn(tx pgx.Tx, by observe.Caller, key []byte, reason observe
 		return
 	}
 	key = slices.Clone(key)
-	WhenCommitted(tx, func(unsure bool) { removals.Key(by, e.name, reason, key, unsure) })
+	WhenCommitted(tx, func(unsure bool) { removals.Key(by, e.cache, reason, key, unsure) })
 }
 
 // noteReads counts by their prefixes the keys that a call has read which has ended.

@@ -38,6 +38,7 @@ var (
 	ErrClosed         = errors.New("howdah: closed")
 	ErrNotRunning     = errors.New("howdah: messages need DB.Run, which does not run")
 	ErrWatch          = errors.New("howdah: a watched key changed")
+	ErrCrossPartition = errors.New("howdah: the keys are of several partitions")
 )
 
 // MaxCollectionBytes is the largest packed form that a collection may have.

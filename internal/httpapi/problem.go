@@ -63,6 +63,7 @@ var failures = []struct {
 	{fault.ErrCacheExists, kind{"cache-exists", http.StatusConflict, "A cache of that name exists"}, "Alter it with PATCH, or choose another name."},
 	{fault.ErrKeyTooLong, kind{"key-too-long", http.StatusBadRequest, "The key is too long"}, "Keys hold at most 64 KiB."},
 	{fault.ErrValueTooLarge, tooLarge, "Store less, or raise the server's limit."},
+	{fault.ErrCrossPartition, kind{"cross-partition", http.StatusUnprocessableEntity, "The keys are of several partitions"}, "Give them a hash tag in common, as in {user:1}:name."},
 	{fault.ErrInvalidTag, kind{"invalid-tag", http.StatusBadRequest, "The tag is not valid"}, "A tag is text of 1 to 256 bytes; an entry has at most 64."},
 	{fault.ErrInvalidTTL, invalidTTL, "Give a positive Go duration such as 10m, seconds such as 600, or none."},
 	{fault.ErrInvalidName, kind{"invalid-cache-name", http.StatusBadRequest, "The cache name is not valid"}, ""},

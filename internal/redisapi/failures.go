@@ -64,6 +64,8 @@ func (e *Engine) errorText(err error, writes bool) string {
 		return string(errKeyTooLong)
 	case errors.Is(err, fault.ErrWrongType):
 		return statusError(verb.WrongType)
+	case errors.Is(err, fault.ErrCrossPartition):
+		return "CROSSSLOT Keys in request don't hash to the same slot"
 	case errors.Is(err, fault.ErrLargeCollection):
 		return fmt.Sprintf("ERR collection is larger than %d bytes, the most that Howdah stores under one key", fault.MaxCollectionBytes)
 	case errors.Is(err, fault.ErrValueTooLarge):

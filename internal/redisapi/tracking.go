@@ -55,7 +55,7 @@ func (cmd *Command) isTracked() bool {
 type tracked struct {
 	cache     *core.Cache
 	broadcast bool  // the client is notified by prefix
-	log       int32 // core.Cache.Logged, or LoggedKeys, before the read
+	log       int64 // core.Cache.Logged, or LoggedKeys, before the read
 	keys      [][]byte
 	hashes    []int64
 }
@@ -102,11 +102,11 @@ func (c *Conn) track(t *tracked, confirmed bool) {
 }
 
 // number is that of the table in the log whose changes the client is notified about.
-func (t *tracked) number() int32 {
+func (t *tracked) number() int64 {
 	if t.broadcast {
-		return t.cache.LoggedKeys()
+		return t.cache.LoggedKeys(t.keys)
 	}
-	return t.cache.Logged()
+	return t.cache.Logged(t.keys)
 }
 
 // unfollowed reports whether the log may lack changes of what was read: the cache has

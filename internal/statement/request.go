@@ -208,7 +208,7 @@ func (r *Request) IsHold() bool { return r.Form == hold }
 
 // Lock holds the places of Keys until the caller's transaction ends, those of absent
 // keys too.
-var Lock = define(Spec{Verb: verb.Verb{Name: "lock", Writes: true, Quiet: true, Many: true}, Form: hold})
+var Lock = define(Spec{Verb: verb.Verb{Name: "lock", Writes: true, Quiet: true, Many: true, Whole: true}, Form: hold})
 
 var hold = form(Form{File: "hold", Unused: true, Params: (*Request).keyColumns, Start: startAs(verb.OK), Row: noRow})
 

@@ -1,0 +1,122 @@
+package core
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
+)
+
+// partitions is how the keys of a database are divided. Each cache has a table for each
+// partition, and all tables of a partition are on one server.
+type partitions struct {
+	number int
+	of     func(key []byte) int // the partition of a key
+	holder func(partition int) *DB
+}
+
+// newPartitions makes a division into a number of partitions, nil if that is 0.
+func newPartitions(number int, db *DB) *partitions {
+	if number == 0 {
+		return nil
+	}
+	return &partitions{number: number, of: db.engines.Partition, holder: func(int) *DB { return db }}
+}
+
+// Partitions is into how many partitions the keys of each cache are divided; 0: none.
+func (db *DB) Partitions() int {
+	if db.partitions == nil {
+		return 0
+	}
+	return db.partitions.number
+}
+
+// errPartitions is fault.ErrCrossPartition with what to do.
+var errPartitions = fmt.Errorf("%w: give them a hash tag in common, as in {user:1}:name and {user:1}:cart", fault.ErrCrossPartition)
+
+// parts is what a cache in partitions keeps of them, for all that are derived from it.
+type parts struct {
+	names   []string // of the settings
+	engines []atomic.Pointer[engine.Engine]
+}
+
+func newParts(cache string, number int) *parts {
+	p := &parts{names: make([]string, number), engines: make([]atomic.Pointer[engine.Engine], number)}
+	for i := range p.names {
+		p.names[i] = statement.PartitionName(cache, i)
+	}
+	return p
+}
+
+// isDivided reports whether the cache is in partitions, and is not one of them.
+func (c *Cache) isDivided() bool { return c.parts != nil && c.table == "" }
+
+// part returns a partition of the cache, used as the cache is.
+func (c *Cache) part(number int) *Cache {
+	d := c.derive()
+	d.db, d.table, d.number = c.db.partitions.holder(number), c.parts.names[number], number
+	if e := c.parts.engines[number].Load(); e != nil && e.Set() == d.db.engines {
+		d.known.Store(e)
+	}
+	return d
+}
+
+// of returns the partition of a key, and the cache itself if it is not divided.
+func (c *Cache) of(key []byte) *Cache {
+	if !c.isDivided() {
+		return c
+	}
+	return c.part(c.db.partitions.of(key))
+}
+
+// ofAll returns the partition that keys have in common, and the cache itself if it is not
+// divided. Without keys it is the first one. Error: ErrCrossPartition.
+func (c *Cache) ofAll(keys [][]byte) (*Cache, error) {
+	if !c.isDivided() {
+		return c, nil
+	}
+	number, err := c.db.partitions.ofAll(keys)
+	if err != nil {
+		return nil, err
+	}
+	return c.part(max(0, number)), nil
+}
+
+// ofAll is the partition that keys have in common, -1 if there are none. Error:
+// ErrCrossPartition.
+func (p *partitions) ofAll(keys [][]byte) (int, error) {
+	number := -1
+	for _, key := range keys {
+		switch of := p.of(key); {
+		case number < 0:
+			number = of
+		case of != number:
+			return 0, errPartitions
+		}
+	}
+	return number, nil
+}
+
+// each calls fn with each partition of the cache in order, with the cache itself if it is
+// not divided. It ends at the first error.
+func (c *Cache) each(fn func(*Cache) error) error {
+	if !c.isDivided() {
+		return fn(c)
+	}
+	for number := range c.parts.names {
+		if err := fn(c.part(number)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep remembers the engine of the cache.
+func (c *Cache) keep(e *engine.Engine) {
+	c.known.Store(e)
+	if c.table != "" {
+		c.parts.engines[c.number].Store(e)
+	}
+}
