@@ -13,6 +13,7 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -122,7 +123,7 @@ func (u *Upkeep) Maintain(ctx context.Context, opts Options) ([]Round, error) {
 	})
 	for _, round := range rounds {
 		if err == nil && round.Cache != Sessions {
-			u.set.Removals().Round(round.Cache, round.Expired, round.Evicted)
+			u.set.Removals().Round(statement.CacheOf(round.Cache), round.Expired, round.Evicted)
 		}
 	}
 	return rounds, fault.FromFunction(err)
