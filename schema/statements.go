@@ -92,6 +92,9 @@ type Table struct {
 	Log int32
 	// LogKeys says that the change log has the keys too, beside their hashes.
 	LogKeys bool
+	// Shard is the number of the table in Citus, if it is a shard. 0: it is none, and the
+	// statements hold no trace of it.
+	Shard int64
 	// Origin is noted with the keys: which process writes, and tells its own clients
 	// itself. 0: none.
 	Origin int64
@@ -183,6 +186,15 @@ func (t Table) log(sql string) string {
 	})
 }
 
+// andHere is the condition of a read of a shard that the shard is on this server, by the
+// snapshot of the read; it raises HW099 otherwise. PostgreSQL evaluates it once a statement.
+func (t Table) andHere() string {
+	if t.Shard == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" AND (SELECT howdah_internal._present(%d))", t.Shard)
+}
+
 // maxLoggedKeys bounds the keys of a row of the change log, in bytes. Where they take more
 // the row has an empty array: any key may have changed. As in howdah_internal._log.
 const maxLoggedKeys = 65536
@@ -218,7 +230,7 @@ func (t Table) note(form, hash, key string) string {
 func Statement(name string, t Table) string {
 	sql := strings.NewReplacer("{table}", t.Name, "{source}", t.Source,
 		"{tags}", t.tags(), "{cache}", idOf(t.Name), "{source_cache}", idOf(t.Source),
-		"{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(t.log(text("statements/" + name)))
+		"{and_here}", t.andHere(), "{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(t.log(text("statements/" + name)))
 	return pieces[t.RefuseCollision].Replace(numbers.ReplaceAllStringFunc(sql, number))
 }
 

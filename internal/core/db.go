@@ -34,7 +34,7 @@ type DB struct {
 	fetches fetches
 	hub     *pubsub.Hub
 	bus     *bus.Bus
-	events  events
+	events  *events
 
 	partitions *partitions // nil: keys are not divided
 
@@ -84,6 +84,16 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&seed, &divided); err != nil {
 		return nil, fault.From(err, false, false)
 	}
+	db, err := build(pool, o, own, seed, divided)
+	if err == nil && divided > 0 {
+		db.partitions = newPartitions(divided, db)
+		err = db.spread(ctx)
+	}
+	return db, err
+}
+
+// build makes a DB of a pool. It asks the database nothing.
+func build(pool *pgxpool.Pool, o Options, own bool, seed []byte, divided int) (*DB, error) {
 	var engines *engine.Set
 	table := tracking.New()
 	follower, err := newFollower(o, &engines, table)
@@ -126,6 +136,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		upkeep:   upkeep.New(engines, called, o.Pooler == "", o.MaxReplicationLag),
 		opts:     o,
 		hub:      pubsub.New(values.Match),
+		events:   new(events),
 		tracking: table, follower: follower,
 	}
 	if db.bus, err = db.newBus(pool); err == nil {
@@ -133,7 +144,6 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 	}
 	db.upkeep.AskEvents = db.events.ask
 	db.events.publish = db.publishEvent
-	db.partitions = newPartitions(divided, db)
 	return db, err
 }
 
@@ -172,6 +182,18 @@ func (db *DB) Maintain(ctx context.Context, opts upkeep.Options) ([]upkeep.Round
 
 // Run does the upkeep until ctx ends. See howdah.DB.Run.
 func (db *DB) Run(ctx context.Context) error {
+	beside, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	if s := db.servers(); s != nil {
+		s.begin(beside, &work)
+	}
+	return db.run(ctx)
+}
+
+// run is Run for one server.
+func (db *DB) run(ctx context.Context) error {
 	beside, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -225,6 +247,16 @@ func (db *DB) Failure(err error, sent bool) error {
 func (db *DB) Close() error {
 	db.fetches.close() // their loads want to store what they made
 	db.subscriptions.end(fault.ErrClosed)
+	if s := db.servers(); s != nil {
+		for _, other := range s.all()[1:] {
+			defer other.closeServer()
+		}
+	}
+	return db.closeServer()
+}
+
+// closeServer is Close for one server.
+func (db *DB) closeServer() error {
 	db.Waiters().Close()
 	ctx, cancel := context.WithTimeout(context.Background(), db.opts.Timeout)
 	defer cancel()

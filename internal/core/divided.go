@@ -3,11 +3,13 @@ package core
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -73,12 +75,9 @@ func (c *Cache) doDivided(ctx context.Context, calls []*verb.Call) error {
 		}
 	}
 	var err error
-	switch {
-	case c.tx != nil:
+	if c.tx != nil {
 		err = doInTurn(ctx, shares)
-	case len(shares) == 1:
-		err = shares[0].cache.doNow(ctx, []*verb.Call{shares[0].call})
-	default:
+	} else {
 		err = c.doShares(ctx, shares)
 	}
 	for _, d := range gather {
@@ -89,6 +88,54 @@ func (c *Cache) doDivided(ctx context.Context, calls []*verb.Call) error {
 		first = cmp.Or(first, call.Err)
 	}
 	return cmp.Or(first, err)
+}
+
+// doShares runs shares, those again whose partition was on another server.
+func (c *Cache) doShares(ctx context.Context, shares []share) error {
+	err := c.tryShares(ctx, shares)
+	s := c.db.servers()
+	if err == nil || s == nil {
+		return err
+	}
+	for range maxReroute {
+		moved := movedOf(shares)
+		if len(moved) == 0 {
+			if errors.Is(err, fault.ErrUnavailable) {
+				s.lost()
+			}
+			return err
+		}
+		if failed := s.reroute(ctx); failed != nil {
+			return err
+		}
+		for i := range moved {
+			moved[i].cache = c.part(moved[i].cache.number)
+		}
+		again := c.tryShares(ctx, moved)
+		if len(moved) == len(shares) {
+			err = again
+		}
+		shares = moved
+	}
+	return err
+}
+
+// movedOf are the shares whose partition is on another server.
+func movedOf(shares []share) (moved []share) {
+	for _, s := range shares {
+		if isElsewhere(s.call.Err) {
+			moved = append(moved, s)
+		}
+	}
+	return moved
+}
+
+// tryShares runs shares once: at once on all servers that hold them.
+func (c *Cache) tryShares(ctx context.Context, shares []share) error {
+	if len(shares) == 1 {
+		return shares[0].cache.doNow(ctx, []*verb.Call{shares[0].call})
+	}
+	return c.together(ctx, shares)
 }
 
 // doInTurn runs shares in a transaction, in their order, those that follow each other in
@@ -109,8 +156,8 @@ func doInTurn(ctx context.Context, shares []share) error {
 	return nil
 }
 
-// doShares runs shares together: at once on all servers that hold them.
-func (c *Cache) doShares(ctx context.Context, shares []share) (first error) {
+// together runs shares at once, on all servers that hold them.
+func (c *Cache) together(ctx context.Context, shares []share) (first error) {
 	type lane struct {
 		calls   []*verb.Call
 		engines []*engine.Engine
@@ -153,19 +200,40 @@ func (c *Cache) startDivided(call *verb.Call, done func(*verb.Call)) {
 		return
 	}
 	if d == nil {
-		shares[0].cache.Start(call, done)
+		c.startShare(shares[0], done)
 		return
 	}
 	left := new(atomic.Int32)
 	left.Store(int32(len(shares)))
 	for _, s := range shares {
-		s.cache.Start(s.call, func(*verb.Call) {
+		c.startShare(s, func(*verb.Call) {
 			if left.Add(-1) == 0 {
 				d.gather()
 				done(call)
 			}
 		})
 	}
+}
+
+// startShare begins a share, again if its partition was on another server.
+func (c *Cache) startShare(s share, done func(*verb.Call)) {
+	servers := c.db.servers()
+	if servers == nil {
+		s.cache.Start(s.call, done)
+		return
+	}
+	number := s.cache.number
+	servers.start(number, func(again func() bool) {
+		c.part(number).Start(s.call, func(call *verb.Call) {
+			if isElsewhere(call.Err) && again() {
+				return
+			}
+			if errors.Is(call.Err, fault.ErrUnavailable) {
+				servers.lost()
+			}
+			done(call)
+		})
+	})
 }
 
 // watch has the events of a call published, if there are any.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/trace"
 )
 
@@ -22,15 +23,36 @@ func (c *Cache) Edit(ctx context.Context, e *edit.Edit) error {
 }
 
 func (c *Cache) edit(ctx context.Context, e *edit.Edit) error {
-	part, err := c.ofAll(e.Keys)
-	if err != nil {
-		e.Err = err
-		return err
+	for tries := 0; ; tries++ {
+		part, err := c.ofAll(e.Keys)
+		if err != nil {
+			e.Err = err
+			return err
+		}
+		err = part.editNow(ctx, e)
+		switch {
+		case err == nil:
+			return nil
+		case c.follows(e): // where its key is
+		case !c.movesOn(ctx, err, tries):
+			return err
+		}
 	}
-	if err = part.editNow(ctx, e); e.Err != nil && c.follows(e) {
-		err = c.edit(ctx, e)
+}
+
+// movesOn reports whether what has failed is to be tried again: its partition was on another
+// server, and the map was read since.
+func (c *Cache) movesOn(ctx context.Context, err error, tries int) bool {
+	s := c.db.servers()
+	switch {
+	case s == nil || c.tx != nil:
+		return false
+	case isElsewhere(err):
+		return tries < maxReroute && s.reroute(ctx) == nil
+	case errors.Is(err, fault.ErrUnavailable):
+		s.lost()
 	}
-	return err
+	return false
 }
 
 // follows makes an edit without keys one of the key that it has asked for first, and reports
@@ -67,27 +89,49 @@ func (c *Cache) editNow(ctx context.Context, e *edit.Edit) error {
 // and not for a cache bound to a transaction, where it panics.
 func (c *Cache) StartEdit(e *edit.Edit, done func(*edit.Edit)) {
 	part, err := c.ofAll(e.Keys)
-	var engine *engine.Engine
-	if err == nil {
-		engine, err = part.unasked()
+	if err != nil {
+		e.Err = err
+		done(e)
+		return
 	}
+	if c.isDivided() {
+		c.startDividedEdit(e, part.number, done)
+		return
+	}
+	c.startEdit(e, done)
+}
+
+// startEdit is StartEdit in the table of the cache, or of its partition.
+func (c *Cache) startEdit(e *edit.Edit, done func(*edit.Edit)) {
+	engine, err := c.unasked()
 	if err != nil {
 		e.Err = err
 		done(e)
 		return
 	}
 	c.announceEdit(e)
-	if c.isDivided() && len(e.Keys) == 0 {
-		edit.Of(engine).Start(e, func(e *edit.Edit) {
-			if c.follows(e) {
-				c.StartEdit(e, done)
-				return
-			}
+	edit.Of(engine).Start(e, done)
+}
+
+// startDividedEdit is StartEdit for a cache in partitions.
+func (c *Cache) startDividedEdit(e *edit.Edit, number int, done func(*edit.Edit)) {
+	servers := c.db.servers()
+	ended := func(e *edit.Edit, again func() bool) {
+		switch {
+		case c.follows(e):
+			c.StartEdit(e, done)
+		case servers != nil && isElsewhere(e.Err) && again():
+		default:
 			done(e)
-		})
+		}
+	}
+	if servers == nil {
+		c.part(number).startEdit(e, func(e *edit.Edit) { ended(e, nil) })
 		return
 	}
-	edit.Of(engine).Start(e, done)
+	servers.start(number, func(again func() bool) {
+		c.part(number).startEdit(e, func(e *edit.Edit) { ended(e, again) })
+	})
 }
 
 // Wait begins a waiter, for which holds what StartEdit says of an edit.

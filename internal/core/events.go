@@ -72,6 +72,11 @@ func (s *events) ask() (answer func(setting string) (expired bool)) {
 	}
 }
 
+// known is ask for a server beside the coordinator, whose setting counts.
+func (s *events) known() (answer func(setting string) (expired bool)) {
+	return func(string) bool { return values.Class(s.active.Load())&values.ExpiredEvent != 0 }
+}
+
 func (s *events) use(classes values.Class) {
 	s.setting.Store(uint32(classes))
 	s.active.Store(uint32(classes.Active()))

@@ -15,6 +15,8 @@ type partitions struct {
 	number int
 	of     func(key []byte) int // the partition of a key
 	holder func(partition int) *DB
+
+	servers *servers // nil: all partitions are on one
 }
 
 // newPartitions makes a division into a number of partitions, nil if that is 0.
@@ -23,6 +25,14 @@ func newPartitions(number int, db *DB) *partitions {
 		return nil
 	}
 	return &partitions{number: number, of: db.engines.Partition, holder: func(int) *DB { return db }}
+}
+
+// servers are those of the partitions, nil if there is one.
+func (db *DB) servers() *servers {
+	if db.partitions == nil {
+		return nil
+	}
+	return db.partitions.servers
 }
 
 // Partitions is into how many partitions the keys of each cache are divided; 0: none.

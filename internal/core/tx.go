@@ -55,47 +55,58 @@ func (db *DB) Transact(ctx context.Context, opts TxOptions, fn func(ctx context.
 func (db *DB) inOrder(ctx context.Context, opts TxOptions, fn func(ctx context.Context, tx Tx) error) error {
 	ctx, cancel := engine.Bounded(ctx, db.opts.Timeout)
 	defer cancel()
-	db, err := db.of(opts)
-	if err != nil {
-		return err
+	whole := db.Cache(opts.Cache)
+	for tries := 0; ; tries++ {
+		err := db.inOrderAt(ctx, opts, fn)
+		if err == nil || !whole.movesOn(ctx, err, tries) {
+			return err
+		}
 	}
-	if len(opts.Keys) == 0 {
-		return db.transact(ctx, opts.Watch, fn)
-	}
-	c, err := db.Cache(opts.Cache).ofAll(opts.Keys)
-	if err != nil {
-		return err
-	}
-	e, err := c.engine(ctx)
-	if err != nil {
-		return err
-	}
-	return e.Exclusive(ctx, opts.Keys, func(ctx context.Context) error { return db.transact(ctx, opts.Watch, fn) })
 }
 
-// of is the server that holds the keys of a transaction. Error: ErrCrossPartition.
-func (db *DB) of(opts TxOptions) (*DB, error) {
+// inOrderAt is inOrder on the server that holds the keys.
+func (db *DB) inOrderAt(ctx context.Context, opts TxOptions, fn func(ctx context.Context, tx Tx) error) error {
+	cache, err := db.of(opts)
+	if err != nil {
+		return err
+	}
+	run := func(ctx context.Context) error { return cache.db.transact(ctx, cache, opts.Watch, fn) }
+	if len(opts.Keys) == 0 {
+		return run(ctx)
+	}
+	e, err := cache.engine(ctx)
+	if err != nil {
+		return err
+	}
+	return e.Exclusive(ctx, opts.Keys, run)
+}
+
+// of is the cache of a transaction, or the partition of it that holds the keys. Error:
+// ErrCrossPartition.
+func (db *DB) of(opts TxOptions) (*Cache, error) {
+	cache := db.Cache(opts.Cache)
 	if db.partitions == nil {
-		return db, nil
+		return cache, nil
 	}
 	keys := slices.Clone(opts.Keys)
 	for _, w := range opts.Watch {
 		keys = append(keys, w.Key)
+		cache = db.Cache(cmp.Or(opts.Cache, w.Cache))
 	}
 	number, err := db.partitions.ofAll(keys)
 	if err != nil || number < 0 {
-		return db, err
+		return cache, err
 	}
-	return db.partitions.holder(number), nil
+	return cache.part(number), nil
 }
 
 // maxMoves is how often a transaction is repeated because the table of a cache has
 // another name: a table that is gone for good must not keep it.
 const maxMoves = 10
 
-func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
+func (db *DB) transact(ctx context.Context, cache *Cache, watch []Watch, fn func(context.Context, Tx) error) error {
 	for attempt := 0; ; attempt++ {
-		err := db.transactOnce(ctx, watch, fn)
+		err := db.transactOnce(ctx, cache, watch, fn)
 		if !fault.IsConflict(err) && !(fault.IsMoved(err) && attempt < maxMoves) {
 			return err
 		}
@@ -109,10 +120,13 @@ func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Conte
 	}
 }
 
-func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
+func (db *DB) transactOnce(ctx context.Context, cache *Cache, watch []Watch, fn func(context.Context, Tx) error) error {
 	end := func(bool) {}
 	err := db.engines.InTransaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ", func(tx pgx.Tx) error {
 		end = db.events.collect(tx)
+		if err := cache.holdPlace(ctx, tx); err != nil {
+			return err
+		}
 		if err := db.checkWatched(ctx, tx, watch); err != nil {
 			return txFailure(err)
 		}
@@ -123,6 +137,30 @@ func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.C
 		return fmt.Errorf("howdah: nothing was committed, because a statement inside the transaction had failed: return its error: %w", err)
 	}
 	return err
+}
+
+// holdPlace keeps the partition on its server until a transaction ends, if it can move.
+// Error: ErrElsewhere.
+func (c *Cache) holdPlace(ctx context.Context, tx Tx) error {
+	if c.table == "" || c.db.partitions.servers == nil {
+		return nil
+	}
+	e, err := c.engine(ctx)
+	if err != nil {
+		return err
+	}
+	shard := e.Table().Shard
+	if _, err := tx.Exec(ctx, schema.Statement("here", schema.Table{}), shard); err != nil {
+		return txFailure(err)
+	}
+	// The snapshot of the transaction may be older than its lock, and show a place that the
+	// partition has left: somebody with a younger one looks.
+	rows, err := c.db.engines.Query(ctx, schema.Query("present"), shard)
+	if err == nil {
+		rows.Close()
+		err = rows.Err()
+	}
+	return txFailure(err)
 }
 
 // txFailure keeps conflicts, which transact repeats, and translates the rest.

@@ -264,7 +264,7 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 	if fl.conn == nil {
 		return 0, false, errNoConnection
 	}
-	fl.asked, fl.lockLimit = withHolds(requests), fl.lockTimeout(len(requests), step)
+	fl.asked, fl.lockLimit = withLeads(requests), fl.lockTimeout(len(requests), step)
 	fl.each = fl.apart || step == callByCall || fl.Kind() == coalesce.Isolated
 	fl.x = pgwire.Exchange{Conn: fl.conn.Conn(), Requests: fl.one[:0], Named: fl.set.Named, Sender: fl}
 	x := &fl.x
@@ -299,7 +299,7 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 // with a greater id: all processes lock in one order, of tables and of hashes in
 // them, and do not wait for each other in a circle.
 func (fl *flight) Ends(request int) bool {
-	if fl.asked[request].IsHold() {
+	if fl.asked[request].Leads() {
 		return false
 	}
 	if fl.each || fl.Kind() == coalesce.Read {

@@ -41,6 +41,10 @@ var (
 	ErrCrossPartition = errors.New("howdah: the keys are of several partitions")
 )
 
+// ErrElsewhere is the ErrUnavailable of a partition that is on another server than the one
+// that was asked. Nothing was done.
+var ErrElsewhere = fmt.Errorf("%w: the partition is on another server", ErrUnavailable)
+
 // MaxCollectionBytes is the largest packed form that a collection may have.
 const MaxCollectionBytes = 1 << 20
 

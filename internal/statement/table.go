@@ -131,7 +131,7 @@ func (t *Table) Anonymous() *Table {
 // Shape is what statements outside of calls are made for.
 func (t *Table) Shape() schema.Table {
 	if t.texts == nil {
-		return schema.Table{Name: t.Name(), Tags: t.TagRelation}
+		return schema.Table{Name: t.Name(), Tags: t.TagRelation, Shard: t.Shard}
 	}
 	return t.texts.shape
 }
@@ -159,7 +159,7 @@ func Load(ctx context.Context, q Querier, origin int64, caches ...string) (map[s
 		loaded.Loaded = time.Now()
 		loaded.Near = slices.Contains(t.Features, schema.Near)
 		loaded.LogKeys = slices.Contains(t.Features, schema.LogKeys)
-		shape := schema.Table{Name: loaded.Name(), Tags: t.TagRelation, MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync(), Log: loaded.Log(), LogKeys: loaded.LogKeys}
+		shape := schema.Table{Name: loaded.Name(), Tags: t.TagRelation, Shard: t.Shard, MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync(), Log: loaded.Log(), LogKeys: loaded.LogKeys}
 		loaded.texts = newTexts(shape)
 		if loaded.LogKeys {
 			anonymous := loaded

@@ -4,7 +4,7 @@
 --   $1 hash to begin with, $2 entries to look at, $3 prefix of keys
 WITH page AS (
     SELECT max(hash) | 1023 AS last, count(*) AS n
-    FROM (SELECT hash FROM {table} WHERE hash >= $1::bigint ORDER BY hash LIMIT $2::integer) AS p
+    FROM (SELECT hash FROM {table} WHERE hash >= $1::bigint{and_here} ORDER BY hash LIMIT $2::integer) AS p
 )
 SELECT page.last, page.n, t.key, octet_length(t.value), t.version, t.expires_at, statement_timestamp(), t.kind
 FROM page

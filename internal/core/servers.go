@@ -1,0 +1,260 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/schema"
+)
+
+// servers are those that Citus has placed the partitions of a database on. The
+// coordinator is home: sessions, scripts and messages are there.
+type servers struct {
+	home  *DB
+	route atomic.Pointer[[]*DB] // by partition
+	gates []gate                // by partition
+
+	mu      sync.Mutex
+	others  map[int]*server // by their number in Citus
+	running context.Context // of DB.Run; nil: it does not run
+	work    *sync.WaitGroup // of running
+	reading *mapReading     // of the map; nil: it is not being read
+	read    time.Time       // when that began last
+}
+
+// server is one beside home.
+type server struct {
+	address string
+	db      *DB
+}
+
+// mapReading is one reading of the map.
+type mapReading struct {
+	done chan struct{}
+	err  error
+}
+
+// place is where Citus has a partition.
+type place struct {
+	Partition int
+	Server    int // 0: the coordinator
+	Host      string
+	Port      int
+}
+
+// placesOf asks a server for the places of all partitions.
+func placesOf(ctx context.Context, db *DB) ([]place, error) {
+	rows, err := db.engines.Query(ctx, schema.Query("places"))
+	if err != nil {
+		return nil, fault.From(err, false, false)
+	}
+	places, err := pgx.CollectRows(rows, pgx.RowToStructByPos[place])
+	return places, fault.From(err, false, false)
+}
+
+// spread gives the partitions of a database their servers, if Citus has placed them.
+func (db *DB) spread(ctx context.Context) error {
+	places, err := placesOf(ctx, db)
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	s := &servers{home: db, gates: make([]gate, db.partitions.number), others: map[int]*server{}}
+	if err := s.use(places); err != nil {
+		return err
+	}
+	db.partitions.servers, db.partitions.holder = s, s.holder
+	return nil
+}
+
+func (s *servers) holder(partition int) *DB { return (*s.route.Load())[partition] }
+
+// use makes places the route, and connects to servers that are new in it.
+func (s *servers) use(places []place) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	route := make([]*DB, s.home.partitions.number)
+	for _, p := range places {
+		if p.Partition >= len(route) {
+			continue
+		}
+		db, err := s.at(p)
+		if err != nil {
+			return err
+		}
+		route[p.Partition] = db
+	}
+	if missing := slices.Index(route, nil); missing >= 0 {
+		return fmt.Errorf("%w: Citus has no place for partition %d: run \"howdah migrate --citus\"", fault.ErrUnavailable, missing)
+	}
+	s.route.Store(&route)
+	return nil
+}
+
+// at returns the database on a server. s.mu is held.
+func (s *servers) at(p place) (*DB, error) {
+	if p.Server == 0 {
+		return s.home, nil
+	}
+	address := fmt.Sprintf("%s:%d", p.Host, p.Port)
+	known := s.others[p.Server]
+	if known != nil && known.address == address {
+		return known.db, nil
+	}
+	db, err := s.connect(p)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil { // it has failed over: what is under way there ends as it ends
+		go known.db.closeServer()
+	}
+	s.others[p.Server] = &server{address, db}
+	if s.running != nil {
+		s.run(db)
+	}
+	return db, nil
+}
+
+// connect makes the database of a server, as home is made. It asks nothing: a server that
+// is away is no error before somebody needs it.
+func (s *servers) connect(p place) (*DB, error) {
+	config := s.home.Pool().Config().Copy()
+	config.ConnConfig.Host, config.ConnConfig.Port = p.Host, uint16(p.Port)
+	config.ConnConfig.Fallbacks = nil
+	if tls := config.ConnConfig.TLSConfig; tls != nil && tls.ServerName != "" {
+		tls.ServerName = p.Host
+	}
+	config.MinConns, config.MinIdleConns = 0, 0
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, fmt.Errorf("howdah: %w", err)
+	}
+	node, err := build(pool, s.home.opts, true, s.home.engines.Seed, s.home.partitions.number)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	node.join(s.home)
+	return node, nil
+}
+
+// join makes the database of another server a part of home: clients are told, and events
+// are published, there.
+func (db *DB) join(home *DB) {
+	db.hub, db.events, db.partitions = home.hub, home.events, home.partitions
+	db.upkeep.AskEvents = home.events.known
+}
+
+// all are the databases of all servers, home first.
+func (s *servers) all() []*DB {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []*DB{s.home}
+	for _, number := range slices.Sorted(maps.Keys(s.others)) {
+		list = append(list, s.others[number].db)
+	}
+	return list
+}
+
+// run does the upkeep of a server beside home. s.mu is held.
+func (s *servers) run(db *DB) {
+	ctx := s.running
+	s.work.Go(func() {
+		for ctx.Err() == nil && !db.engines.Closed() {
+			_ = db.run(ctx)
+		}
+	})
+}
+
+// begin runs all servers beside home until ctx ends, and reads the map now and then.
+func (s *servers) begin(ctx context.Context, work *sync.WaitGroup) {
+	s.mu.Lock()
+	s.running, s.work = ctx, work
+	for _, other := range s.others {
+		s.run(other.db)
+	}
+	s.mu.Unlock()
+	work.Go(func() {
+		for {
+			select {
+			case <-time.After(readEvery/2 + rand.N(readEvery)):
+				_ = s.reroute(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+const (
+	readEvery  = 30 * time.Second       // how often the map is read without a reason
+	readPause  = 20 * time.Millisecond  // between two readings for a reason
+	lostPause  = 300 * time.Millisecond // between two because a server did not answer
+	maxReroute = 40                     // how often a call is sent to the server that the map names then
+)
+
+// reroute reads the map again. Who comes while it is read waits for that.
+func (s *servers) reroute(ctx context.Context) error {
+	s.mu.Lock()
+	r := s.reading
+	if r == nil {
+		r = &mapReading{done: make(chan struct{})}
+		s.reading = r
+		pause := readPause - time.Since(s.read)
+		s.read = time.Now().Add(max(0, pause))
+		go func() {
+			time.Sleep(max(0, pause))
+			r.err = s.readMap()
+			s.mu.Lock()
+			s.reading = nil
+			s.mu.Unlock()
+			close(r.done)
+		}()
+	}
+	s.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return fault.Timeout("the place of a partition is not known", context.Cause(ctx))
+	}
+}
+
+// readMap asks the servers for the map, one after the other until one answers.
+func (s *servers) readMap() (err error) {
+	for _, db := range s.all() {
+		ctx, cancel := context.WithTimeout(context.Background(), db.opts.Timeout)
+		places, failed := placesOf(ctx, db)
+		cancel()
+		if failed == nil {
+			return s.use(places)
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// lost reads the map again in the background, because a server did not answer: it may have
+// failed over.
+func (s *servers) lost() {
+	s.mu.Lock()
+	due := s.reading == nil && time.Since(s.read) > lostPause
+	s.mu.Unlock()
+	if due {
+		go func() { _ = s.reroute(context.Background()) }()
+	}
+}
+
+// isElsewhere reports that a call had no effect because its partition is on another server:
+// the guard says so, or the copy that was left behind is gone.
+func isElsewhere(err error) bool { return errors.Is(err, fault.ErrElsewhere) || fault.IsMoved(err) }
