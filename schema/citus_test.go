@@ -243,6 +243,33 @@ func first(found map[int64]string, err error) map[int64]string {
 	return found
 }
 
+// One view shows all partitions on each node, through Citus: to those who may use
+// the partitions. It is made on each node for itself.
+func TestCitusViews(t *testing.T) {
+	s := newSpread(t, 3, "unlogged")
+	var parts, want []string
+	for partition, p := range s.places(s.owner) {
+		parts = append(parts, fmt.Sprintf("SELECT key, value, expires_at FROM howdah_p%02d.cache_7", partition))
+		want = append(want, fmt.Sprint(partition))
+		require.NoError(t, p.put(t, s.app(p.port), []int64{int64(partition)}, [][]byte{fmt.Append(nil, partition)}))
+	}
+	slices.Sort(want)
+	for _, node := range s.cluster.Nodes() {
+		local := connect(t, pgtest.LocalURL(node.URL()))
+		run(t, local, "CREATE VIEW howdah.cache_spread AS SELECT key, value FROM ("+strings.Join(parts, " UNION ALL ")+") AS c WHERE expires_at > statement_timestamp()")
+		run(t, local, "GRANT USAGE ON SCHEMA howdah TO app")
+		run(t, local, "GRANT SELECT ON howdah.cache_spread TO app")
+		for _, url := range []string{node.URL(), pgtest.AsRole(node.URL(), "app")} {
+			db := connect(t, url)
+			require.Equal(t, want, all[string](t, db, "SELECT convert_from(value, 'UTF8') FROM howdah.cache_spread ORDER BY 1"))
+			require.Equal(t, 1, one[int](t, db, "SELECT count(*) FROM howdah.cache_spread WHERE key = int8send(2)"))
+		}
+	}
+	require.Zero(t, one[int](t, s.owner, "SELECT count(*) FROM pg_dist_object WHERE classid = 'pg_namespace'::regclass AND objid = 'howdah'::regnamespace"))
+	// A trigger must not be there: with one, Citus plans until the stack is full.
+	refused(t, s.owner, "55000", "DELETE FROM howdah.cache_spread")
+}
+
 // What a function puts into a partition stays a table of the coordinator alone,
 // without an error.
 func TestCitusFunctionsMakeLocalTables(t *testing.T) {
