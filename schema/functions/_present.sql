@@ -3,7 +3,8 @@ LANGUAGE plpgsql STABLE
 AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_placement AS p
-                   WHERE p.shardid = shard AND p.groupid = (SELECT g.groupid FROM pg_catalog.pg_dist_local_group AS g)) THEN
+                   WHERE p.shardid OPERATOR(pg_catalog.=) shard
+                     AND p.groupid OPERATOR(pg_catalog.=) (SELECT g.groupid FROM pg_catalog.pg_dist_local_group AS g)) THEN
         RAISE EXCEPTION 'The partition is on another server.'
             USING ERRCODE = 'HW099', HINT = 'Ask the server that pg_dist_placement names.';
     END IF;
