@@ -154,7 +154,7 @@ func TestOlderProgramMeetsNewerSchema(t *testing.T) {
 		migrate.Check(ctx(t), conn),
 		func() error { _, err := migrate.Up(ctx(t), conn, migrate.Options{}); return err }(),
 		func() error { _, err := migrate.ReadStatus(ctx(t), conn); return err }(),
-		func() error { _, err := migrate.Print(ctx(t), conn); return err }(),
+		func() error { _, err := migrate.Print(ctx(t), conn, migrate.Options{}); return err }(),
 	} {
 		require.ErrorIs(t, err, migrate.ErrTooNew)
 		require.ErrorContains(t, err, "upgrade the program")
@@ -322,21 +322,21 @@ func psql(t *testing.T, databaseURL, script string) string {
 func TestPrintedScriptWorksInPsql(t *testing.T) {
 	databaseURL := pgtest.Empty(t)
 	conn := connect(t, databaseURL)
-	script, err := migrate.Print(ctx(t), conn)
+	script, err := migrate.Print(ctx(t), conn, migrate.Options{})
 	require.NoError(t, err)
 	require.Equal(t, migrate.Script(), script)
 	require.NotContains(t, psql(t, databaseURL, script), "ERROR")
 	require.NoError(t, migrate.Check(ctx(t), conn))
 	require.Equal(t, migrate.Result{From: schema.Latest(), To: schema.Latest()}, up(t, conn), "nothing is left to do")
 
-	script, err = migrate.Print(ctx(t), conn)
+	script, err = migrate.Print(ctx(t), conn, migrate.Options{})
 	require.NoError(t, err)
 	require.Contains(t, script, "nothing to do")
 	psql(t, databaseURL, script)
 
 	// An upgrade of the functions alone.
 	run(t, conn, "UPDATE howdah.meta SET functions_digest = 'another'")
-	script, err = migrate.Print(ctx(t), conn)
+	script, err = migrate.Print(ctx(t), conn, migrate.Options{})
 	require.NoError(t, err)
 	require.NotContains(t, script, "CREATE TABLE howdah.cache ")
 	psql(t, databaseURL, script)
