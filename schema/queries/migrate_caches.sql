@@ -1,5 +1,4 @@
--- The names of the caches, those in partitions once each. Older schemas have no column
--- for the whole cache.
-SELECT DISTINCT split_part(name, '/', 1)
-FROM howdah_internal.cache
+-- The names of the caches. Before schema 16 there is no column for partitions.
+SELECT DISTINCT coalesce(to_jsonb(c) ->> 'whole', c.name)
+FROM howdah_internal.cache AS c
 ORDER BY 1
