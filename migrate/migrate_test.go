@@ -191,7 +191,9 @@ func TestOlderSchemaAndFunctions(t *testing.T) {
 func TestInterruptedMigration(t *testing.T) {
 	databaseURL := pgtest.Empty(t)
 	conn, super := connect(t, databaseURL), connect(t, pgtest.SuperURL(databaseURL))
-	steps := strings.SplitAfter(migrate.Script(), "\nCREATE OR REPLACE FUNCTION howdah.get(")
+	script, err := migrate.Script(migrate.Options{})
+	require.NoError(t, err)
+	steps := strings.SplitAfter(script, "\nCREATE OR REPLACE FUNCTION howdah.get(")
 	require.Len(t, steps, 2)
 	half := steps[0][:strings.LastIndex(steps[0], ";")+1]
 	require.NoError(t, conn.PgConn().Exec(ctx(t), half).Close())
@@ -324,7 +326,9 @@ func TestPrintedScriptWorksInPsql(t *testing.T) {
 	conn := connect(t, databaseURL)
 	script, err := migrate.Print(ctx(t), conn, migrate.Options{})
 	require.NoError(t, err)
-	require.Equal(t, migrate.Script(), script)
+	offline, err := migrate.Script(migrate.Options{})
+	require.NoError(t, err)
+	require.Equal(t, offline, script)
 	require.NotContains(t, psql(t, databaseURL, script), "ERROR")
 	require.NoError(t, migrate.Check(ctx(t), conn))
 	require.Equal(t, migrate.Result{From: schema.Latest(), To: schema.Latest()}, up(t, conn), "nothing is left to do")
