@@ -104,7 +104,7 @@ func TestOutputJSON(t *testing.T) {
 	status := one("migrate", "--status")
 	require.Equal(t, status["latest"], status["version"])
 	require.ElementsMatch(t, []string{"version", "latest", "applied", "pending", "functions", "functions_current", "caches", "watches"}, keysOf(status))
-	require.Equal(t, object{"from": status["latest"], "to": status["latest"], "applied": []any{}, "functions_replaced": false}, one("migrate"))
+	require.Equal(t, object{"from": status["latest"], "to": status["latest"], "applied": []any{}, "functions_replaced": false, "partitions": 0.0}, one("migrate"))
 	require.Contains(t, one("migrate", "--print"), "sql")
 	require.Contains(t, run("migrate", "--uninstall", "--print"), object{"kind": "view", "name": "howdah.cache_db0"})
 	require.ElementsMatch(t, []string{"cache", "expired", "evicted", "bytes", "blocks", "seconds", "more", "held_back"}, keysOf(one("maintain", "--once")))
