@@ -33,7 +33,7 @@ func (p placements) check(ctx context.Context, conn *pgxpool.Conn, set *engine.S
 		return err
 	}
 	for i, shard := range shards {
-		if known, checked := p[shard]; !checked || found[i] != known || found[i] == 0 {
+		if known, checked := p[shard]; !checked || found[i] != known {
 			p[shard] = found[i]
 			answer.Changes = append(answer.Changes, near.Change{Cache: caches[i]})
 		}
