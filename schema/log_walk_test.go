@@ -173,15 +173,18 @@ var functionEffects = map[string][]step{
 	"_put_present":    {{logs, "howdah_internal._put_present(c, 'k', NULL, '2', NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	// They touch tags only.
 	"_refused":      {{idle, "howdah_internal._refused(c.id, '{1}', '{7}', NULL, pg_current_snapshot()) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
-	"_add_tags":     {{hidden, "howdah_internal._add_tags(c.id, 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
-	"_replace_tags": {{hidden, "howdah_internal._replace_tags(c.id, 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_add_tags":     {{hidden, "howdah_internal._add_tags(howdah_internal._tag_table(c), 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_replace_tags": {{hidden, "howdah_internal._replace_tags(c, 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_copy_tags":    {{hidden, "howdah_internal._copy_tags(c.id, H(l), c.id, H(k)) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_sweep_tags":   {{hidden, "howdah_internal._sweep_tags(c, 100) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "INSERT INTO G VALUES (1, 7)"}},
 	"_create_tags":  {{hidden, "howdah_internal._create_tags(c) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_invalidate":   {{logs, "howdah_internal._invalidate('n', '{k}', '{}', false)", ""}, {logs, "howdah_internal._invalidate('n', '{}', '{}', true)", ""}},
 	// Parts of a watch, whose effect TestWatchNotesInTheChangeLog shows.
 	"_apply_watches": nil, "_bury": nil, "_check_expression": nil, "_invalidate_table": nil, "_note_watch": nil, "_share": nil, "watch_table": nil, "unwatch_table": nil,
-	"_rename_table": nil, // swap_caches and _turn_log show what it does
+	// swap_caches, alter_cache and drop_cache show what they do.
+	"_rename_table": nil, "_swap_parts": nil, "_alter_part": nil, "_lock_rows": nil, "_lock_tables": nil,
+	"_flush":        {{logs, "howdah_internal._flush(c, now()) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_divide":       nil, // TestDivide
 	"_turn_log":     {{hidden, "howdah.alter_cache('n', near => false)", ""}},
 	"_trim_log":     {{hidden, "howdah_internal._trim_log('infinity')", "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'"}},
 	"_trim_bus":     {{hidden, "howdah_internal._trim_bus(1000, '1:1:', 'infinity')", "INSERT INTO howdah_internal.change_tick VALUES (900, pg_current_snapshot())"}},
@@ -198,7 +201,7 @@ var functionEffects = map[string][]step{
 	"_refuse_write":   nil,
 	"_evict":          {{idle, "howdah_internal._evict('unlogged')", ""}},
 	// They touch no entry: catalogs, grants, arithmetic.
-	"_clock": nil, "_reserve_id": nil, "_create_prefix_index": nil, "_create_table": nil, "_create_view": nil, "_grant_cache": nil,
+	"_clock": nil, "_reserve_id": nil, "_create_prefix_index": nil, "_create_part": nil, "_create_table": nil, "_create_view": nil, "_grant_cache": nil,
 	"_grant_runtime": nil, "_jitter": nil, "_own_table": nil, "_replication_lag": nil, "_sample": nil,
 }
 

@@ -42,7 +42,8 @@ BEGIN
         WHERE n.nspname IN ('howdah', 'howdah_internal')
           AND NOT p.prosecdef
           AND p.proname <> ALL (ARRAY[
-              'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime',
+              'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime', '_divide',
+              '_create_part', '_alter_part', '_swap_parts', '_lock_rows', '_lock_tables',
               '_create_table', '_create_tags', '_create_view', '_create_prefix_index', '_reserve_id', '_turn_log', '_rename_table', '_own_table', '_refuse_write',
               '_invalidate', '_invalidate_table', '_bury', '_share',
               '_check_admin', '_check_settings', '_grant_cache', '_grant_runtime'])

@@ -6,12 +6,14 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '2s'
 AS $$
 DECLARE
-    settings CONSTANT howdah_internal.cache := howdah_internal._settings(cache);
     watched  record;
     id       CONSTANT text := left(replace(gen_random_uuid()::text, '-', ''), 12);
     body     text;
     name     text;
 BEGIN
+    IF NOT EXISTS (SELECT FROM howdah_internal._partitions(howdah_internal._check_name(cache))) THEN
+        PERFORM howdah_internal._no_cache(cache);
+    END IF;
     IF key IS NULL AND tag IS NULL THEN
         RAISE EXCEPTION 'The watch has neither a key nor a tag.'
             USING ERRCODE = 'HW012', HINT = 'Give an expression over the columns of the table, such as ''article:'' || id.';
@@ -23,7 +25,7 @@ BEGIN
     FROM unnest(ARRAY[key, tag]) AS e (expression) WHERE e.expression IS NOT NULL;
 
     PERFORM howdah.unwatch_table(relation::text, cache);
-    body := howdah_internal._watch_body(id, settings.name, watched.name, key, tag);
+    body := howdah_internal._watch_body(id, cache, watched.name, key, tag);
     name := format('%I.%I', watched.schema, 'howdah_watch_' || id);
     BEGIN
         -- With the rights of the table's owner, so that roles without any right on
@@ -34,13 +36,13 @@ BEGIN
                        'Made by howdah.watch_table; howdah.unwatch_table removes it.');
         EXECUTE format('REVOKE ALL ON FUNCTION %s() FROM PUBLIC', name);
         EXECUTE format('CREATE TRIGGER %I AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows '
-                       'FOR EACH STATEMENT EXECUTE FUNCTION %s()', 'howdah_' || settings.name || '_insert', relation, name);
+                       'FOR EACH STATEMENT EXECUTE FUNCTION %s()', 'howdah_' || cache || '_insert', relation, name);
         EXECUTE format('CREATE TRIGGER %I AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows '
-                       'FOR EACH STATEMENT EXECUTE FUNCTION %s()', 'howdah_' || settings.name || '_update', relation, name);
+                       'FOR EACH STATEMENT EXECUTE FUNCTION %s()', 'howdah_' || cache || '_update', relation, name);
         EXECUTE format('CREATE TRIGGER %I AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows '
-                       'FOR EACH STATEMENT EXECUTE FUNCTION %s()', 'howdah_' || settings.name || '_delete', relation, name);
+                       'FOR EACH STATEMENT EXECUTE FUNCTION %s()', 'howdah_' || cache || '_delete', relation, name);
         EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s '
-                       'FOR EACH STATEMENT EXECUTE FUNCTION %s()', 'howdah_' || settings.name || '_trunc', relation, name);
+                       'FOR EACH STATEMENT EXECUTE FUNCTION %s()', 'howdah_' || cache || '_trunc', relation, name);
         IF watched.owner <> current_user THEN
             EXECUTE format('ALTER FUNCTION %s() OWNER TO %I', name, watched.owner);
         END IF;
@@ -51,7 +53,7 @@ BEGIN
                       HINT = 'A transaction has held it for 2 s: try again, or find it in pg_locks and end it.';
     END;
     INSERT INTO howdah_internal.watch (id, relation, cache, key, tag, written)
-    VALUES (id, format('%I.%I', watched.schema, watched.name), settings.name, key, tag,
+    VALUES (id, format('%I.%I', watched.schema, watched.name), cache, key, tag,
             pg_stat_get_tuples_inserted(relation) + pg_stat_get_tuples_updated(relation) + pg_stat_get_tuples_deleted(relation));
 END
 $$;

@@ -29,3 +29,14 @@ COMMENT ON COLUMN howdah_internal.cache.whole IS
     'The cache that this row is a partition of; NULL: the database has no partitions.';
 
 CREATE INDEX cache_whole ON howdah_internal.cache (whole) WHERE whole IS NOT NULL;
+
+-- Functions whose arguments change. Those of this program's version are made after the
+-- migrations.
+DROP FUNCTION IF EXISTS
+    howdah_internal._settings(text),
+    howdah_internal._share(integer, bigint),
+    howdah_internal._add_tags(integer, bigint, bigint[]),
+    howdah_internal._replace_tags(integer, bigint, bigint[]),
+    howdah_internal._create_prefix_index(integer),
+    howdah_internal._rename_table(integer, integer),
+    howdah_internal._reserve_id(text, integer);

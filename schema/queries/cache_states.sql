@@ -19,8 +19,7 @@ SELECT c.name,
 FROM howdah_internal.cache AS c
 LEFT JOIN howdah.upkeep AS u ON u.cache = c.name
 LEFT JOIN pg_catalog.pg_class AS t
-       ON t.relname = 'cache_' || c.id
-      AND t.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = 'howdah_internal')
+       ON t.oid = pg_catalog.to_regclass(howdah_internal._table(c))
 LEFT JOIN pg_catalog.pg_class AS toast ON toast.oid = t.reltoastrelid
 LEFT JOIN pg_catalog.pg_index AS k ON k.indrelid = t.oid AND k.indisprimary
 LEFT JOIN pg_catalog.pg_class AS i ON i.oid = k.indexrelid

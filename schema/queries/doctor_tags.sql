@@ -4,5 +4,5 @@ SELECT c.name, c.id,
        CASE WHEN c.durability = 'unlogged' THEN 'u' ELSE 'p' END,
        coalesce(t.relpersistence::text, '')
 FROM howdah_internal.cache AS c
-LEFT JOIN pg_class AS t ON t.relnamespace = 'howdah_internal'::regnamespace AND t.relname = 'tag_' || c.id
+LEFT JOIN pg_class AS t ON t.oid = to_regclass(howdah_internal._tag_table(c))
 ORDER BY c.name

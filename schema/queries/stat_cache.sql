@@ -3,12 +3,11 @@
 -- statistics were lost), and its blocks. No row: there is no such cache.
 --   $1 the name of the cache
 SELECT statement_timestamp(),
-       format('howdah_internal.%I', t.relname),
+       howdah_internal._table(c),
        coalesce(nullif(pg_stat_get_live_tuples(t.oid), 0), greatest(t.reltuples, 0))::float8,
        coalesce(pg_relation_size(t.oid), 0) / current_setting('block_size')::bigint
 FROM howdah_internal.cache AS c
 JOIN pg_class AS t
-  ON t.relname = 'cache_' || c.id
+  ON t.oid = to_regclass(howdah_internal._table(c))
  AND t.relkind = 'r'
- AND t.relnamespace = to_regnamespace('howdah_internal')
 WHERE c.name = $1
