@@ -33,13 +33,14 @@ func newFollower(o Options, set **engine.Set, table *tracking.Table) (*near.Memo
 	if bound == 0 {
 		bound, bytes = trackingBound, 0
 	}
+	kept := placements{}
 	follower, err := near.New(near.Options{
 		Bound:    bound,
 		Bytes:    bytes,
 		Listener: listener{table},
 		Logger:   o.Logger,
 		Poll: func(ctx context.Context, since near.Cursor) (near.Answer, error) {
-			answer, err := poll(ctx, *set, since)
+			answer, err := poll(ctx, *set, since, kept)
 			return answer, fault.From(err, false, false)
 		},
 	})
@@ -50,7 +51,7 @@ func newFollower(o Options, set **engine.Set, table *tracking.Table) (*near.Memo
 }
 
 // poll asks the change log what has changed since a snapshot.
-func poll(ctx context.Context, set *engine.Set, since near.Cursor) (near.Answer, error) {
+func poll(ctx context.Context, set *engine.Set, since near.Cursor, kept placements) (near.Answer, error) {
 	conn, err := set.Acquire(ctx)
 	if err != nil {
 		return near.Answer{}, err
@@ -65,6 +66,9 @@ func poll(ctx context.Context, set *engine.Set, since near.Cursor) (near.Answer,
 		return near.Answer{}, err
 	}
 	answer, err := readPoll(rows, set)
+	if err == nil {
+		err = kept.check(ctx, conn, set, &answer)
+	}
 	if err == nil && !answer.Lit {
 		_, err = conn.Exec(ctx, schema.Query("light_log"))
 	}

@@ -26,17 +26,6 @@ type Server struct {
 // Settings are pairs of a name and a value, as in "wal_level", "logical".
 func Own(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	s, err := ownServer(t, settings, "")
-	if err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	return s
-}
-
-// ownServer starts a server whose roles have the password of those in the data
-// directory "like"; "": one of their own.
-func ownServer(t testing.TB, settings []string, like string) (*Server, error) {
-	t.Helper()
 	s := &Server{t: t, settings: map[string]string{
 		"shared_buffers":  "64MB",
 		"max_connections": "200",
@@ -44,22 +33,10 @@ func ownServer(t testing.TB, settings []string, like string) (*Server, error) {
 	s.set(settings)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	dir, err := directory.newDataDir(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if like != "" {
-		if err := copyPassword(like, dir); err != nil {
-			return nil, err
-		}
-	}
-	server, err := startNew(ctx, dir, s.settings)
-	if err != nil {
-		_ = embedded.Remove(ctx, dir)
-		return nil, err
-	}
+	server, err := startServer(ctx, s.settings)
+	s.must(err)
 	s.begin(server)
-	return s, nil
+	return s
 }
 
 func (s *Server) set(settings []string) {
@@ -101,7 +78,7 @@ func (s *Server) NewURL() string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	s.must(applySchema(ctx, s.URL()))
+	s.must(applySchema(ctx, s.URL(), 0))
 	return s.URL()
 }
 
