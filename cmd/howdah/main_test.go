@@ -325,6 +325,30 @@ func TestServeNoScripts(t *testing.T) {
 	}
 }
 
+// A server is a cluster only if it is set to be one, and shows the address that it is told to.
+func TestServeCluster(t *testing.T) {
+	url := pgtest.New(t)
+	nodes := func(env []string, flags ...string) string {
+		p := serve(t, env, append(flags, "--database-url", url)...)
+		r := execute(t, "", nil, "cli", "--server", "redis://"+p.redis, "CLUSTER", "NODES")
+		require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+		require.Equal(t, 0, p.wait(), p.log.String())
+		return r.out + r.err
+	}
+	require.Contains(t, nodes(nil), "ERR This instance has cluster support disabled")
+	require.Regexp(t, `^[0-9a-f]{40} 127\.0\.0\.1:\d+@0 myself,master - 0 0 0 connected 0-16383\n`, nodes(nil, "--redis-cluster"))
+	require.Contains(t, nodes([]string{"HOWDAH_REDIS_CLUSTER=true", "HOWDAH_REDIS_ANNOUNCE=cache.example.com:7000"}), " cache.example.com:7000@0 myself,master ")
+	for want, flags := range map[string][]string{
+		"--redis-announce is for --redis-cluster, which is not given":               {"--redis-announce", "h:1"},
+		`--redis-announce "h" is not an address that clients can connect to: write`: {"--redis-cluster", "--redis-announce", "h"},
+		"--redis-cluster is for Redis clients, whose listener is off":               {"--redis-cluster", "--redis-addr", "off"},
+	} {
+		r := execute(t, "", nil, append([]string{"serve", "--database-url", url}, flags...)...)
+		require.Equal(t, exitFailed, r.code, r.err)
+		require.Contains(t, r.err, want)
+	}
+}
+
 // The bound is printed with how to do without, and caches without a change log are
 // named with what to run.
 func TestServeSaysTheBound(t *testing.T) {

@@ -92,6 +92,8 @@ func (s *serveSettings) addListeners(f *pflag.FlagSet) {
 	f.StringVar(&c.DataDir, "data-dir", "", "data directory of the embedded PostgreSQL (default "+defaultDir(embedded.DefaultDataDir)+")")
 	f.StringVar(&c.CacheDir, "cache-dir", "", "directory for downloads (default "+defaultDir(embedded.DefaultCacheDir)+")")
 	f.StringVar(&c.RedisAddr, "redis-addr", "127.0.0.1:6379", `address for Redis clients; "off": no listener`)
+	f.BoolVar(&c.RedisCluster, "redis-cluster", false, "let clients of a Redis cluster connect: the server is a cluster of one node, which has all slots")
+	f.StringVar(&c.RedisAnnounce, "redis-announce", "", "with --redis-cluster: host:port that clients are told to connect to (default: the address they have connected to, as the server sees it)")
 	f.StringVar(&c.HTTPAddr, "http-addr", "127.0.0.1:8080", `address for HTTP clients; "off": no listener`)
 	f.StringVar(&c.Password, "password", "", "password that Redis clients must give; prefer --password-file or the environment")
 	f.StringVar(&s.passwordFile, "password-file", "", "file that holds the password")

@@ -154,15 +154,17 @@ func (c *Cache) recallDivided(keys [][]byte, entries *[near.Batch]near.Entry, ro
 	for same < len(keys) && c.db.partitions.of(keys[same]) == number {
 		same++
 	}
-	return c.part(number).Recall(keys[:same], entries, room)
+	if e := c.readyPart(number); e != nil && c.tx == nil && !c.fresh {
+		return e.RecallBatch(keys[:same], entries, room)
+	}
+	return 0, 0
 }
 
 // RecallOne answers a get from memory, if it can. The entry's value must not be
 // modified.
 func (c *Cache) RecallOne(key string) (near.Entry, bool) {
 	name := unsafe.Slice(unsafe.StringData(key), len(key)) // is not modified, and not kept
-	c = c.of(name)
-	if e := c.ready(); e != nil && c.tx == nil && !c.fresh {
+	if e := c.readyFor(name); e != nil && c.tx == nil && !c.fresh {
 		return e.RecallOne(name)
 	}
 	return near.Entry{}, false

@@ -67,10 +67,27 @@ func (c *Cache) isDivided() bool { return c.parts != nil && c.table == "" }
 func (c *Cache) part(number int) *Cache {
 	d := c.derive()
 	d.db, d.table, d.number = c.db.partitions.holder(number), c.parts.names[number], number
-	if e := c.parts.engines[number].Load(); e != nil && e.Set() == d.db.engines {
+	if e := c.readyPart(number); e != nil {
 		d.known.Store(e)
 	}
 	return d
+}
+
+// readyFor returns the engine that serves a key if nothing has to be asked for it, as ready
+// does for a cache that is not divided. It allocates nothing.
+func (c *Cache) readyFor(key []byte) *engine.Engine {
+	if !c.isDivided() {
+		return c.ready()
+	}
+	return c.readyPart(c.db.partitions.of(key))
+}
+
+func (c *Cache) readyPart(number int) *engine.Engine {
+	e := c.parts.engines[number].Load()
+	if e == nil || e.Set() != c.db.partitions.holder(number).engines || e.Set().Closed() {
+		return nil
+	}
+	return e
 }
 
 // of returns the partition of a key, and the cache itself if it is not divided.

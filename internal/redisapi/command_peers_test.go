@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestInfoOfCommands compares COMMAND INFO of the commands on keys and messages with redis-server.
+// TestInfoOfCommands compares COMMAND INFO of the commands on keys, messages and the cluster with redis-server.
 func TestInfoOfCommands(t *testing.T) {
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	compared := 0
 	newTable().each(func(cmd *Command) {
-		isMessages := cmd.Group == "pubsub" && cmd.Sub == nil
-		if len(cmd.Keys) == 0 && !isMessages || cmd.Since >= "7.2" || cmd.Group == "module" {
+		isCompared := (cmd.Group == "pubsub" || cmd.Group == "cluster") && cmd.Sub == nil
+		if len(cmd.Keys) == 0 && !isCompared || cmd.Since >= "7.2" || cmd.Group == "module" {
 			return
 		}
 		for _, proto := range []string{"2", "3"} {

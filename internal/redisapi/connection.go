@@ -114,7 +114,7 @@ func hello(c *Conn, args [][]byte, reply []byte) []byte {
 	reply = resp.AppendInt(reply, int64(c.proto))
 	reply = resp.AppendBulkString(reply, "id")
 	reply = resp.AppendInt(reply, c.id)
-	for _, pair := range [][2]string{{"mode", "standalone"}, {"role", "master"}} {
+	for _, pair := range [][2]string{{"mode", c.engine.mode()}, {"role", "master"}} {
 		reply = resp.AppendBulkString(reply, pair[0])
 		reply = resp.AppendBulkString(reply, pair[1])
 	}

@@ -17,7 +17,6 @@ func TestDocsOfRedis(t *testing.T) {
 	other := map[string]string{
 		"client|kill":       "TYPE has no choices",
 		"client|list":       "TYPE has no choices",
-		"cluster":           "no subcommand is offered",
 		"command|list":      "the filters have no choices",
 		"set":               "conditions on the value came with Redis 8.4",
 		"howdah.fresh":      "Redis lacks it",

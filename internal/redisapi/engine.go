@@ -74,6 +74,10 @@ type Options struct {
 	// Monitor allows MONITOR. Default: it is refused.
 	Monitor bool
 
+	// Cluster is how the server shows itself to clients of a Redis cluster. Default: it
+	// refuses their commands, as Redis does outside of cluster mode.
+	Cluster Cluster
+
 	// Database returns the name of the cache for a database number. Default:
 	// "db0" to "db15"; SELECT creates these when they are first used, if the
 	// database role may.
@@ -93,6 +97,11 @@ func (o *Options) validate() error {
 	}
 	if o.MaxBulk < 0 || o.MaxPending < 0 || o.MaxPendingBytes < 0 || o.MaxClients < 0 || o.TaskTimeout < 0 {
 		return errors.New("redisapi: limits must not be negative; use 0 for the default")
+	}
+	if announce := o.Cluster.Announce; announce != "" {
+		if err := CheckAnnounce(announce); err != nil {
+			return fmt.Errorf("redisapi: Options.Cluster.Announce %q %w", announce, err)
+		}
 	}
 	setDefault(&o.MaxBulk, verb.DefaultMaxValueBytes)
 	setDefault(&o.MaxPending, 1024)

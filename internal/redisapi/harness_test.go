@@ -251,6 +251,12 @@ func readRaw(r *bufio.Reader) (string, error) {
 
 func bulk(s string) string { return string(resp.AppendBulkString(nil, s)) }
 
+// unbulk returns the text of a bulk string.
+func unbulk(reply string) string {
+	_, text, _ := strings.Cut(reply, "\r\n")
+	return strings.TrimSuffix(text, "\r\n")
+}
+
 // elements splits an array into its elements.
 func elements(reply string) []string {
 	r := bufio.NewReader(strings.NewReader(reply))

@@ -40,7 +40,7 @@ func infoSections() []infoSection {
 		{"Errorstats", true, false, infoErrors},
 		{"Unknowncommands", true, false, infoUnknown},
 		{"Latencystats", false, false, func(*infoWriter, *task) {}},
-		{"Cluster", true, false, func(w *infoWriter, _ *task) { w.field("cluster_enabled", 0) }},
+		{"Cluster", true, false, infoCluster},
 		{"Keyspace", true, false, infoKeyspace},
 		{"Near", false, true, infoNear},
 	}
@@ -104,7 +104,7 @@ func infoServer(w *infoWriter, t *task) {
 	w.field("redis_git_sha1", "00000000")
 	w.field("redis_git_dirty", 0)
 	w.field("redis_build_id", "howdah")
-	w.field("redis_mode", "standalone")
+	w.field("redis_mode", e.mode())
 	w.field("os", runtime.GOOS+" "+runtime.GOARCH)
 	w.field("arch_bits", 64)
 	w.field("process_id", os.Getpid())
@@ -233,6 +233,14 @@ func infoStats(w *infoWriter, t *task) {
 	w.field("unexpected_error_replies", 0)
 	w.field("total_error_replies", stats.errors())
 	w.zeros("dump_payload_sanitizations total_reads_processed total_writes_processed io_threaded_reads_processed io_threaded_writes_processed")
+}
+
+func infoCluster(w *infoWriter, t *task) {
+	enabled := 0
+	if t.conn.engine.options.Cluster.Enabled {
+		enabled = 1
+	}
+	w.field("cluster_enabled", enabled)
 }
 
 // lookups returns the hits and misses of reads in this process, whether by Redis

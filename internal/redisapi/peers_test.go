@@ -50,6 +50,28 @@ func startRedis(t *testing.T, args ...string) string {
 	}
 }
 
+// startRedisCluster starts a redis-server that is a cluster of one node, and returns its address.
+func startRedisCluster(t *testing.T) string {
+	t.Helper()
+	addr := startRedis(t, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
+	c := dial(t, addr)
+	c.want("+OK\r\n", "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	for start := time.Now(); !strings.Contains(c.do("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
+		if time.Since(start) > patience {
+			t.Fatal("the cluster does not become ready")
+		}
+	}
+	return addr
+}
+
+func (tr *transcript) startRedis(t *testing.T) string {
+	t.Helper()
+	if tr.inCluster() {
+		return startRedisCluster(t)
+	}
+	return startRedis(t, "--requirepass", tr.password())
+}
+
 // TestTranscriptsOfRedis compares the recorded replies with redis-server, or
 // records them.
 func TestTranscriptsOfRedis(t *testing.T) {
@@ -58,9 +80,9 @@ func TestTranscriptsOfRedis(t *testing.T) {
 			tr := readTranscript(t, path)
 			var redis, howdah [2][]string
 			for i, proto := range []int{2, 3} {
-				redis[i] = tr.play(t, startRedis(t, "--requirepass", tr.password()), proto)
+				redis[i] = tr.play(t, tr.startRedis(t), proto)
 				if *update {
-					howdah[i] = tr.play(t, serve(t, Options{Password: tr.password(), Monitor: true}).addr(), proto)
+					howdah[i] = tr.play(t, serve(t, tr.options()).addr(), proto)
 					continue
 				}
 				tr.compare(t, "", proto, redis[i])

@@ -14,7 +14,7 @@ var lacking = setOf(`
 	georadiusbymember_ro geosearch geosearchstore lastsave latency lolwut memory migrate module monitor pfdebug
 	pfselftest psync replconf replicaof restore-asking role save shutdown slaveof slowlog sync waitaof
 	xack xackdel xadd xautoclaim xclaim xdel xdelex xgroup xinfo xlen xpending xrange xread xreadgroup xrevrange xsetid xtrim
-	hgetdel hgetex hsetex client|no-touch client|setinfo cluster|myshardid cluster|slot-stats
+	hgetdel hgetex hsetex client|no-touch client|setinfo cluster|slot-stats
 	vadd vcard vdim vemb vgetattr vinfo vismember vlinks vrandmember vrange vrem vsetattr vsim
 	json.arrappend json.arrindex json.arrinsert json.arrlen json.arrpop json.arrtrim json.clear json.debug json.del
 	json.forget json.get json.merge json.mget json.mset json.numincrby json.nummultby json.objkeys json.objlen

@@ -116,14 +116,3 @@ func memoryStats(c *Conn, _ [][]byte, reply []byte) []byte {
 	reply = resp.AppendBulkString(reply, "total.allocated")
 	return resp.AppendInt(reply, m.used)
 }
-
-func clusterCommands() []*Command {
-	disabled := fail("ERR This instance has cluster support disabled")
-	return []*Command{
-		{Name: "cluster", Arity: -2, Group: "cluster", Since: "3.0.0", Summary: "Refused: there is no Redis cluster", Complexity: "O(1)",
-			Syntax: "subcommand [argument [argument ...]]", now: disabled},
-		{Name: "readonly", Arity: 1, Flags: "loading stale fast", Group: "cluster", ACL: "connection", Since: "3.0.0", Summary: "Refused: there is no Redis cluster", Complexity: "O(1)", now: disabled},
-		{Name: "readwrite", Arity: 1, Flags: "loading stale fast", Group: "cluster", ACL: "connection", Since: "3.0.0", Summary: "Refused: there is no Redis cluster", Complexity: "O(1)", now: disabled},
-		{Name: "asking", Arity: 1, Flags: "fast", Group: "cluster", ACL: "connection", Since: "3.0.0", Summary: "Refused: there is no Redis cluster", Complexity: "O(1)", now: disabled},
-	}
-}

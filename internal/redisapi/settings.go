@@ -192,6 +192,10 @@ func (c *Conn) value(s *setting) string {
 		return c.localPort()
 	case "proto-max-bulk-len":
 		return strconv.Itoa(o.MaxBulk)
+	case "cluster-enabled":
+		if o.Cluster.Enabled {
+			return "yes"
+		}
 	case "notify-keyspace-events":
 		return o.DB.EventSetting().String()
 	case "slowlog-log-slower-than":

@@ -19,11 +19,6 @@ func settingsOf(t *testing.T, c *testClient) map[string]string {
 	return found
 }
 
-func unbulk(reply string) string {
-	_, text, _ := strings.Cut(reply, "\r\n")
-	return strings.TrimSuffix(text, "\r\n")
-}
-
 // TestSettingsOfRedis compares the names, defaults and checks of settings with
 // redis-server.
 func TestSettingsOfRedis(t *testing.T) {

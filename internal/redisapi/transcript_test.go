@@ -26,7 +26,8 @@ import (
 //	@2 <                     nothing is sent: another reply or a message is read
 //
 // The same file is run in RESP2 and in RESP3, on empty databases; files whose
-// names begin with "auth" on servers with the password "secret".
+// names begin with "auth" on servers with the password "secret", and those with
+// "cluster" on clusters of one node.
 type transcript struct {
 	path  string
 	steps []*step
@@ -127,6 +128,13 @@ func (tr *transcript) password() string {
 	return ""
 }
 
+func (tr *transcript) inCluster() bool { return strings.HasPrefix(filepath.Base(tr.path), "cluster") }
+
+// options are those of Howdah.
+func (tr *transcript) options() Options {
+	return Options{Password: tr.password(), Monitor: true, Cluster: Cluster{Enabled: tr.inCluster()}}
+}
+
 // compare compares replies with those recorded for a server, "" or "howdah".
 func (tr *transcript) compare(t *testing.T, server string, proto int, replies []string) {
 	t.Helper()
@@ -172,7 +180,7 @@ func TestTranscripts(t *testing.T) {
 		for _, proto := range []int{2, 3} {
 			t.Run(fmt.Sprintf("%s/RESP%d", strings.TrimSuffix(filepath.Base(path), ".txt"), proto), func(t *testing.T) {
 				tr := readTranscript(t, path)
-				s := serve(t, Options{Password: tr.password(), Monitor: true})
+				s := serve(t, tr.options())
 				tr.compare(t, "howdah", proto, tr.play(t, s.addr(), proto))
 			})
 		}

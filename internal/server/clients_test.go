@@ -21,6 +21,7 @@ import (
 // talk to.
 type clients struct {
 	one, other string // addresses
+	cluster    string // of a server that is a cluster, on a database of its own
 	url        string // of the database, for psql
 	scripts    string // testdata/clients
 }
@@ -38,14 +39,16 @@ func TestClients(t *testing.T) {
 	one, other := start(t, share), startBeside(t, share)
 	scripts, err := filepath.Abs("testdata/clients")
 	require.NoError(t, err)
-	c := &clients{one: one.Redis.String(), other: other.Redis.String(), url: url, scripts: scripts}
+	cluster := startBeside(t, func(c *Config) { c.RedisCluster = true })
+	c := &clients{one: one.Redis.String(), other: other.Redis.String(), cluster: cluster.Redis.String(), url: url, scripts: scripts}
 	t.Run("python", c.python)
 	t.Run("node", c.node)
 	t.Run("php", func(t *testing.T) {
-		c.each(t, t.TempDir(), nil, "php", "php_sessions.php", "php_caches.php", "php_pubsub.php")
+		c.each(t, t.TempDir(), nil, "php", "php_sessions.php", "php_caches.php", "php_pubsub.php", "php_cluster.php")
 	})
 	t.Run("ruby", func(t *testing.T) { c.each(t, t.TempDir(), nil, "ruby", "action_cable.rb", "sidekiq_queue.rb") })
 	t.Run("java", c.java)
+	t.Run("cluster", c.clusters)
 	t.Run("rueidis", func(t *testing.T) {
 		checkRueidis(t, c.one, c.other, func(key, value string) {
 			execute(t, url, fmt.Sprintf("SELECT howdah.set_text('db%d', '%s', '%s')", rueidisDatabase, key, value))
@@ -75,7 +78,7 @@ func (c *clients) run(t *testing.T, dir string, more []string, name string, args
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "REDIS_ADDR="+c.one, "OTHER_ADDR="+c.other, "DATABASE_URL="+c.url, "NODE_PATH="+filepath.Join(dir, "node_modules"),
+	cmd.Env = append(os.Environ(), "REDIS_ADDR="+c.one, "OTHER_ADDR="+c.other, "CLUSTER_ADDR="+c.cluster, "DATABASE_URL="+c.url, "NODE_PATH="+filepath.Join(dir, "node_modules"),
 		"PYTHONDONTWRITEBYTECODE=1")
 	cmd.Env = append(cmd.Env, more...)
 	cmd.WaitDelay = 10 * time.Second // a worker that the script has left holds the output open
@@ -100,7 +103,7 @@ func (c *clients) python(t *testing.T) {
 		"redlock-py==1.0.8", "pottery==3.0.1", "dogpile.cache==1.5.0", "celery[redis]==5.7.0")
 	c.each(t, dir, nil, python, "redis_py.py", "scripts_redis_py.py", "locks.py", "limits_storage.py",
 		"django_cache.py", "cachelib_cache.py", "fetch_redis_py.py",
-		"pubsub_redis_py.py", "blocking_redis_py.py", "client_cache_redis_py.py", "celery_queue.py")
+		"pubsub_redis_py.py", "blocking_redis_py.py", "client_cache_redis_py.py", "celery_queue.py", "cluster_redis_py.py")
 	// Later versions of RQ keep results in streams; this one does not know later versions of redis-py.
 	rq := filepath.Join(dir, "rq")
 	c.run(t, dir, nil, pip, "install", "--quiet", "--no-compile", "--target", rq, "rq==1.11.1", "redis==5.3.1")
@@ -115,7 +118,7 @@ func (c *clients) node(t *testing.T) {
 		"bull@4.16.5", "bee-queue@2.0.0")
 	c.each(t, dir, nil, "node", "node_redis.cjs", "ioredis.cjs", "keyv.cjs", "connect_redis.cjs", "rate_limits.cjs",
 		"redlock.cjs", "fetch_node_redis.cjs",
-		"pubsub_node_redis.cjs", "pubsub_ioredis.cjs", "client_cache_node_redis.cjs", "queues.cjs")
+		"pubsub_node_redis.cjs", "pubsub_ioredis.cjs", "client_cache_node_redis.cjs", "queues.cjs", "cluster_node.cjs")
 }
 
 func (c *clients) java(t *testing.T) {
@@ -123,9 +126,10 @@ func (c *clients) java(t *testing.T) {
 	lib, classes := filepath.Join(dir, "lib"), filepath.Join(dir, "classes")
 	c.run(t, c.scripts, nil, "mvn", "--quiet", "--batch-mode", "--file", "java/pom.xml",
 		"org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies", "-DoutputDirectory="+lib)
-	c.run(t, c.scripts, nil, "javac", "-cp", filepath.Join(lib, "*"), "-d", classes, "java/Frameworks.java", "java/Messages.java")
+	c.run(t, c.scripts, nil, "javac", "-cp", filepath.Join(lib, "*"), "-d", classes, "java/Frameworks.java", "java/Messages.java", "java/Clusters.java")
 	path := filepath.Join(lib, "*") + string(filepath.ListSeparator) + classes
 	t.Run("frameworks", func(t *testing.T) { c.run(t, c.scripts, nil, "java", "-cp", path, "Frameworks") })
+	t.Run("clusters", func(t *testing.T) { c.run(t, c.scripts, nil, "java", "-cp", path, "Clusters") })
 	for _, group := range []string{"spring", "redisson", "lettuce", "jedis"} {
 		t.Run(group, func(t *testing.T) { c.run(t, c.scripts, nil, "java", "-cp", path, "Messages", group) })
 	}

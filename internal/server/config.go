@@ -61,6 +61,14 @@ type Config struct {
 	// that it signed.
 	TLSCert, TLSKey, TLSClientCA string
 
+	// RedisCluster shows the server to Redis clients as a cluster of one node, which has
+	// all slots. Clients that find that out by themselves then keep to its rules.
+	RedisCluster bool
+
+	// RedisAnnounce is the host:port that RedisCluster tells clients to connect to. Default:
+	// the address that each has connected to, as the server sees it.
+	RedisAnnounce string
+
 	// NoScripts refuses Lua scripts of Redis clients.
 	NoScripts bool
 
@@ -263,6 +271,9 @@ func (c *Config) check() error {
 		return fmt.Errorf("%s must be at least 2", name("max-conns"))
 	case c.Pooler != "" && c.Pooler != "transaction":
 		return fmt.Errorf("%s %q is unknown: use \"transaction\", or leave it out for a direct connection or a pooler in session mode", name("pooler"), c.Pooler)
+	}
+	if err := c.checkCluster(name); err != nil {
+		return err
 	}
 	if err := c.Console.check(c, name); err != nil {
 		return err

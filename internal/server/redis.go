@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/pipeline"
@@ -20,6 +21,21 @@ func redisDoor(engine *redisapi.Engine) door {
 	}
 }
 
+// checkCluster checks what clients of a Redis cluster are told.
+func (c *Config) checkCluster(name func(string) string) error {
+	switch {
+	case c.RedisCluster && c.RedisAddr == "":
+		return fmt.Errorf("%s is for Redis clients, whose listener is off: give %s an address, or leave it out", name("redis-cluster"), name("redis-addr"))
+	case c.RedisAnnounce != "" && !c.RedisCluster:
+		return fmt.Errorf("%s is for %s, which is not given: give both, or leave the address out", name("redis-announce"), name("redis-cluster"))
+	case c.RedisAnnounce != "":
+		if err := redisapi.CheckAnnounce(c.RedisAnnounce); err != nil {
+			return fmt.Errorf("%s %q %w", name("redis-announce"), c.RedisAnnounce, err)
+		}
+	}
+	return nil
+}
+
 func (s *server) serveRedis() error {
 	if s.redisListener == nil {
 		return nil
@@ -35,6 +51,7 @@ func (s *server) serveRedis() error {
 		Memory:     s.memory,
 		NoScripts:  c.NoScripts,
 		Monitor:    c.Monitor,
+		Cluster:    redisapi.Cluster{Enabled: c.RedisCluster, Announce: c.RedisAnnounce, TLS: c.TLSCert != ""},
 		Version:    c.Version,
 		Logger:     c.Logger,
 	})

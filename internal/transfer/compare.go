@@ -211,7 +211,7 @@ func (s *settings) judge(c *Comparison) {
 		c.Notes = append(c.Notes, Setting{name, value, fmt.Sprintf(format, args...), lacking})
 	}
 	if s.server.Cluster {
-		note(true, "cluster", "enabled", "Howdah has no cluster protocol: use a client without cluster mode; any number of howdah serve on one database are equal")
+		note(false, "cluster", "enabled", "with --redis-cluster every howdah serve is a cluster of one node: docs/cluster.md")
 	}
 	if len(s.modules) > 0 {
 		note(true, "modules", strings.Join(s.modules, ", "), "Howdah has no modules: import refuses keys of their types")
@@ -227,6 +227,9 @@ func (s *settings) judge(c *Comparison) {
 	}
 	s.caches(c, class, note)
 	flags := ""
+	if s.server.Cluster {
+		flags += " --redis-cluster"
+	}
 	if s.config["requirepass"] != "" {
 		flags += " --password-file FILE"
 	}
