@@ -91,7 +91,7 @@ func TestCommandsOnPartitions(t *testing.T) {
 	require.Regexp(t, `(?m)^db0 +unlogged +97 `, do("caches", "list"))
 	require.Len(t, strings.Split(strings.TrimSpace(do("caches", "list")), "\n"), 3)
 
-	require.Regexp(t, `(?m)^db0 .*\b97\b`, do("stat"))
+	require.Regexp(t, `(?m)^db0 .*\b97 +4 of \d+-\d+ `, do("stat"))
 	var report struct {
 		Tables []struct {
 			Name       string
@@ -227,6 +227,7 @@ func TestServePartitions(t *testing.T) {
 	} {
 		page("/console/" + path)
 	}
+	require.Regexp(t, `Partitions</dt><dd>4, of \d+ to \d+ entries<`, page("/console/caches/db0"))
 	require.Contains(t, page("/console/caches/db0/entries"), "page:")
 	require.Contains(t, succeed(t, "", env, "stat", "--server", p.http, "--metrics", fmt.Sprintf("http://%s/metrics", p.http)).out, "db0")
 }
