@@ -138,7 +138,10 @@ func TestMaintainPartitions(t *testing.T) {
 		FOR t IN SELECT howdah_internal._table(c) FROM howdah_internal.cache AS c LOOP
 			EXECUTE format('UPDATE %s SET expires_at = now() - interval ''1 s''', t);
 		END LOOP; END $$`)
-	succeed(t, "", env, "maintain", "--once")
+	round := jsonLines(t, succeed(t, "", env, "maintain", "--once", "--output", "json").out)
+	require.Len(t, round, 1)
+	require.Equal(t, "db0", round[0]["cache"])
+	require.EqualValues(t, 40, round[0]["expired"])
 	query(t, url, `DO $$ BEGIN
 		ASSERT (SELECT sum(expired) FROM howdah.upkeep WHERE cache LIKE 'db0/__') = 40; END $$`)
 }
