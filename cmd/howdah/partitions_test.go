@@ -234,3 +234,47 @@ func TestServePartitions(t *testing.T) {
 	require.Contains(t, page("/console/caches/db0/entries"), "page:")
 	require.Contains(t, succeed(t, "", env, "stat", "--server", p.http, "--metrics", fmt.Sprintf("http://%s/metrics", p.http)).out, "db0")
 }
+
+// What docs/scale-out.md says of commands with several keys.
+func TestCommandsAcrossPartitions(t *testing.T) {
+	p := serve(t, nil, "--database-url", divided(t))
+	do := func(args ...string) string {
+		r := execute(t, "", []string{"HOWDAH_SERVER=redis://" + p.redis}, append([]string{"cli"}, args...)...)
+		return strings.TrimSpace(r.out + r.err)
+	}
+	keys := strings.Fields("a b c d e f g h i j k l m n o p") // not all of one partition
+	with := func(value string, command ...string) []string {
+		for _, key := range keys {
+			command = append(command, key)
+			if value != "" {
+				command = append(command, value)
+			}
+		}
+		return command
+	}
+	require.Equal(t, "OK", do(with("v", "MSET")...))
+	require.Equal(t, strings.Repeat("v\n", 15)+"v", do(with("", "MGET")...))
+	for _, command := range []string{"EXISTS", "TOUCH"} {
+		require.Equal(t, "16", do(with("", command)...), command)
+	}
+	require.Equal(t, "16", do("DBSIZE"))
+	require.Contains(t, do(with("", "SUNION")...), "WRONGTYPE", "the values were read")
+	require.ElementsMatch(t, keys, lines(do("KEYS", "*")))
+	require.Equal(t, "16", do(with("", "UNLINK")...))
+	for _, command := range [][]string{
+		with("v", "MSETNX"), with("", "SUNIONSTORE", "q"), append(with("", "BLPOP"), "0.01"),
+		with("", "EVAL", "return redis.call('set', KEYS[1], 'v')", "16"), with("", "EVAL", "for _, k in ipairs(ARGV) do redis.call('set', k, 'v') end", "0"),
+	} {
+		require.Contains(t, do(command...), "CROSSSLOT", command)
+	}
+	for _, script := range []string{"MULTI\nSET " + strings.Join(keys, " v\nSET ") + " v", "WATCH " + strings.Join(keys, " ") + "\nMULTI\nSET a v"} {
+		r := execute(t, script+"\nEXEC\n", []string{"HOWDAH_SERVER=redis://" + p.redis}, "cli")
+		require.Contains(t, r.out+r.err, "CROSSSLOT")
+	}
+	require.Equal(t, "0", do("DBSIZE"), "nothing was done")
+	require.Equal(t, "1", do("MSETNX", "{t}a", "1", "b{t}", "2"))
+	require.Equal(t, "OK", do("RENAME", "{t}a", "{t}c"))
+	require.Contains(t, execute(t, "MULTI\nSET {t}d 1\nGET {t}c\nEXEC\n", []string{"HOWDAH_SERVER=redis://" + p.redis}, "cli").out, "OK\n1")
+	require.Equal(t, "OK", do("FLUSHDB"))
+	require.Equal(t, "0", do("DBSIZE"))
+}
