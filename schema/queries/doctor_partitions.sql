@@ -13,13 +13,13 @@ WITH part AS (
     SELECT p.cache, s.key, (array_agg(s.value ORDER BY p.partition))[1] AS value
     FROM part AS p, jsonb_each_text(p.settings) AS s
     GROUP BY p.cache, s.key
-    HAVING count(DISTINCT s.value) > 1 OR count(s.value) NOT IN (0, count(*))
+    HAVING min(s.value) <> max(s.value) OR bool_or(s.value IS NULL) <> bool_and(s.value IS NULL)
     UNION ALL
     -- The shares of a budget differ by 1 at most.
     SELECT p.cache, b.key, sum(b.value::bigint)::text
     FROM part AS p, jsonb_each_text(p.budget) AS b
     GROUP BY p.cache, b.key
-    HAVING max(b.value::bigint) - min(b.value::bigint) > 1 OR count(b.value) NOT IN (0, count(*))
+    HAVING max(b.value::bigint) - min(b.value::bigint) > 1 OR bool_or(b.value IS NULL) <> bool_and(b.value IS NULL)
 )
 SELECT m.partitions::integer,
        p.cache,
