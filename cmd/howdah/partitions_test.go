@@ -278,3 +278,32 @@ func TestCommandsAcrossPartitions(t *testing.T) {
 	require.Equal(t, "OK", do("FLUSHDB"))
 	require.Equal(t, "0", do("DBSIZE"))
 }
+
+// A role that runs applications uses the partitions that there are, and those of caches that
+// are made later; it does not divide.
+func TestRuntimeRoleOnPartitions(t *testing.T) {
+	url := pgtest.Empty(t)
+	env := []string{"HOWDAH_DATABASE_URL=" + newRole(t, url, "howdah_test_parts")}
+	r := succeed(t, "", nil, "migrate", "--database-url", url, "--partitions", "4", "--runtime-role", "howdah_test_parts", "--allow-databases")
+	require.Contains(t, r.out, "into 4 partitions\nrole")
+	succeed(t, "", nil, "caches", "create", "pages", "--database-url", url)
+	for _, cache := range []string{"db0", "pages"} {
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			succeed(t, "", env, "set", key, "v", "--cache", cache)
+			require.Equal(t, "v", succeed(t, "", env, "get", key, "--cache", cache).out)
+		}
+		require.Len(t, lines(succeed(t, "", env, "keys", "--cache", cache).out), 5)
+	}
+	require.NotContains(t, succeed(t, "", env, "stat").out, "\nhidden ")
+	require.Contains(t, succeed(t, "", env, "bigkeys").out, "5 entries")
+	require.Contains(t, succeed(t, "", env, "caches", "list").out, "pages")
+	succeed(t, "", env, "maintain", "--once")
+	succeed(t, "", env, "caches", "flush", "pages", "--yes")
+	require.NotContains(t, execute(t, "", env, "doctor", "--verbose").out, "the partitions: not-checked")
+	p := serve(t, nil, "--database-url", strings.TrimPrefix(env[0], "HOWDAH_DATABASE_URL="))
+	succeed(t, "", nil, "set", "k", "v", "--server", "redis://"+p.redis+"/5")
+	require.Regexp(t, `(?m)^db5 .* 4 of 0-1 `, succeed(t, "", env, "stat").out)
+	refused := execute(t, "", env, "migrate", "--partitions", "8")
+	require.Equal(t, exitFailed, refused.code)
+	require.Contains(t, refused.err, "divided into 4 partitions")
+}
