@@ -78,7 +78,7 @@ func (s *Server) NewURL() string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	s.must(applySchema(ctx, s.URL()))
+	s.must(applySchema(ctx, s.URL(), 0))
 	return s.URL()
 }
 

@@ -7,13 +7,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// applySchema installs the schema in an empty database.
-func applySchema(ctx context.Context, databaseURL string) error {
+// applySchema installs the schema in an empty database, with so many partitions; 0: without.
+func applySchema(ctx context.Context, databaseURL string, partitions int) error {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	_, err = migrate.Up(ctx, conn, migrate.Options{})
+	if _, err = migrate.Up(ctx, conn, migrate.Options{}); err != nil || partitions == 0 {
+		return err
+	}
+	_, err = conn.Exec(ctx, "SELECT howdah_internal._divide($1::integer)", partitions)
 	return err
 }
