@@ -103,7 +103,7 @@ func TestOutputJSON(t *testing.T) {
 	require.ElementsMatch(t, []string{"version", "os", "arch", "go"}, keysOf(one("version")))
 	status := one("migrate", "--status")
 	require.Equal(t, status["latest"], status["version"])
-	require.ElementsMatch(t, []string{"version", "latest", "applied", "pending", "functions", "functions_current", "caches", "watches"}, keysOf(status))
+	require.ElementsMatch(t, []string{"version", "latest", "applied", "pending", "functions", "functions_current", "caches", "partitions", "watches"}, keysOf(status))
 	require.Equal(t, object{"from": status["latest"], "to": status["latest"], "applied": []any{}, "functions_replaced": false, "partitions": 0.0}, one("migrate"))
 	require.Contains(t, one("migrate", "--print"), "sql")
 	require.Contains(t, run("migrate", "--uninstall", "--print"), object{"kind": "view", "name": "howdah.cache_db0"})
