@@ -11,7 +11,8 @@ import (
 // package session, beside the caches.
 const UpkeepOfSessions = upkeep.Sessions
 
-// Upkeep is what one round did to one cache, or to the sessions.
+// Upkeep is what one round did to one cache, or to the sessions: of a cache in partitions,
+// to those of them that it came to.
 type Upkeep struct {
 	Cache    string        // its name, or UpkeepOfSessions
 	Expired  int64         // rows removed because they had expired

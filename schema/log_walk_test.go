@@ -200,6 +200,8 @@ var functionEffects = map[string][]step{
 	"_refuse_program": nil, // raise
 	"_refuse_write":   nil,
 	"_evict":          {{idle, "howdah_internal._evict('unlogged')", ""}},
+	// Of a database on several servers: TestCitusPrepare.
+	"_adopt": nil, "_follow": nil, "_grant_places": nil, "_note_places": nil, "_place_steps": nil,
 	// They touch no entry: catalogs, grants, arithmetic.
 	"_clock": nil, "_reserve_id": nil, "_create_prefix_index": nil, "_create_part": nil, "_create_table": nil, "_create_view": nil, "_grant_cache": nil,
 	"_grant_runtime": nil, "_jitter": nil, "_own_table": nil, "_replication_lag": nil, "_sample": nil,

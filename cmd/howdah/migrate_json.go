@@ -8,6 +8,7 @@ type migratedJSON struct {
 	To                int      `json:"to"`
 	Applied           []string `json:"applied"` // names of migrations
 	FunctionsReplaced bool     `json:"functions_replaced"`
+	Partitions        int      `json:"partitions"`             // of each cache now; 0: none
 	RuntimeRole       string   `json:"runtime_role,omitempty"` // that was granted the use of the caches
 }
 
@@ -32,6 +33,7 @@ type statusJSON struct {
 	Functions        int           `json:"functions"`
 	FunctionsCurrent bool          `json:"functions_current"`
 	Caches           []string      `json:"caches"`
+	Partitions       int           `json:"partitions"` // of each cache; 0: none
 	Watches          []string      `json:"watches"`
 }
 
@@ -49,6 +51,6 @@ func statusOf(s migrate.Status) statusJSON {
 	return statusJSON{
 		Version: s.Version, Latest: s.Latest, Applied: applied, Pending: append([]string{}, s.Pending...),
 		Functions: s.Functions, FunctionsCurrent: s.FunctionsCurrent,
-		Caches: append([]string{}, s.Caches...), Watches: append([]string{}, s.Watches...),
+		Caches: append([]string{}, s.Caches...), Partitions: s.Partitions, Watches: append([]string{}, s.Watches...),
 	}
 }

@@ -62,6 +62,7 @@ var sqlElsewhere = map[string]string{
 	"internal/doctor/health.go":     "repairs that are shown, with the names of one table",
 	"internal/doctor/holders.go":    "repairs that are shown, with the number of a process or the name of a database",
 	"internal/doctor/near.go":       "repairs that are shown, with the names of caches or of a transaction",
+	"internal/doctor/partitions.go": "repairs that are shown, with the name of a cache and the number of a partition",
 	"internal/doctor/privileges.go": "repairs that are shown, with the names of roles",
 	"internal/doctor/sample.go":     "the columns are those that a table of the user happens to have",
 	"internal/doctor/settings.go":   "repairs that are shown, with the names of settings",

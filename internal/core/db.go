@@ -177,7 +177,8 @@ func ping(ctx context.Context, acquire func(context.Context) (*pgxpool.Conn, err
 
 // Maintain does one bounded round of upkeep. See howdah.DB.Maintain.
 func (db *DB) Maintain(ctx context.Context, opts upkeep.Options) ([]upkeep.Round, error) {
-	return db.upkeep.Maintain(ctx, opts)
+	rounds, err := db.upkeep.Maintain(ctx, opts)
+	return wholeRounds(rounds), err
 }
 
 // Run does the upkeep until ctx ends. See howdah.DB.Run.

@@ -2,11 +2,13 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/upkeep"
 )
 
 // partitions is how the keys of a database are divided. Each cache has a table for each
@@ -146,4 +148,22 @@ func (c *Cache) keep(e *engine.Engine) {
 	if c.table != "" {
 		c.parts.engines[c.number].Store(e)
 	}
+}
+
+// wholeRounds makes one round on a cache of those on its partitions.
+func wholeRounds(rounds []upkeep.Round) []upkeep.Round {
+	var whole []upkeep.Round
+	for _, r := range rounds {
+		r.Cache = statement.CacheOf(r.Cache)
+		at := slices.IndexFunc(whole, func(of upkeep.Round) bool { return of.Cache == r.Cache })
+		if at < 0 {
+			whole = append(whole, r)
+			continue
+		}
+		sum := &whole[at]
+		sum.Expired, sum.Evicted, sum.Bytes, sum.Blocks = sum.Expired+r.Expired, sum.Evicted+r.Evicted, sum.Bytes+r.Bytes, sum.Blocks+r.Blocks
+		sum.Elapsed, sum.Entries, sum.Size = sum.Elapsed+r.Elapsed, sum.Entries+r.Entries, sum.Size+r.Size
+		sum.More, sum.HeldBack = sum.More || r.More, sum.HeldBack || r.HeldBack
+	}
+	return whole
 }

@@ -204,18 +204,9 @@ func prefixArgs(prefix []byte) []any {
 
 // Estimate returns about how many entries there are, by what PostgreSQL noted when it last
 // analyzed the table. It reads no entry. Error: ErrCacheNotFound.
-func (c *Cache) Estimate(ctx context.Context) (total int64, err error) {
-	err = c.each(func(c *Cache) error {
-		n, err := c.estimate(ctx)
-		total += n
-		return err
-	})
-	return total, err
-}
-
-func (c *Cache) estimate(ctx context.Context) (int64, error) {
+func (c *Cache) Estimate(ctx context.Context) (int64, error) {
 	var n *int64
-	if err := c.one(ctx, &n, schema.Query("estimated_entries"), c.settings()); err != nil {
+	if err := c.one(ctx, &n, schema.Query("estimated_entries"), c.name); err != nil {
 		return 0, fault.From(err, false, false)
 	}
 	if n == nil {

@@ -155,14 +155,17 @@ func overBudget(db *database, t *table) *trouble {
 		}
 		return tr
 	}
-	budget := fmt.Sprintf("max_bytes => %d", t.sample.Budget/4*5)
+	// Each partition has its share.
+	shares := int64(max(1, db.divided()))
+	budget := fmt.Sprintf("max_bytes => %d", t.sample.Budget/4*5*shares)
 	if t.cache.MaxEntries > 0 && t.sample.Live > t.cache.MaxEntries/10*11 {
-		budget = fmt.Sprintf("max_entries => %d", t.sample.Live/4*5)
+		budget = fmt.Sprintf("max_entries => %d", t.sample.Live/4*5*shares)
 		if t.cache.MaxBytes > 0 && t.sample.Budget > t.cache.MaxBytes/10*11 {
-			budget += fmt.Sprintf(", max_bytes => %d", t.sample.Budget/4*5)
+			budget += fmt.Sprintf(", max_bytes => %d", t.sample.Budget/4*5*shares)
 		}
 	}
-	tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, %s)", literal(t.cache.Name), budget)}
+	tr.settings = true
+	tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, %s)", literal(t.cache.Whole), budget)}
 	tr.note = "This accepts the size. The policy evicts nothing: to keep the budget, delete entries, or choose another policy (eviction => 'allkeys-lru')."
 	return tr
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/howdah/howdah/internal/cluster"
 	"github.com/howdah/howdah/internal/embedded"
 	"github.com/howdah/howdah/migrate"
 	"github.com/jackc/pgx/v5"
@@ -140,6 +141,24 @@ func (c *Citus) Migrate() {
 	for _, node := range c.nodes {
 		c.MigrateNode(node)
 	}
+}
+
+// Divide installs the schema on all nodes, divides the caches into so many partitions, and
+// has Citus place them; what applications need is granted to the roles of Role. Run again
+// it makes nodes that were added alike.
+func (c *Citus) Divide(partitions int) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	config, err := pgx.ParseConfig(c.Coordinator().URL())
+	c.Coordinator().must(err)
+	_, err = cluster.Prepare(ctx, config, cluster.Options{Partitions: partitions})
+	for _, role := range c.roles {
+		if err == nil {
+			_, err = cluster.Prepare(ctx, config, cluster.Options{RuntimeRole: role})
+		}
+	}
+	c.Coordinator().must(err)
 }
 
 // MigrateNode installs the schema on one node.

@@ -10,7 +10,9 @@
 //
 // The PostgreSQL is an installed one. HOWDAH_TEST_PG_VERSION=14 to 18 takes
 // the pinned binaries of that version instead (downloaded once, then cached),
-// and HOWDAH_TEST_PG_BINDIR those of a directory.
+// and HOWDAH_TEST_PG_BINDIR those of a directory. With the build tag citus there
+// are clusters of several servers (StartCitus); they need PostgreSQL 15 with the
+// Citus engine.
 //
 // The shared server has two goroutines of its own until Main stops it. A test
 // that looks for leaked ones calls New first and then
@@ -223,6 +225,11 @@ func startServer(ctx context.Context, settings map[string]string) (*embedded.Ser
 	if err != nil {
 		return nil, err
 	}
+	return startNew(ctx, dir, settings)
+}
+
+// startNew starts a server with a new cluster in its directory, with TCP.
+func startNew(ctx context.Context, dir string, settings map[string]string) (*embedded.Server, error) {
 	if err := placeCluster(ctx, dir); err != nil {
 		return nil, err
 	}

@@ -47,6 +47,8 @@ type Row struct {
 	Used    *float64 `json:"used"`
 	Refuses bool     `json:"refuses_writes"`
 
+	Partitions *Partitions `json:"partitions"` // null: the cache is not divided
+
 	Reads   *float64 `json:"reads"`   // entries read a second
 	Writes  *float64 `json:"writes"`  // rows stored or changed a second
 	Deletes *float64 `json:"deletes"` // rows deleted a second by clients
@@ -65,6 +67,13 @@ type Row struct {
 	IndexBytes int64      `json:"index_bytes"`
 	ToastBytes int64      `json:"toast_bytes"`
 	Vacuumed   *time.Time `json:"vacuumed"`
+}
+
+// Partitions say how evenly the entries of a cache are spread.
+type Partitions struct {
+	Number   int   `json:"number"`
+	Smallest int64 `json:"smallest"` // about so many entries are in the one with the fewest
+	Largest  int64 `json:"largest"`
 }
 
 // Size is what the table occupies on disk.
@@ -124,6 +133,27 @@ func (s *Snapshot) table(t *Table) *Table {
 	return nil
 }
 
+// rows are those that are not dead: PostgreSQL's running count, or that of the last
+// analyze where the statistics were lost.
+func (t *Table) rows() float64 {
+	if t.Live == 0 {
+		return t.Rows
+	}
+	return float64(t.Live)
+}
+
+// spread is how the entries are divided; nil: they are not.
+func (t *Table) spread() *Partitions {
+	if !t.Divided {
+		return nil
+	}
+	p := &Partitions{Number: len(t.parts), Smallest: math.MaxInt64}
+	for _, part := range t.parts {
+		p.Smallest, p.Largest = min(p.Smallest, part.rows), max(p.Largest, part.rows)
+	}
+	return p
+}
+
 // row is what one snapshot says of a table.
 func (s *Snapshot) row(t *Table) Row {
 	row := Row{
@@ -132,12 +162,8 @@ func (s *Snapshot) row(t *Table) Row {
 		Dead: t.Dead, TableBytes: t.TableBytes, IndexBytes: t.IndexBytes, ToastBytes: t.ToastBytes, Vacuumed: t.Vacuumed,
 		HOT: share(t.HOT, t.Updated), Memory: share(t.BlocksHit, t.BlocksHit+t.BlocksRead),
 	}
-	// Rows that are not dead: PostgreSQL's running count, or that of the last
-	// analyze where the statistics were lost.
-	rows := float64(t.Live)
-	if rows == 0 {
-		rows = t.Rows
-	}
+	rows := t.rows()
+	row.Partitions = t.spread()
 	row.Entries = int64(rows)
 	if p := t.Sample; p != nil {
 		gone := p.Gone

@@ -70,12 +70,35 @@ func SampleCache(ctx context.Context, conn *pgx.Conn, cache string, size int) (*
 }
 
 func (s *Sampling) read(ctx context.Context, tx pgx.Tx, size int) error {
-	var relation string
-	var blocks int64
-	if err := tx.QueryRow(ctx, schema.Query("stat_cache"), s.Cache).Scan(&s.At, &relation, &s.total, &blocks); err != nil {
+	rows, err := tx.Query(ctx, schema.Query("stat_cache"), s.Cache)
+	if err != nil {
 		return err
 	}
-	share := sampleShare(s.total, blocks, size)
+	var relations []string // one, or those of the partitions
+	var relation string
+	var total float64
+	var blocks, allBlocks int64
+	_, err = pgx.ForEachRow(rows, []any{&s.At, &relation, &total, &blocks}, func() error {
+		relations = append(relations, relation)
+		s.total, allBlocks = s.total+total, allBlocks+blocks
+		return nil
+	})
+	if err == nil && relations == nil {
+		err = pgx.ErrNoRows
+	}
+	share := sampleShare(s.total, allBlocks, size)
+	for i := 0; err == nil && i < len(relations) && s.Rows < size; i++ {
+		err = s.readTable(ctx, tx, relations[i], share, size-s.Rows)
+	}
+	s.Exact = share == 100 && s.Rows < size
+	if s.Exact || s.total < float64(s.Rows) {
+		s.total = float64(s.Rows)
+	}
+	return err
+}
+
+// readTable reads at most size rows of one table.
+func (s *Sampling) readTable(ctx context.Context, tx pgx.Tx, relation string, share float64, size int) error {
 	rows, err := tx.Query(ctx, strings.ReplaceAll(schema.Query("stat_entries"), "{table}", relation), share, MaxSampledKey, size)
 	if err != nil {
 		return err
@@ -96,10 +119,6 @@ func (s *Sampling) read(ctx context.Context, tx pgx.Tx, size int) error {
 		s.Entries = append(s.Entries, found)
 		return nil
 	})
-	s.Exact = share == 100 && s.Rows < size
-	if s.Exact || s.total < float64(s.Rows) {
-		s.total = float64(s.Rows)
-	}
 	return err
 }
 

@@ -55,8 +55,8 @@ type Table struct {
 	Class, Eviction  string
 	MaxEntries       int64 // 0: no budget
 	MaxBytes         int64
-	Full             bool // it refuses writes
-	Relation         string
+	Full             bool    // it refuses writes
+	Relation         string  // of partitions, that of the first
 	Rows             float64 // by the last analyze
 	TableBytes       int64
 	IndexBytes       int64
@@ -75,8 +75,17 @@ type Table struct {
 
 	Sample *Sample // nil: not looked at
 
-	oid    uint32
+	Divided bool // the cache is in partitions; the rest is of all of them
+
+	parts  []part // of the cache, in their order; it is its only one where it is not divided
 	blocks int64
+}
+
+// part is a table of a cache.
+type part struct {
+	relation string
+	oid      int64
+	rows     int64 // about how many entries it has
 }
 
 // Sample is what some blocks of a table hold.

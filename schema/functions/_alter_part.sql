@@ -32,7 +32,7 @@ BEGIN
     IF after.prefix_index AND NOT before.prefix_index THEN
         PERFORM howdah_internal._create_prefix_index(before);
     ELSIF before.prefix_index AND NOT after.prefix_index THEN
-        EXECUTE format('DROP INDEX howdah_internal.%I', 'cache_' || before.id || '_prefix');
+        EXECUTE format('DROP INDEX %s_prefix', tbl);
     END IF;
     IF empty OR turn THEN
         -- Under the former id: who keeps entries of it in memory drops them.

@@ -11,13 +11,17 @@ DECLARE
                    c.frequency
             FROM %s AS c
             WHERE c.expires_at > statement_timestamp()
-            $sql$, howdah_internal._table(p)), 'UNION ALL' ORDER BY p.partition)
+            $sql$, howdah_internal._table(howdah_internal._named(p))), 'UNION ALL' ORDER BY p.partition)
         FROM howdah_internal._partitions(howdah_internal._shown_name(settings)) AS p);
 BEGIN
     EXECUTE format('CREATE OR REPLACE VIEW %s AS %s', name, parts);
     PERFORM howdah_internal._own_table(name);
     EXECUTE format('COMMENT ON VIEW %s IS %L', name,
                    'The live entries of the cache, to look at. It cannot be written.');
+    -- Citus refuses writes by itself, and would come to no end with a trigger.
+    IF settings.shard IS NOT NULL THEN
+        RETURN;
+    END IF;
     EXECUTE format('DROP TRIGGER IF EXISTS read_only ON %s', name);
     EXECUTE format('CREATE TRIGGER read_only INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
                    'FOR EACH ROW EXECUTE FUNCTION howdah_internal._refuse_write()', name);

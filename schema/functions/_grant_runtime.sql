@@ -43,6 +43,7 @@ BEGIN
           AND NOT p.prosecdef
           AND p.proname <> ALL (ARRAY[
               'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime', '_divide',
+              '_place_steps', '_note_places', '_grant_places', '_adopt', '_follow',
               '_create_part', '_alter_part', '_swap_parts', '_lock_rows', '_lock_tables',
               '_create_table', '_create_tags', '_create_view', '_create_prefix_index', '_reserve_id', '_turn_log', '_rename_table', '_own_table', '_refuse_write',
               '_invalidate', '_invalidate_table', '_bury', '_share',

@@ -1,13 +1,17 @@
 CREATE OR REPLACE FUNCTION howdah_internal._rename_table(settings howdah_internal.cache, new integer) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
+DECLARE
+    tbl  CONSTANT text := howdah_internal._table(settings);
+    tags CONSTANT text := howdah_internal._tag_table(settings);
 BEGIN
-    EXECUTE format('ALTER TABLE %s RENAME TO cache_%s', howdah_internal._table(settings), new);
-    EXECUTE format('ALTER INDEX howdah_internal.cache_%s_pkey RENAME TO cache_%s_pkey', settings.id, new);
-    EXECUTE format('ALTER INDEX IF EXISTS howdah_internal.cache_%s_prefix RENAME TO cache_%s_prefix', settings.id, new);
-    EXECUTE format('ALTER TABLE %s RENAME TO tag_%s', howdah_internal._tag_table(settings), new);
-    EXECUTE format('ALTER INDEX howdah_internal.tag_%s_pkey RENAME TO tag_%s_pkey', settings.id, new);
-    EXECUTE format('ALTER INDEX howdah_internal.tag_%s_tag RENAME TO tag_%s_tag', settings.id, new);
+    -- The indexes first: Citus looks for them by their table.
+    EXECUTE format('ALTER INDEX %s_pkey RENAME TO cache_%s_pkey', tbl, new);
+    EXECUTE format('ALTER INDEX IF EXISTS %s_prefix RENAME TO cache_%s_prefix', tbl, new);
+    EXECUTE format('ALTER TABLE %s RENAME TO cache_%s', tbl, new);
+    EXECUTE format('ALTER INDEX %s_pkey RENAME TO tag_%s_pkey', tags, new);
+    EXECUTE format('ALTER INDEX %s_tag RENAME TO tag_%s_tag', tags, new);
+    EXECUTE format('ALTER TABLE %s RENAME TO tag_%s', tags, new);
 END
 $$;
 

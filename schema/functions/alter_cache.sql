@@ -38,7 +38,7 @@ DECLARE
     deadline timestamptz;
 BEGIN
     PERFORM howdah_internal._check_name(name);
-    PERFORM howdah_internal._check_admin();
+    PERFORM howdah_internal._check_admin(), howdah_internal._check_alone();
     FOREACH setting IN ARRAY coalesce(reset, '{}') LOOP
         IF setting IS NULL OR NOT initial ? setting OR given ? setting THEN
             RAISE EXCEPTION 'Setting % cannot be reset.', coalesce(quote_literal(setting), 'NULL')
@@ -54,6 +54,13 @@ BEGIN
     END IF;
     SELECT array_agg(howdah_internal._altered(b, changes, cardinality(before)) ORDER BY b.partition) INTO after
     FROM unnest(before) AS b;
+    IF howdah_internal._placed() AND (before[1].durability = 'unlogged') <> (after[1].durability = 'unlogged') THEN
+        RAISE EXCEPTION 'Cache % cannot become %: it is on several servers.', quote_literal(name), after[1].durability
+            USING ERRCODE = 'HW004', HINT = 'Make another cache of that durability, or drop this one and make it again.';
+    END IF;
+    -- By the names that Citus knows, if it has placed them.
+    SELECT array_agg(howdah_internal._named(b) ORDER BY b.partition) INTO before FROM unnest(before) AS b;
+    SELECT array_agg(howdah_internal._named(a) ORDER BY a.partition) INTO after FROM unnest(after) AS a;
     deadline := clock_timestamp() + interval '2 seconds';
     BEGIN
         FOR i IN 1 .. cardinality(before) LOOP
@@ -94,7 +101,7 @@ empty: true empties the cache at the same time.
 In a database with partitions all of them are changed, or none.
 
 Errors: HW001 not found, HW002 invalid name, HW004 invalid setting, 42501 no
-privilege, 55P03 in use.';
+privilege, 55P03 in use, 0A000 several servers: howdah caches alter.';
 
 REVOKE ALL ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer, boolean, boolean)
     FROM PUBLIC;

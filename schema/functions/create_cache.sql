@@ -23,7 +23,7 @@ DECLARE
     divided  smallint;  -- into so many partitions; 0: into none
 BEGIN
     PERFORM howdah_internal._check_name(name);
-    PERFORM howdah_internal._check_admin();
+    PERFORM howdah_internal._check_admin(), howdah_internal._check_alone();
     settings.name := name;
     settings.durability := durability;
     settings.default_ttl := default_ttl;
@@ -66,9 +66,11 @@ BEGIN
                       HINT = 'Use another name, change it with howdah.alter_cache, or pass if_not_exists => true.';
         END IF;
     END LOOP;
-    PERFORM howdah_internal._create_view(part);
-    PERFORM howdah_internal._grant_cache(p, r.role)
-    FROM howdah_internal._partitions(name) AS p CROSS JOIN howdah.runtime_role AS r;
+    IF NOT howdah_internal._placed() THEN  -- else the tables go to their servers first
+        PERFORM howdah_internal._create_view(part);
+        PERFORM howdah_internal._grant_cache(p, r.role)
+        FROM howdah_internal._partitions(name) AS p CROSS JOIN howdah.runtime_role AS r;
+    END IF;
     RETURN true;
 END
 $$;
@@ -77,7 +79,7 @@ COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, 
 'Makes a cache. Only the owner of the schema may. The view howdah.cache_<name> shows
 its entries; the table behind it has a number for a name, a new one for each cache
 that is made. In a database with partitions the cache has a table for each of them, all
-made at once.
+made at once; if it is on several servers, the command line makes it: howdah caches create.
 
 name: lower-case letters, digits and underscores, beginning with a letter, at
 most 48; not ending in _pkey or _prefix.
@@ -112,7 +114,8 @@ than all ids that this database has used, those of dropped caches included. Othe
 sessions that make or drop caches wait until the transaction ends.
 
 Returns true if it made the cache.
-Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege.';
+Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege,
+0A000 several servers.';
 
 REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean, integer, boolean)
     FROM PUBLIC;

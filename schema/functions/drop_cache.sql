@@ -11,7 +11,7 @@ DECLARE
     dropped  howdah_internal.cache[];
 BEGIN
     PERFORM howdah_internal._check_name(name);
-    PERFORM howdah_internal._check_admin();
+    PERFORM howdah_internal._check_admin(), howdah_internal._check_alone();
     dropped := howdah_internal._lock_rows(name);
     IF dropped IS NULL THEN
         IF if_exists THEN
@@ -20,6 +20,8 @@ BEGIN
         RAISE EXCEPTION 'Cache % does not exist.', quote_literal(name)
             USING ERRCODE = 'HW001', HINT = 'SELECT name FROM howdah.caches() lists the caches.';
     END IF;
+    -- By the names that Citus knows, if it has placed them.
+    SELECT array_agg(howdah_internal._named(d) ORDER BY d.partition) INTO dropped FROM unnest(dropped) AS d;
     DELETE FROM howdah_internal.cache AS c USING unnest(dropped) AS d WHERE c.name = d.name;
     BEGIN
         EXECUTE format('DROP VIEW IF EXISTS howdah.%I', 'cache_' || name);

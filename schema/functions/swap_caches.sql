@@ -15,6 +15,10 @@ DECLARE
     deadline timestamptz;
 BEGIN
     PERFORM howdah_internal._check_name(first), howdah_internal._check_name(second);
+    IF howdah_internal._placed() THEN
+        RAISE EXCEPTION 'Caches cannot be exchanged in a database on several servers.'
+            USING ERRCODE = 'feature_not_supported', HINT = 'Let programs use the other cache by its name.';
+    END IF;
     -- In the order of the names, as whoever locks rows of several caches.
     a := howdah_internal._lock_rows(least(first COLLATE "C", second));
     b := CASE WHEN first = second THEN a ELSE howdah_internal._lock_rows(greatest(first COLLATE "C", second)) END;

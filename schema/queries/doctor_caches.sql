@@ -1,4 +1,5 @@
--- The settings of the caches.
+-- The settings of the caches, and of partitions of caches; of these with the cache and the
+-- number. Older schemas have no columns for that.
 SELECT name,
        durability,
        id,
@@ -6,6 +7,8 @@ SELECT name,
        coalesce(max_entries, 0),
        fillfactor,
        prefix_index,
-       eviction
+       eviction,
+       split_part(name, '/', 1),
+       split_part(name, '/', 2)
 FROM howdah_internal.cache
 ORDER BY name

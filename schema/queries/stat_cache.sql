@@ -1,6 +1,7 @@
--- What is known of the table of one cache before some of its blocks are read: the time,
--- the table, its rows by PostgreSQL's running count (or by the last ANALYZE, where the
--- statistics were lost), and its blocks. No row: there is no such cache.
+-- What is known of the table of one cache, or of those of its partitions, before some of
+-- their blocks are read: the time, the table, its rows by PostgreSQL's running count (or by
+-- the last ANALYZE, where the statistics were lost), and its blocks. No row: there is no such
+-- cache.
 --   $1 the name of the cache
 SELECT statement_timestamp(),
        howdah_internal._table(c),
@@ -10,4 +11,5 @@ FROM howdah_internal.cache AS c
 JOIN pg_class AS t
   ON t.oid = to_regclass(howdah_internal._table(c))
  AND t.relkind = 'r'
-WHERE c.name = $1
+WHERE coalesce(c.whole, c.name) = $1
+ORDER BY c.partition

@@ -1,18 +1,20 @@
 -- What PostgreSQL and upkeep know of the tables of the caches, by name, and of the
--- table of the sessions, which comes last.
+-- table of the sessions, which comes last. A cache in partitions has a row for each,
+-- in their order.
 --   $1 the name by which upkeep knows the sessions
 WITH listed AS (
-    SELECT c.name, false AS sessions, c.durability, c.eviction,
+    SELECT coalesce(c.whole, c.name) AS name, coalesce(c.partition, 0) AS partition, c.partition IS NOT NULL AS part,
+           false AS sessions, c.durability, c.eviction,
            coalesce(c.max_entries, 0) AS max_entries, coalesce(c.max_bytes, 0) AS max_bytes,
            c.full_since IS NOT NULL AS is_full, howdah_internal._table(c) AS relation, c.name AS noted
     FROM howdah_internal.cache AS c
     UNION ALL
-    SELECT 'sessions', true, '', '', 0, 0, false, 'howdah.session', $1::text
+    SELECT 'sessions', 0, false, true, '', '', 0, 0, false, 'howdah.session', $1::text
 )
-SELECT l.name, l.sessions,
+SELECT l.name, l.part, l.sessions,
        CASE WHEN l.sessions THEN CASE t.relpersistence WHEN 'u' THEN 'unlogged' ELSE 'logged' END ELSE l.durability END,
        l.eviction, l.max_entries, l.max_bytes, l.is_full, l.relation,
-       t.oid, greatest(t.reltuples, 0)::float8, t.relpages * current_setting('block_size')::bigint,
+       t.oid::bigint, greatest(t.reltuples, 0)::float8, t.relpages * current_setting('block_size')::bigint,
        coalesce(s.idx_scan, 0), coalesce(s.idx_tup_fetch, 0), coalesce(s.n_tup_ins, 0),
        coalesce(s.n_tup_upd, 0), coalesce(s.n_tup_hot_upd, 0), coalesce(s.n_tup_del, 0),
        coalesce(s.n_live_tup, 0), coalesce(s.n_dead_tup, 0), greatest(s.last_vacuum, s.last_autovacuum),
@@ -23,4 +25,4 @@ JOIN pg_class AS t ON t.oid = to_regclass(l.relation) AND t.relkind = 'r'
 LEFT JOIN pg_stat_all_tables AS s ON s.relid = t.oid
 LEFT JOIN pg_statio_all_tables AS io ON io.relid = t.oid
 LEFT JOIN howdah.upkeep AS u ON u.cache = l.noted
-ORDER BY l.sessions, l.name
+ORDER BY l.sessions, l.name, l.partition
