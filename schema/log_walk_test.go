@@ -96,7 +96,7 @@ var statementEffects = map[string][]step{
 	"replace":        {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}', '{0}'", ""}},
 	"replace_version": {{logs, array + "'{2}', ARRAY[V(k)], '{0}'", ""}, {hidden, gone + "'{2}', '{7}', '{0}'", ""}, {hidden, array + "'{2}', '{7}', '{0}'", ""},
 		{hidden, "ARRAY[H(x)], ARRAY['x'::bytea], '{2}', ARRAY[V(x)], '{0}'", ""}},
-	"scan_page": {{idle, "0, 10, ''", ""}},
+	"scan_page": {{idle, "0, 10, '', 1023", ""}},
 	"set":       {{logs, array + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
 	"set_keep":  {{logs, array + "'{2}', '{NULL}'", ""}},
 	"set_one":   {{logs, "H(k), 'k', '2', NULL", ""}},

@@ -50,6 +50,9 @@ const (
 func (s slots) cursorBits() int { return 63 - int(s) }
 func (s slots) cursors() uint64 { return 1 << s.cursorBits() }
 
+// last is the last hash of the first cursor; a page ends with such a hash.
+func (s slots) last() int64 { return 1<<s - 1 }
+
 // Scan returns one page of live entries, without their values, and the cursor
 // of the next page, 0 at the end. It begins with cursor 0 and keeps no state:
 // entries go by the hash of their keys, so whatever exists during the whole
@@ -58,65 +61,72 @@ func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page
 	if c.isDivided() {
 		return c.scanDivided(ctx, cursor, opts)
 	}
-	return c.scan(ctx, cursor, wholeSlots, opts)
+	page, next, _, err = c.scan(ctx, cursor, wholeSlots, opts)
+	return page, next, err
 }
 
 // scanDivided is Scan over one partition after the other.
 func (c *Cache) scanDivided(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
-	number := int(cursor >> partSlots.cursorBits())
-	if number >= len(c.parts.names) {
-		return nil, 0, nil
+	number, rest := int(cursor>>partSlots.cursorBits()), opts.count()
+	next = cursor & (partSlots.cursors() - 1)
+	for number < len(c.parts.names) {
+		found, after, seen, err := c.part(number).scan(ctx, next, partSlots, ScanOptions{Count: rest, Prefix: opts.Prefix})
+		if err != nil {
+			return nil, 0, err
+		}
+		page, next, rest = append(page, found...), after, rest-seen
+		if next == 0 {
+			number++
+		}
+		if rest <= 0 && number < len(c.parts.names) {
+			return page, uint64(number)<<partSlots.cursorBits() | next, nil
+		}
 	}
-	page, next, err = c.part(number).scan(ctx, cursor&(partSlots.cursors()-1), partSlots, opts)
-	switch {
-	case err != nil:
-		return nil, 0, err
-	case next == 0 && number+1 == len(c.parts.names):
-		return page, 0, nil
-	case next == 0:
-		number++
-	}
-	return page, uint64(number)<<partSlots.cursorBits() | next, nil
+	return page, 0, nil
 }
 
-// scan is Scan over the table of the cache, or of its partition.
-func (c *Cache) scan(ctx context.Context, cursor uint64, slots slots, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
+// count is Count within its bounds.
+func (o *ScanOptions) count() int {
+	if o.Count <= 0 {
+		return 100
+	}
+	return min(o.Count, 10_000)
+}
+
+// scan is Scan over the table of the cache, or of its partition. It returns too how many
+// entries it has looked at.
+func (c *Cache) scan(ctx context.Context, cursor uint64, slots slots, opts ScanOptions) (page []verb.Entry, next uint64, seen int, err error) {
 	e, err := c.current(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	if cursor >= slots.cursors() {
-		return nil, 0, nil
+		return nil, 0, 0, nil
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	count := opts.Count
-	if count <= 0 {
-		count = 100
-	}
-	count = min(count, 10_000)
+	count := opts.count()
 	// The page ends with its last slot, so that no entry of it is skipped.
-	rows, err := c.querier().Query(ctx, schema.Statement("scan_page", schema.Table{Name: e.Table().Name()}),
-		int64(cursor<<slots), count, notNil(opts.Prefix))
+	rows, err := c.querier().Query(ctx, schema.Statement("scan_page", e.Table().Shape()),
+		int64(cursor<<slots), count, notNil(opts.Prefix), slots.last())
 	if err != nil {
-		return nil, 0, fault.From(err, false, false)
+		return nil, 0, 0, fault.From(err, false, false)
 	}
 	var last *int64
-	var n int
 	var row scannedRow
-	_, err = pgx.ForEachRow(rows, append([]any{&last, &n}, row.targets()...), func() error {
+	_, err = pgx.ForEachRow(rows, append([]any{&last, &seen}, row.targets()...), func() error {
 		if row.key != nil {
 			page = append(page, row.entry())
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, 0, fault.From(err, false, false)
+		return nil, 0, 0, fault.From(err, false, false)
 	}
-	if last == nil || n < count || uint64(*last>>slots)+1 >= slots.cursors() {
-		return page, 0, nil
+	if last == nil || seen < count || uint64(*last>>slots)+1 >= slots.cursors() {
+		return page, 0, seen, nil
 	}
-	return page, uint64(*last>>slots) + 1, nil
+	return page, uint64(*last>>slots) + 1, seen, nil
 }
 
 // scannedRow takes the columns of an entry as pgx reads them.
@@ -177,8 +187,8 @@ func (c *Cache) Keys(ctx context.Context, prefix []byte) (keys [][]byte, err err
 
 func (c *Cache) keys(ctx context.Context, prefix []byte) ([][]byte, error) {
 	var keys [][]byte
-	err := c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-		rows, err := tx.Query(ctx, schema.Statement("keys", schema.Table{Name: table}), prefixArgs(prefix)...)
+	err := c.whole(ctx, func(ctx context.Context, tx Tx, table schema.Table) error {
+		rows, err := tx.Query(ctx, schema.Statement("keys", table), prefixArgs(prefix)...)
 		if err != nil {
 			return err
 		}
@@ -210,8 +220,8 @@ func (c *Cache) Estimate(ctx context.Context) (int64, error) {
 func (c *Cache) Count(ctx context.Context) (total int64, err error) {
 	err = c.each(func(c *Cache) error {
 		var n int64
-		err := c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-			return tx.QueryRow(ctx, schema.Statement("count", schema.Table{Name: table})).Scan(&n)
+		err := c.whole(ctx, func(ctx context.Context, tx Tx, table schema.Table) error {
+			return tx.QueryRow(ctx, schema.Statement("count", table)).Scan(&n)
 		})
 		total += n
 		return err
@@ -232,8 +242,8 @@ func (c *Cache) CountTTLs(ctx context.Context) (n TTLCount, err error) {
 	err = c.each(func(c *Cache) error {
 		var part TTLCount
 		var mean float64
-		err := c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-			return tx.QueryRow(ctx, schema.Statement("count_ttls", schema.Table{Name: table})).Scan(&part.Entries, &part.WithTTL, &mean)
+		err := c.whole(ctx, func(ctx context.Context, tx Tx, table schema.Table) error {
+			return tx.QueryRow(ctx, schema.Statement("count_ttls", table)).Scan(&part.Entries, &part.WithTTL, &mean)
 		})
 		n.Entries, n.WithTTL = n.Entries+part.Entries, n.WithTTL+part.WithTTL
 		seconds += mean * float64(part.WithTTL)
@@ -264,7 +274,7 @@ func (c *Cache) randomKey(ctx context.Context) ([]byte, error) {
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	rows, err := c.querier().Query(ctx, schema.Statement("random_key", schema.Table{Name: e.Table().Name()}), rand.Int64())
+	rows, err := c.querier().Query(ctx, schema.Statement("random_key", e.Table().Shape()), rand.Int64())
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}
@@ -445,12 +455,12 @@ func (c *Cache) one(ctx context.Context, value any, sql string, args ...any) err
 
 // whole runs fn in a read-only transaction that may scan the table from end
 // to end, which our connections otherwise avoid.
-func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx Tx, table string) error) error {
+func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx Tx, table schema.Table) error) error {
 	e, err := c.current(ctx)
 	if err != nil {
 		return err
 	}
-	table := e.Table().Name()
+	table := e.Table().Shape()
 	if c.tx != nil {
 		return fault.From(fn(ctx, c.tx, table), false, false)
 	}

@@ -150,6 +150,11 @@ func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
 	for _, r := range requests {
 		r.Encode()
 	}
+	if fl.Kind() == coalesce.Read {
+		// One transaction: in the order in which others lock the tables of several caches.
+		slices.SortStableFunc(requests, func(a, b *statement.Request) int { return cmp.Compare(a.Table.ID, b.Table.ID) })
+		return requests
+	}
 	slices.SortStableFunc(requests, func(a, b *statement.Request) int { // see Ends
 		return cmp.Or(
 			cmp.Compare(a.Table.Durability, b.Table.Durability),

@@ -8,6 +8,7 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '2s'
 AS $$
 DECLARE
+    part     howdah_internal.cache;    -- one to be locked
     a        howdah_internal.cache[];  -- the partitions of one
     b        howdah_internal.cache[];  -- and of the other
     -- For all partitions.
@@ -40,9 +41,9 @@ BEGIN
 
     deadline := clock_timestamp() + interval '2 seconds';
     BEGIN
-        FOR i IN 1 .. cardinality(a) LOOP
-            PERFORM howdah_internal._lock_tables(a[i], 'ACCESS EXCLUSIVE', deadline),
-                    howdah_internal._lock_tables(b[i], 'ACCESS EXCLUSIVE', deadline);
+        -- In the order in which calls on several tables lock them.
+        FOR part IN SELECT p.* FROM unnest(a || b) AS p ORDER BY p.id LOOP
+            PERFORM howdah_internal._lock_tables(part, 'ACCESS EXCLUSIVE', deadline);
         END LOOP;
     EXCEPTION
         WHEN lock_not_available OR deadlock_detected THEN
