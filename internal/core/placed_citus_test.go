@@ -42,7 +42,7 @@ func kept(t *testing.T, cache *Cache, number int) (found int) {
 	for i := range number {
 		call := &verb.Call{Verb: statement.Get, Key: []byte(fmt.Sprint("k", i))}
 		err := cache.One(t.Context(), call)
-		require.True(t, err == nil || errors.Is(err, fault.ErrNotFound), err)
+		require.True(t, err == nil || errors.Is(err, fault.ErrMiss), err)
 		if call.Result.Found {
 			require.Equal(t, string(call.Key), string(call.Result.Value))
 			found++
