@@ -23,6 +23,7 @@ type migration struct {
 	runtimeRole    string
 	allowDatabases bool
 	partitions     int
+	citus          bool
 	uninstall      bool
 	confirm        confirmation
 	output         outputFormat
@@ -57,6 +58,7 @@ schema is up to date.`,
 	f.StringVar(&m.runtimeRole, "runtime-role", "", "then grant this existing role what applications need, and no more")
 	f.BoolVar(&m.allowDatabases, "allow-databases", false, "with --runtime-role: let the role create the caches db1 to db15 when a Redis client selects them")
 	f.IntVar(&m.partitions, "partitions", 0, "then divide the keys of each cache into `number` partitions (2, 4, 8, 16, 32 or 64), while there are no entries; once, it cannot be changed")
+	f.BoolVar(&m.citus, "citus", false, "do it on all servers that Citus knows, and have Citus place the partitions on them; connect to the coordinator, not through a pooler")
 	f.BoolVar(&m.uninstall, "uninstall", false, "remove the schema with all caches and sessions, after asking; with --print: only list what would be removed")
 	m.confirm.add(cmd, "with --uninstall: do not ask")
 	f.StringVar(&m.database.dataDir, "data-dir", "", "with --status and without --database-url: the --data-dir of a running \"howdah serve\" (default "+defaultDir(embedded.DefaultDataDir)+")")
@@ -80,6 +82,10 @@ func (m *migration) run(cmd *cobra.Command) error {
 		return usagef("--partitions does not go with --status and --uninstall")
 	case cmd.Flags().Changed("partitions") && m.partitions == 0:
 		return usagef("--partitions wants 2, 4, 8, 16, 32 or 64; without it a database keeps the partitions that it has, and a new one has none")
+	case m.citus && (m.status || m.uninstall || m.dryRun):
+		return usagef("--citus does not go with --status, --print and --uninstall")
+	case m.citus && m.allowDatabases:
+		return usagef("--allow-databases does not go with --citus: only the owner of the schema makes caches on several servers")
 	case m.allowDatabases && m.runtimeRole == "":
 		return usagef("--allow-databases belongs to --runtime-role")
 	case m.confirm.yes && !m.uninstall:
@@ -96,6 +102,9 @@ func (m *migration) run(cmd *cobra.Command) error {
 	databaseURL, err := m.database.find()
 	if err != nil {
 		return err
+	}
+	if m.citus {
+		return m.spread(ctx, databaseURL)
 	}
 	conn, err := connect(ctx, databaseURL)
 	if err != nil {

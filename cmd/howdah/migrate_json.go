@@ -10,6 +10,9 @@ type migratedJSON struct {
 	FunctionsReplaced bool     `json:"functions_replaced"`
 	Partitions        int      `json:"partitions"`             // of each cache now; 0: none
 	RuntimeRole       string   `json:"runtime_role,omitempty"` // that was granted the use of the caches
+
+	Server string `json:"server,omitempty"` // with --citus: the address
+	Number *int   `json:"number,omitempty"` // with --citus: 0 for the coordinator
 }
 
 // removedJSON is what "howdah migrate --uninstall" removed.

@@ -37,7 +37,7 @@ Flags beat environment variables, which beat defaults.`,
 		return usagef("%s: run \"%s --help\" for the flags", flagError(err), cmd.CommandPath())
 	})
 	root.AddCommand(
-		newServe(), newHealthcheck(), newMigrate(), newMaintain(), newDoctor(),
+		newServe(), newHealthcheck(), newMigrate(), newMaintain(), newDoctor(), newServers(), newRebalance(),
 		newCLI(), newGet(), newSet(), newDel(), newTTL(), newKeys(), newExport(), newImport(), newCompare(),
 		newStat(), newTop(), newSlow(), newMonitor(), newBigkeys(), newAlerts(), newGrafana(),
 		newSessions(), newCaches(), newConsole(), newURL(), newPsql(),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/migrate"
 )
 
@@ -107,6 +108,9 @@ func (c *Cluster) migrate(ctx context.Context, opts Options) (Result, error) {
 func (c *Cluster) join(ctx context.Context, s *Server, m common, logger *slog.Logger) (migrate.Result, error) {
 	// Whoever connects, the schema has the same owner everywhere.
 	if err := run(ctx, s.conn, "SET ROLE "+pgx.Identifier{c.owner}.Sanitize()); err != nil {
+		if fault.State(err) == "22023" {
+			return migrate.Result{}, unfitf("server %s has no role %q, who owns the schema: make it there with CREATE ROLE, and let it create schemas in the database", s.Address(), c.owner)
+		}
 		return migrate.Result{}, failed(s, err)
 	}
 	done, err := migrate.Up(ctx, s.conn, migrate.Options{Logger: logger})

@@ -44,7 +44,7 @@ func StartCitus(t testing.TB, workers int, settings ...string) *Citus {
 		"max_worker_processes", "16", // a standby needs as many as its primary
 	}, settings...)}
 	coordinator := c.start(func() (*Server, error) { return ownServer(t, c.settings, "") })
-	host, port := address(coordinator)
+	host, port := Address(coordinator)
 	coordinator.exec(fmt.Sprintf("SELECT citus_set_coordinator_host('%s', %d)", host, port))
 	for range workers {
 		c.AddNode()
@@ -63,7 +63,7 @@ func (c *Citus) Nodes() []*Server { return c.nodes }
 func (c *Citus) AddNode() *Server {
 	c.t.Helper()
 	node := c.StartNode()
-	host, port := address(node)
+	host, port := Address(node)
 	c.Coordinator().exec(fmt.Sprintf("SELECT citus_add_node('%s', %d)", host, port))
 	c.authorise(node, c.roles...) // a node that is added gets the roles that there are
 	return node
@@ -114,7 +114,7 @@ func (c *Citus) authorise(node *Server, roles ...string) {
 // one was.
 func (c *Citus) Replace(former, by *Server) {
 	c.t.Helper()
-	host, port := address(by)
+	host, port := Address(by)
 	c.Coordinator().exec(fmt.Sprintf("SELECT citus_update_node(%d, '%s', %d)", c.NodeID(former), host, port))
 	for i, node := range c.nodes {
 		if node == former {
@@ -130,7 +130,7 @@ func (c *Citus) NodeID(node *Server) (id int) {
 	defer cancel()
 	conn := c.Coordinator().connect(ctx)
 	defer conn.Close(ctx)
-	host, port := address(node)
+	host, port := Address(node)
 	c.Coordinator().must(conn.QueryRow(ctx, "SELECT nodeid FROM pg_dist_node WHERE nodename = $1 AND nodeport = $2", host, port).Scan(&id))
 	return id
 }
@@ -195,8 +195,8 @@ func withParameter(databaseURL, name, value string) string {
 	return u.String()
 }
 
-// address is where clients and other nodes reach a node.
-func address(s *Server) (host string, port int) {
+// Address is where clients and other nodes reach a node.
+func Address(s *Server) (host string, port int) {
 	host, text, err := net.SplitHostPort(s.listen)
 	s.must(err)
 	port, err = strconv.Atoi(text)

@@ -1,5 +1,2 @@
--- In a change of all servers, on one of them. What follows is for this server alone, unless
--- it says otherwise.
-SET LOCAL citus.enable_ddl_propagation = off;
-SET LOCAL howdah.all_servers = on;
+-- In a change of all servers, on one of them: the next statement goes to others too.
 SET LOCAL citus.propagate_set_commands = 'local';

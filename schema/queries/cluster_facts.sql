@@ -1,0 +1,17 @@
+-- What must be alike on all servers: the version of the schema, the functions, the seed, the
+-- number of partitions, and the caches, as a hash. And what this server holds: about so many
+-- entries, and bytes on disk.
+SELECT (SELECT coalesce(max(g.version), 0) FROM howdah.migration AS g),
+       m.functions_digest,
+       m.seed,
+       m.partitions,
+       (SELECT coalesce(md5(string_agg((to_jsonb(c) - '{full_since,events,created_at}'::text[])::text, '' ORDER BY c.name COLLATE "C")), '')
+        FROM howdah_internal.cache AS c),
+       h.entries,
+       h.bytes
+FROM howdah.meta AS m
+CROSS JOIN (
+    SELECT coalesce(sum(greatest(t.reltuples, 0)), 0)::bigint AS entries, coalesce(sum(pg_total_relation_size(t.oid)), 0)::bigint AS bytes
+    FROM howdah_internal.cache AS c
+    CROSS JOIN LATERAL howdah_internal._class(to_regclass(howdah_internal._table(c))) AS t
+    WHERE howdah_internal._is_here(c)) AS h
