@@ -300,3 +300,38 @@ func TestRuntimeRoleOnPartitions(t *testing.T) {
 	require.Equal(t, exitFailed, refused.code)
 	require.Contains(t, refused.err, "divided into 4 partitions")
 }
+
+// Each partition keeps its share of the budget, and all of them together the budget.
+func TestBudgetOfPartitions(t *testing.T) {
+	env := []string{"HOWDAH_DATABASE_URL=" + pgtest.Divided(t, 4)}
+	succeed(t, "", env, "caches", "create", "small", "--max-entries", "2000")
+	var entries strings.Builder
+	for i := range 8000 {
+		fmt.Fprintf(&entries, `{"cache":"small","key":"k%d","type":"string","value":"v"}`+"\n", i)
+	}
+	succeed(t, entries.String(), env, "import", "-")
+	var evicted float64
+	for more := true; more; {
+		more = false
+		for _, round := range jsonLines(t, succeed(t, "", env, "maintain", "--once", "--cache", "small", "--output", "json").out) {
+			evicted += round["evicted"].(float64)
+			more = more || round["more"].(bool)
+		}
+	}
+	left := len(lines(succeed(t, "", env, "keys", "--cache", "small").out))
+	require.EqualValues(t, 8000-left, evicted)
+	require.InDelta(t, 1900, left, 150, "between about 90 %% and 100 %%")
+	var report struct {
+		Tables []struct {
+			Name       string
+			Used       float64
+			Partitions struct{ Smallest, Largest int64 }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "", env, "stat", "--output", "json").out), &report))
+	small := report.Tables[1]
+	require.Equal(t, "small", small.Name)
+	require.LessOrEqual(t, small.Used, 1.05)
+	require.InDelta(t, 475, small.Partitions.Smallest, 75)
+	require.InDelta(t, 475, small.Partitions.Largest, 75)
+}

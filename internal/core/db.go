@@ -168,7 +168,7 @@ func ping(ctx context.Context, acquire func(context.Context) (*pgxpool.Conn, err
 // Maintain does one bounded round of upkeep. See howdah.DB.Maintain.
 func (db *DB) Maintain(ctx context.Context, opts upkeep.Options) ([]upkeep.Round, error) {
 	rounds, err := db.upkeep.Maintain(ctx, opts)
-	return wholeRounds(rounds), err
+	return db.partitions.wholeRounds(rounds), err
 }
 
 // Run does the upkeep until ctx ends. See howdah.DB.Run.
