@@ -335,3 +335,20 @@ func TestBudgetOfPartitions(t *testing.T) {
 	require.InDelta(t, 475, small.Partitions.Smallest, 75)
 	require.InDelta(t, 475, small.Partitions.Largest, 75)
 }
+
+// A server that runs while its database is divided answers with errors, loses nothing, and
+// works after a restart.
+func TestDividedUnderAServer(t *testing.T) {
+	url := pgtest.New(t)
+	p := serve(t, nil, "--database-url", url)
+	server := []string{"HOWDAH_SERVER=redis://" + p.redis}
+	succeed(t, "", server, "set", "k", "v")
+	succeed(t, "", server, "del", "k")
+	succeed(t, "", nil, "migrate", "--database-url", url, "--partitions", "4")
+	r := execute(t, "", server, "set", "k", "v")
+	require.Equal(t, exitFailed, r.code)
+	require.Contains(t, r.err, "no cache")
+	p = serve(t, nil, "--database-url", url)
+	succeed(t, "", []string{"HOWDAH_SERVER=redis://" + p.redis}, "set", "k", "v")
+	require.Equal(t, "v", succeed(t, "", []string{"HOWDAH_DATABASE_URL=" + url}, "get", "k").out)
+}
