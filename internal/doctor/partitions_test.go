@@ -47,6 +47,13 @@ func TestPartitions(t *testing.T) {
 	require.Equal(t, "01:00:00", one[string](t, conn, "SELECT default_ttl::text FROM howdah.caches() WHERE name = 'pages'"))
 	require.Equal(t, 4, one[int](t, conn, "SELECT count(*) FROM howdah_internal.cache WHERE whole = 'pages' AND max_ttl IS NULL AND eviction = 'allkeys-lru'"))
 
+	run(t, conn, "SELECT howdah.create_cache('torn')")
+	run(t, conn, "DROP TABLE "+pgtest.Table(t, conn, "torn/02")+" CASCADE")
+	torn := await(t, conn, low, "cache-table-missing", "cache torn/02")
+	require.Equal(t, []string{"SELECT howdah.drop_cache('torn')"}, torn.Repair)
+	repair(t, conn, conn, low, torn)
+	require.Equal(t, 0, one[int](t, conn, "SELECT count(*) FROM howdah_internal.cache WHERE whole = 'torn'"))
+
 	// As after a restore over a database that had none.
 	run(t, conn, "UPDATE howdah_internal.cache SET name = 'db0', whole = NULL, partition = NULL WHERE name = 'db0/00'",
 		"DELETE FROM howdah_internal.cache WHERE whole = 'db0'")
