@@ -194,7 +194,7 @@ func (db *DB) Maintain(ctx context.Context, opts upkeep.Options) ([]upkeep.Round
 		done, failed := server.upkeep.Maintain(ctx, opts)
 		rounds, err = append(rounds, done...), cmp.Or(err, failed)
 	}
-	return wholeRounds(rounds), err
+	return db.partitions.wholeRounds(rounds), err
 }
 
 // Run does the upkeep until ctx ends. See howdah.DB.Run.
