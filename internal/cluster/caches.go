@@ -2,8 +2,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/howdah/howdah/internal/fault"
 )
 
 // Change makes one change of a cache on all servers: a query of package schema that calls a
@@ -16,8 +19,18 @@ type Change struct {
 }
 
 // Do makes a change on all servers of the database whose coordinator config names. All of them
-// must answer. Errors: ErrUnfit, fault.ErrUnavailable, or the function's own.
+// must answer. Errors: ErrUnfit, fault.ErrUnavailable, fault.ErrPermission, or the function's own.
 func Do(ctx context.Context, config *pgx.ConnConfig, do Change) error {
+	err := try(ctx, config, do)
+	for _, own := range []error{ErrUnfit, fault.ErrUnavailable, fault.ErrPermission} {
+		if errors.Is(err, own) {
+			return err
+		}
+	}
+	return fault.FromFunction(err)
+}
+
+func try(ctx context.Context, config *pgx.ConnConfig, do Change) error {
 	c, err := Open(ctx, config)
 	if err != nil {
 		return err

@@ -53,16 +53,18 @@ func (s *Server) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa
 
 // Cluster are the servers of a database, as its coordinator names them.
 type Cluster struct {
-	config   *pgx.ConnConfig // of the coordinator, as the caller named it
-	database string
-	owner    string    // of the schema howdah; "": there is none
-	servers  []*Server // the coordinator first
+	config  *pgx.ConnConfig // of the coordinator, as the caller named it
+	version string          // of Citus
+	owner   string          // of the schema howdah; "": there is none
+	mayOwn  bool            // the role may act as the owner
+	role    string
+	servers []*Server // the coordinator first
 }
 
 // Open connects to the coordinator. Close ends it. Errors: ErrUnfit, if it is not a
 // coordinator, or its Citus is too old; or the database's own.
 func Open(ctx context.Context, config *pgx.ConnConfig) (*Cluster, error) {
-	c := &Cluster{config: config, database: config.Database}
+	c := &Cluster{config: config}
 	conn, err := connect(ctx, config)
 	if err != nil {
 		return nil, fault.From(err, false, false)
@@ -89,14 +91,18 @@ func connect(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	return conn, nil
 }
 
+// readState reads what the coordinator is, and as whom it is asked.
+func (c *Cluster) readState(ctx context.Context, conn *pgx.Conn) error {
+	return conn.QueryRow(ctx, schema.Query("cluster_citus")).Scan(&c.version, &c.owner, &c.mayOwn, &c.role)
+}
+
 // look finds out what the coordinator knows.
 func (c *Cluster) look(ctx context.Context, conn *pgx.Conn) error {
-	var version string
-	if err := conn.QueryRow(ctx, schema.Query("cluster_citus")).Scan(&version, &c.owner); err != nil {
+	if err := c.readState(ctx, conn); err != nil {
 		return err
 	}
-	if err := CheckVersion(version); err != nil {
-		return fmt.Errorf("database %q: %w", c.database, err)
+	if err := CheckVersion(c.version); err != nil {
+		return err
 	}
 	rows, err := conn.Query(ctx, schema.Query("cluster_servers"))
 	if err != nil {
@@ -153,7 +159,7 @@ func (c *Cluster) reach(ctx context.Context, s *Server) error {
 	}
 	conn, err := connect(ctx, At(c.config, s.Host, s.Port))
 	if err != nil {
-		return fmt.Errorf("%w: server %s does not answer: %w", fault.ErrUnavailable, s.Address(), err)
+		return fault.From(err, false, false)
 	}
 	s.conn = conn
 	return nil
@@ -171,6 +177,9 @@ func At(config *pgx.ConnConfig, host string, port int) *pgx.ConnConfig {
 
 // prepare connects to all servers, and waits for others that change them.
 func (c *Cluster) prepare(ctx context.Context) error {
+	if !c.mayOwn {
+		return fmt.Errorf("%w: role %q may not change the caches: connect as %q, who owns the schema howdah", fault.ErrPermission, c.role, c.owner)
+	}
 	for _, s := range c.servers {
 		if err := c.reach(ctx, s); err != nil {
 			return err

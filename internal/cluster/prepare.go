@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah/migrate"
-	"github.com/howdah/howdah/schema"
 )
 
 // Options tune Prepare.
@@ -87,7 +86,7 @@ func (c *Cluster) migrate(ctx context.Context, opts Options) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{Servers: []Prepared{{*c.servers[0], done}}, Partitions: done.Partitions}
-	if err := c.readOwner(ctx); err != nil {
+	if err := c.readState(ctx, c.home()); err != nil { // there is an owner now
 		return Result{}, err
 	}
 	m, err := c.common(ctx)
@@ -115,10 +114,4 @@ func (c *Cluster) join(ctx context.Context, s *Server, m common, logger *slog.Lo
 		return done, failed(s, err)
 	}
 	return done, c.adopt(ctx, s, m)
-}
-
-// readOwner notes who owns the schema, now that there is one.
-func (c *Cluster) readOwner(ctx context.Context) error {
-	var version string
-	return c.home().QueryRow(ctx, schema.Query("cluster_citus")).Scan(&version, &c.owner)
 }

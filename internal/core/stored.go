@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/howdah/howdah/internal/cluster"
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgwire"
@@ -144,5 +145,11 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 // CreateDatabase makes the cache of a numbered database of Redis, unless it exists. Errors:
 // ErrPermission, for a role that may not.
 func (db *DB) CreateDatabase(ctx context.Context, number int) error {
-	return fault.FromFunction(db.exec(ctx, schema.Query("create_database"), number))
+	change := cluster.Change{Query: "create_database", Makes: true, Args: []any{number}}
+	if db.servers() != nil { // where all of them would be asked
+		if exists, err := db.exists(ctx, fmt.Sprintf("db%d", number)); err != nil || exists {
+			return err
+		}
+	}
+	return db.change(ctx, change)
 }

@@ -97,7 +97,7 @@ func From(err error, sent, writes bool) error {
 		return fmt.Errorf("%w (its table is gone): %w", ErrCacheNotFound, err)
 	case code == "42501":
 		return fmt.Errorf("%w: run \"howdah migrate --runtime-role\" for this role: %w", ErrPermission, err)
-	case code == "HW099":
+	case code == "HW098", code == "HW099":
 		return fmt.Errorf("%w: %w", ErrElsewhere, err)
 	case code == "HW016":
 		return fmt.Errorf("%w: use READ COMMITTED, or a call of its own: %w", ErrIsolation, err)

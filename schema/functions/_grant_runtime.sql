@@ -40,7 +40,7 @@ BEGIN
         FROM pg_proc AS p
         JOIN pg_namespace AS n ON n.oid = p.pronamespace
         WHERE n.nspname IN ('howdah', 'howdah_internal')
-          AND NOT p.prosecdef
+          AND (NOT p.prosecdef OR p.proname = '_here')
           AND p.proname <> ALL (ARRAY[
               'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime', '_divide',
               '_place_steps', '_note_places', '_grant_places', '_adopt', '_follow',

@@ -9,7 +9,7 @@ BEGIN
     -- Nobody is to lock tables that are not Howdah's.
     IF NOT EXISTS (SELECT FROM howdah_internal.cache AS c WHERE c.shard OPERATOR(pg_catalog.=) _here.shard) THEN
         RAISE EXCEPTION 'There is no cache with the shard %.', shard
-            USING ERRCODE = 'HW099', HINT = 'Read the settings of the cache again.';
+            USING ERRCODE = 'undefined_table', HINT = 'Read the settings of the cache again.';
     END IF;
     -- As Citus's own writers do; 5 is ShareLock.
     PERFORM pg_catalog.lock_shard_metadata(5, ARRAY[shard]);

@@ -5,6 +5,10 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_placement AS p
                    WHERE p.shardid OPERATOR(pg_catalog.=) shard
                      AND p.groupid OPERATOR(pg_catalog.=) (SELECT g.groupid FROM pg_catalog.pg_dist_local_group AS g)) THEN
+        IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_placement AS p WHERE p.shardid OPERATOR(pg_catalog.=) shard) THEN
+            RAISE EXCEPTION 'There is no cache with the shard %.', shard
+                USING ERRCODE = 'undefined_table', HINT = 'Read the settings of the cache again.';
+        END IF;
         RAISE EXCEPTION 'The partition is on another server.'
             USING ERRCODE = 'HW099', HINT = 'Ask the server that pg_dist_placement names.';
     END IF;

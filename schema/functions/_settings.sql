@@ -16,6 +16,7 @@ BEGIN
                         settings.partition, number, quote_literal(settings.whole)
             USING ERRCODE = 'HW012', HINT = format('Name the cache %L: the partition follows from the key.', settings.whole);
     ELSIF settings.id IS NOT NULL THEN
+        PERFORM howdah_internal._elsewhere(settings) WHERE settings.shard IS NOT NULL;
         RETURN settings;
     END IF;
     SELECT c.* INTO settings FROM howdah_internal.cache AS c WHERE c.name = _settings.cache || '/' || lpad(number::text, 2, '0');
@@ -25,13 +26,14 @@ BEGIN
         END IF;
         PERFORM howdah_internal._no_cache(cache);
     END IF;
+    PERFORM howdah_internal._elsewhere(settings) WHERE settings.shard IS NOT NULL;
     RETURN settings;
 END
 $$;
 
 COMMENT ON FUNCTION howdah_internal._settings(text, bytea) IS
 'Internal. The settings of a cache for one key: in a database with partitions, of the
-partition of the key. The caller checks the key. Raises HW001 (not found), HW002 (not a
+partition of the key. The caller checks the key. Raises HW098 (on another server), HW001 (not found), HW002 (not a
 name), HW012 (the caller named another partition than that of the key). Every verb on one key
 calls it.';
 

@@ -17,6 +17,7 @@ BEGIN
         RAISE EXCEPTION 'Some keys do not belong to partition % of cache %.', settings.partition, quote_literal(settings.whole)
             USING ERRCODE = 'HW012', HINT = format('Name the cache %L: partitions follow from the keys.', settings.whole);
     ELSIF settings.id IS NOT NULL THEN
+        PERFORM howdah_internal._elsewhere(settings) WHERE settings.shard IS NOT NULL;
         RETURN settings;
     END IF;
     SELECT c.* INTO settings FROM howdah_internal.cache AS c
@@ -27,6 +28,7 @@ BEGIN
     ELSIF lowest IS DISTINCT FROM highest OR lowest IS NULL THEN
         RETURN NULL;
     END IF;
+    PERFORM howdah_internal._elsewhere(settings) WHERE settings.shard IS NOT NULL;
     RETURN settings;
 END
 $$;

@@ -29,7 +29,7 @@ AS $$
            bool_and('near' = ANY (c.features)),
            bool_and('log_keys' = ANY (c.features))
     FROM howdah_internal.cache AS c
-    LEFT JOIN pg_class AS t ON t.oid = to_regclass(howdah_internal._table(c))
+    LEFT JOIN LATERAL howdah_internal._class(to_regclass(howdah_internal._table(c))) AS t ON howdah_internal._is_here(c)
     GROUP BY coalesce(c.whole, c.name)
     ORDER BY coalesce(c.whole, c.name)
 $$;

@@ -8,6 +8,7 @@ DECLARE
     result   bigint := 0;
 BEGIN
     FOR settings IN SELECT p.* FROM howdah_internal._partitions(cache) AS p LOOP
+        PERFORM howdah_internal._elsewhere(settings);
         EXECUTE format('SELECT count(*) FROM %s AS c WHERE c.expires_at > statement_timestamp()', howdah_internal._table(settings))
         INTO counted;
         result := result + counted;

@@ -3,7 +3,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings_many(cache, keys);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings_many(cache, keys));
     hashes   bigint[];
     deleted  bigint;
     gone     bytea[];  -- the keys that were there, if anybody is told of them

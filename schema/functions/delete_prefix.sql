@@ -18,6 +18,7 @@ BEGIN
             USING ERRCODE = 'HW012', HINT = 'Give a positive number, or NULL for no limit.';
     END IF;
     FOR settings IN SELECT p.* FROM howdah_internal._partitions(cache) AS p LOOP
+        PERFORM howdah_internal._stay(settings);
         EXIT WHEN result >= max_rows;
         matches := 'substring(c.key FROM 1 FOR octet_length($1)) = $1';
         IF settings.prefix_index THEN

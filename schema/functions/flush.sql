@@ -10,6 +10,7 @@ DECLARE
     result   text := 'truncate';
 BEGIN
     FOR settings IN SELECT p.* FROM howdah_internal._partitions(cache) AS p LOOP
+        PERFORM howdah_internal._stay(settings);
         way := howdah_internal._flush(settings, deadline);
         IF way <> 'truncate' THEN
             result := way;

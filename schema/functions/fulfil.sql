@@ -6,7 +6,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache, key);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     absent   CONSTANT boolean := value IS NULL;
     hash     bigint;
     expiry   timestamptz;

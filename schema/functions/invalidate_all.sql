@@ -7,6 +7,7 @@ DECLARE
     logged   boolean := false;
 BEGIN
     FOR settings IN SELECT p.* FROM howdah_internal._partitions(cache) AS p LOOP
+        PERFORM howdah_internal._stay(settings);
         PERFORM howdah_internal._log(settings, NULL);
         logged := 'near' = ANY (settings.features);
     END LOOP;

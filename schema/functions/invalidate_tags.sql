@@ -8,6 +8,7 @@ DECLARE
 BEGIN
     PERFORM howdah_internal._check_isolation();
     FOR settings IN SELECT p.* FROM howdah_internal._partitions(cache) AS p LOOP
+        PERFORM howdah_internal._stay(settings);
         removed := removed + howdah_internal._invalidate_tags(settings, tags);
     END LOOP;
     IF NOT FOUND THEN

@@ -61,17 +61,18 @@ BEGIN
               SELECT jsonb_populate_record(NULL::howdah_internal.cache, jsonb_build_object('name', sessions, 'durability', 'sync'))
               WHERE pg_relation_size(sessions) > 0) AS t (c)
         LEFT JOIN howdah.upkeep AS u ON u.cache = (t.c).name
-        WHERE maintain.cache IS NULL OR maintain.cache IN ((t.c).name, (t.c).whole)
+        WHERE howdah_internal._is_here(t.c) AND (maintain.cache IS NULL OR maintain.cache IN ((t.c).name, (t.c).whole))
         ORDER BY u.last_round NULLS FIRST, (t.c).name
     LOOP
         settings := next.settings;
         EXIT WHEN rows_left <= 0 OR blocks_left <= 0 OR name IS NOT NULL AND clock_timestamp() >= deadline;
         BEGIN
-            -- A table that is being truncated, altered or dropped: another time.
+            -- A table that is being truncated, altered, moved or dropped: another time.
+            PERFORM howdah_internal._stay(settings) WHERE settings.shard IS NOT NULL;
             EXECUTE format('LOCK TABLE %s IN ROW EXCLUSIVE MODE NOWAIT',
                            CASE settings.name WHEN sessions THEN sessions ELSE howdah_internal._table(settings) END);
         EXCEPTION
-            WHEN lock_not_available OR undefined_table THEN
+            WHEN lock_not_available OR undefined_table OR SQLSTATE 'HW098' OR SQLSTATE 'HW099' THEN
                 CONTINUE;
         END;
         started := clock_timestamp();

@@ -38,6 +38,7 @@ BEGIN
     first := (cursor << width) & 9223372036854775807;
     keys := '{}';
     LOOP
+        PERFORM howdah_internal._elsewhere(parts[place]);
         EXECUTE format($sql$
             SELECT max(page.hash), count(*)
             FROM (SELECT c.hash FROM %s AS c WHERE c.hash >= $1 ORDER BY c.hash LIMIT $2) AS page

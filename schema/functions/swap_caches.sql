@@ -17,7 +17,7 @@ BEGIN
     PERFORM howdah_internal._check_name(first), howdah_internal._check_name(second);
     IF howdah_internal._placed() THEN
         RAISE EXCEPTION 'Caches cannot be exchanged in a database on several servers.'
-            USING ERRCODE = 'feature_not_supported', HINT = 'Let programs use the other cache by its name.';
+            USING ERRCODE = 'HW004', HINT = 'Let programs use the other cache by its name.';
     END IF;
     -- In the order of the names, as whoever locks rows of several caches.
     a := howdah_internal._lock_rows(least(first COLLATE "C", second));

@@ -11,6 +11,10 @@ DECLARE
     body     text;
     name     text;
 BEGIN
+    IF howdah_internal._placed() THEN
+        RAISE EXCEPTION 'Tables cannot be watched in a database on several servers.'
+            USING ERRCODE = 'feature_not_supported', HINT = 'Let the program that changes the table delete or invalidate the entries.';
+    END IF;
     IF NOT EXISTS (SELECT FROM howdah_internal._partitions(howdah_internal._check_name(cache))) THEN
         PERFORM howdah_internal._no_cache(cache);
     END IF;

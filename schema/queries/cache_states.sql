@@ -18,11 +18,10 @@ SELECT coalesce(c.whole, c.name),
        min(coalesce(extract(epoch FROM greatest(
            pg_catalog.pg_stat_get_last_vacuum_time(t.oid), pg_catalog.pg_stat_get_last_autovacuum_time(t.oid))), 0))::float8
 FROM howdah_internal.cache AS c
-LEFT JOIN howdah.upkeep AS u ON u.cache = c.name
-LEFT JOIN pg_catalog.pg_class AS t
-       ON t.oid = pg_catalog.to_regclass(howdah_internal._table(c))
+LEFT JOIN howdah.upkeep AS u ON u.cache = c.name AND howdah_internal._is_here(c)
+LEFT JOIN LATERAL howdah_internal._class(pg_catalog.to_regclass(howdah_internal._table(c))) AS t ON howdah_internal._is_here(c)
 LEFT JOIN pg_catalog.pg_class AS toast ON toast.oid = t.reltoastrelid
 LEFT JOIN pg_catalog.pg_index AS k ON k.indrelid = t.oid AND k.indisprimary
-LEFT JOIN pg_catalog.pg_class AS i ON i.oid = k.indexrelid
+LEFT JOIN LATERAL howdah_internal._class(k.indexrelid) AS i ON true
 GROUP BY coalesce(c.whole, c.name)
 ORDER BY coalesce(c.whole, c.name)

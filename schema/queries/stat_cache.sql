@@ -8,8 +8,8 @@ SELECT statement_timestamp(),
        coalesce(nullif(pg_stat_get_live_tuples(t.oid), 0), greatest(t.reltuples, 0))::float8,
        coalesce(pg_relation_size(t.oid), 0) / current_setting('block_size')::bigint
 FROM howdah_internal.cache AS c
-JOIN pg_class AS t
-  ON t.oid = to_regclass(howdah_internal._table(c))
+JOIN LATERAL howdah_internal._class(to_regclass(howdah_internal._table(c))) AS t
+  ON howdah_internal._is_here(c)
  AND t.relkind = 'r'
 WHERE coalesce(c.whole, c.name) = $1
 ORDER BY c.partition

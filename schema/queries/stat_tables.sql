@@ -8,6 +8,7 @@ WITH listed AS (
            coalesce(c.max_entries, 0) AS max_entries, coalesce(c.max_bytes, 0) AS max_bytes,
            c.full_since IS NOT NULL AS is_full, howdah_internal._table(c) AS relation, c.name AS noted
     FROM howdah_internal.cache AS c
+    WHERE howdah_internal._is_here(c)
     UNION ALL
     SELECT 'sessions', 0, false, true, '', '', 0, 0, false, 'howdah.session', $1::text
 )
@@ -21,7 +22,7 @@ SELECT l.name, l.part, l.sessions,
        coalesce(io.heap_blks_read + io.idx_blks_read, 0), coalesce(io.heap_blks_hit + io.idx_blks_hit, 0),
        u.entries, u.bytes, coalesce(u.expired, 0), coalesce(u.evicted, 0), u.last_round
 FROM listed AS l
-JOIN pg_class AS t ON t.oid = to_regclass(l.relation) AND t.relkind = 'r'
+JOIN LATERAL howdah_internal._class(to_regclass(l.relation)) AS t ON t.relkind = 'r'
 LEFT JOIN pg_stat_all_tables AS s ON s.relid = t.oid
 LEFT JOIN pg_statio_all_tables AS io ON io.relid = t.oid
 LEFT JOIN howdah.upkeep AS u ON u.cache = l.noted
