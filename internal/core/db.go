@@ -101,6 +101,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 	if err != nil {
 		return nil, err
 	}
+	db.connectWaiters()
 	db.upkeep.AskEvents = db.events.ask
 	db.events.publish = db.publishEvent
 	db.tracking.OnBegin(db.wakeFollowers)
@@ -152,9 +153,7 @@ func build(pool *pgxpool.Pool, o Options, own bool, common *shared) (*DB, error)
 		shared:   common,
 		follower: follower,
 	}
-	if db.bus, err = db.newBus(pool); err == nil {
-		db.connectWaiters()
-	}
+	db.bus, err = db.newBus(pool)
 	return db, err
 }
 
@@ -205,7 +204,9 @@ func (db *DB) Run(ctx context.Context) error {
 	defer cancel()
 	if s := db.servers(); s != nil {
 		s.begin(beside, &work)
+		defer s.end()
 	}
+	work.Go(func() { db.Waiters().Run(beside) })
 	return db.run(ctx)
 }
 
@@ -216,7 +217,6 @@ func (db *DB) run(ctx context.Context) error {
 	defer work.Wait()
 	defer cancel()
 	work.Go(func() { _ = db.follower.Run(beside) })
-	work.Go(func() { db.Waiters().Run(beside) })
 	work.Go(func() {
 		if db.bus.Run(beside) == nil { // another Run goes on otherwise
 			db.subscriptions.end(fault.ErrNotRunning)
@@ -264,6 +264,7 @@ func (db *DB) Failure(err error, sent bool) error {
 func (db *DB) Close() error {
 	db.fetches.close() // their loads want to store what they made
 	db.subscriptions.end(fault.ErrClosed)
+	db.Waiters().Close()
 	if s := db.servers(); s != nil {
 		for _, other := range s.all()[1:] {
 			defer other.closeServer()
@@ -274,7 +275,6 @@ func (db *DB) Close() error {
 
 // closeServer is Close for one server.
 func (db *DB) closeServer() error {
-	db.Waiters().Close()
 	ctx, cancel := context.WithTimeout(context.Background(), db.opts.Timeout)
 	defer cancel()
 	first, err := db.engines.Close(ctx)

@@ -101,8 +101,40 @@ func (s *servers) use(places []place) error {
 	if missing := slices.Index(route, nil); missing >= 0 {
 		return fmt.Errorf("%w: Citus has no place for partition %d: run \"howdah migrate --citus\"", fault.ErrUnavailable, missing)
 	}
-	s.route.Store(&route)
+	former := s.route.Swap(&route)
+	if former != nil {
+		s.moved(*former, route)
+	}
+	for number, other := range s.others {
+		if !slices.Contains(route, other.db) {
+			delete(s.others, number)
+			s.leave(other)
+		}
+	}
 	return nil
+}
+
+// moved has those who wait for keys of partitions that have moved wait where they are now.
+func (s *servers) moved(former, route []*DB) {
+	for number, db := range former {
+		if route[number] == db {
+			continue
+		}
+		for _, e := range db.engines.All() {
+			if e.Partition() == number {
+				go s.home.Waiters().End(e, fault.ErrElsewhere)
+			}
+		}
+	}
+}
+
+// leave closes the database of a server that holds nothing any more, or has failed over. What
+// was begun there before the route was another one has time to end.
+func (s *servers) leave(other *server) {
+	time.AfterFunc(2*s.home.opts.Timeout, func() {
+		s.home.Waiters().Exclude(other.db.engines, fault.ErrElsewhere)
+		_ = other.db.closeServer()
+	})
 }
 
 // at returns the database on a server. s.mu is held.
@@ -119,8 +151,8 @@ func (s *servers) at(p place) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if known != nil { // it has failed over: what is under way there ends as it ends
-		go known.db.closeServer()
+	if known != nil { // it has failed over
+		s.leave(known)
 	}
 	s.others[p.Server] = &server{address: address, db: db}
 	if s.running != nil {
@@ -148,6 +180,7 @@ func (s *servers) connect(p place) (*DB, error) {
 		pool.Close()
 		return nil, err
 	}
+	s.home.Waiters().Include(db.engines)
 	db.partitions = s.home.partitions
 	db.upkeep.AskEvents = db.events.known
 	db.engines.Observe(engine.Observed{Removals: s.home.Removals(), Prefixes: s.home.Prefixes()})
@@ -232,6 +265,13 @@ func (s *servers) begin(ctx context.Context, work *sync.WaitGroup) {
 			}
 		}
 	})
+}
+
+// end says that nothing is run any more, before what runs is waited for.
+func (s *servers) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = nil
 }
 
 const (
