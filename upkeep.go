@@ -22,7 +22,7 @@ type Upkeep struct {
 	Elapsed  time.Duration // in the database
 	Entries  int64         // estimate of what the cache holds; 0 without a budget
 	Size     int64         // bytes, likewise
-	More     bool          // there is work left
+	More     bool          // there is work left, or a partition that the round did not come to
 	HeldBack bool          // expiry was slowed down because a standby or a slot is behind
 }
 

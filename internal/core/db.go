@@ -4,6 +4,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/pubsub"
 	"github.com/howdah/howdah/internal/trace"
 	"github.com/howdah/howdah/internal/tracking"
@@ -32,16 +34,24 @@ type DB struct {
 	upkeep  *upkeep.Upkeep
 	opts    Options
 	fetches fetches
-	hub     *pubsub.Hub
 	bus     *bus.Bus
-	events  *events
+	*shared
 
 	partitions *partitions // nil: keys are not divided
 
 	subscriptions subscriptions
 
-	tracking *tracking.Table
 	follower *near.Memory // reads the change log; engines.Memory, if that is on
+}
+
+// shared is what all servers of a database have in common.
+type shared struct {
+	seed     []byte
+	divided  int // into how many partitions; 0: none
+	hub      *pubsub.Hub
+	events   *events
+	tracking *tracking.Table
+	slow     *observe.SlowLog // nil: there is none
 }
 
 // Open connects to a PostgreSQL URL. See howdah.Open.
@@ -79,34 +89,39 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 	if err := ping(ctx, pool.Acquire); err != nil {
 		return nil, err
 	}
-	var seed []byte
-	var divided int
-	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&seed, &divided); err != nil {
+	common := &shared{hub: pubsub.New(values.Match), events: new(events), tracking: tracking.New()}
+	var err error
+	if common.slow, err = newSlowLog(o); err != nil {
+		return nil, err
+	}
+	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&common.seed, &common.divided); err != nil {
 		return nil, fault.From(err, false, false)
 	}
-	db, err := build(pool, o, own, seed, divided)
-	if err == nil && divided > 0 {
-		db.partitions = newPartitions(divided, db)
+	db, err := build(pool, o, own, common)
+	if err != nil {
+		return nil, err
+	}
+	db.connectWaiters()
+	db.upkeep.AskEvents = db.events.ask
+	db.events.publish = db.publishEvent
+	db.tracking.OnBegin(db.wakeFollowers)
+	if common.divided > 0 {
+		db.partitions = newPartitions(common.divided, db)
 		err = db.spread(ctx)
 	}
 	return db, err
 }
 
 // build makes a DB of a pool. It asks the database nothing.
-func build(pool *pgxpool.Pool, o Options, own bool, seed []byte, divided int) (*DB, error) {
+func build(pool *pgxpool.Pool, o Options, own bool, common *shared) (*DB, error) {
 	var engines *engine.Set
-	table := tracking.New()
-	follower, err := newFollower(o, &engines, table)
+	follower, err := newFollower(o, &engines, common.tracking)
 	if err != nil {
 		return nil, err
 	}
 	var memory *near.Memory
 	if o.Near.Bound != 0 {
 		memory = follower
-	}
-	slow, err := newSlowLog(o)
-	if err != nil {
-		return nil, err
 	}
 	called := make(chan struct{}, 1)
 	mode := pool.Config().ConnConfig.DefaultQueryExecMode
@@ -118,14 +133,14 @@ func build(pool *pgxpool.Pool, o Options, own bool, seed []byte, divided int) (*
 		MaxBatchBytes: o.MaxBatchBytes,
 		MaxQueueBytes: o.MaxQueueBytes,
 		MaxConns:      int(pool.Config().MaxConns),
-		Seed:          seed,
-		Partitions:    divided,
+		Seed:          common.seed,
+		Partitions:    common.divided,
 		OwnPool:       own,
 		OwnConn:       own && o.Pooler == "",
 		Named:         o.Pooler == "" && (mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe),
 		Memory:        memory,
-		Tracking:      table,
-		Slow:          slow,
+		Tracking:      common.tracking,
+		Slow:          common.slow,
 		Exclude:       prefixes(o.Near.Exclude),
 		Tracer:        o.Tracer,
 		Logger:        o.Logger,
@@ -135,15 +150,10 @@ func build(pool *pgxpool.Pool, o Options, own bool, seed []byte, divided int) (*
 		engines:  engines,
 		upkeep:   upkeep.New(engines, called, o.Pooler == "", o.MaxReplicationLag),
 		opts:     o,
-		hub:      pubsub.New(values.Match),
-		events:   new(events),
-		tracking: table, follower: follower,
+		shared:   common,
+		follower: follower,
 	}
-	if db.bus, err = db.newBus(pool); err == nil {
-		db.connectWaiters()
-	}
-	db.upkeep.AskEvents = db.events.ask
-	db.events.publish = db.publishEvent
+	db.bus, err = db.newBus(pool)
 	return db, err
 }
 
@@ -175,10 +185,15 @@ func ping(ctx context.Context, acquire func(context.Context) (*pgxpool.Conn, err
 	}
 }
 
-// Maintain does one bounded round of upkeep. See howdah.DB.Maintain.
+// Maintain does one bounded round of upkeep on each server. See howdah.DB.Maintain.
 func (db *DB) Maintain(ctx context.Context, opts upkeep.Options) ([]upkeep.Round, error) {
-	rounds, err := db.upkeep.Maintain(ctx, opts)
-	return wholeRounds(rounds), err
+	var rounds []upkeep.Round
+	var err error
+	for _, server := range db.all() {
+		done, failed := server.upkeep.Maintain(ctx, opts)
+		rounds, err = append(rounds, done...), cmp.Or(err, failed)
+	}
+	return db.partitions.wholeRounds(rounds), err
 }
 
 // Run does the upkeep until ctx ends. See howdah.DB.Run.
@@ -189,7 +204,9 @@ func (db *DB) Run(ctx context.Context) error {
 	defer cancel()
 	if s := db.servers(); s != nil {
 		s.begin(beside, &work)
+		defer s.end()
 	}
+	work.Go(func() { db.Waiters().Run(beside) })
 	return db.run(ctx)
 }
 
@@ -200,7 +217,6 @@ func (db *DB) run(ctx context.Context) error {
 	defer work.Wait()
 	defer cancel()
 	work.Go(func() { _ = db.follower.Run(beside) })
-	work.Go(func() { db.Waiters().Run(beside) })
 	work.Go(func() {
 		if db.bus.Run(beside) == nil { // another Run goes on otherwise
 			db.subscriptions.end(fault.ErrNotRunning)
@@ -248,6 +264,7 @@ func (db *DB) Failure(err error, sent bool) error {
 func (db *DB) Close() error {
 	db.fetches.close() // their loads want to store what they made
 	db.subscriptions.end(fault.ErrClosed)
+	db.Waiters().Close()
 	if s := db.servers(); s != nil {
 		for _, other := range s.all()[1:] {
 			defer other.closeServer()
@@ -258,7 +275,6 @@ func (db *DB) Close() error {
 
 // closeServer is Close for one server.
 func (db *DB) closeServer() error {
-	db.Waiters().Close()
 	ctx, cancel := context.WithTimeout(context.Background(), db.opts.Timeout)
 	defer cancel()
 	first, err := db.engines.Close(ctx)

@@ -3,9 +3,9 @@ package core
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/howdah/howdah/internal/edit"
-	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/trace"
 )
@@ -136,11 +136,33 @@ func (c *Cache) startDividedEdit(e *edit.Edit, number int, done func(*edit.Edit)
 
 // Wait begins a waiter, for which holds what StartEdit says of an edit.
 func (c *Cache) Wait(w *edit.Waiter, done func(*edit.Waiter)) {
-	c, err := c.ofAll(w.Keys)
-	var engine *engine.Engine
-	if err == nil {
-		engine, err = c.unasked()
+	keys := w.Keys
+	if w.Target != nil {
+		keys = append(slices.Clone(keys), w.Target)
 	}
+	part, err := c.ofAll(keys)
+	if err != nil {
+		w.Err = err
+		done(w)
+		return
+	}
+	servers := c.db.servers()
+	if servers == nil || !c.isDivided() {
+		part.wait(w, done)
+		return
+	}
+	servers.start(part.number, func(again func() bool) {
+		c.part(part.number).wait(w, func(w *edit.Waiter) {
+			if !(isElsewhere(w.Err) && again()) {
+				done(w)
+			}
+		})
+	})
+}
+
+// wait is Wait in the table of the cache, or of its partition.
+func (c *Cache) wait(w *edit.Waiter, done func(*edit.Waiter)) {
+	engine, err := c.unasked()
 	if err != nil {
 		w.Err = err
 		done(w)

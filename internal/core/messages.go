@@ -68,11 +68,20 @@ func (db *DB) Receivers(kind pubsub.Kind, channel []byte) int {
 // called then, or with an error. Each call that gave no error is ended by Unlisten.
 // done must not block. Errors: ErrNotRunning, ErrUnavailable, ErrTimeout, ErrPermission.
 func (db *DB) Listen(kind pubsub.Kind, done func(error)) (joined bool, err error) {
-	return db.bus.Join(messageKind(kind), done)
+	joined, err = db.bus.Join(messageKind(kind), done)
+	if s := db.servers(); s != nil && err == nil {
+		s.listen(messageKind(kind), 1)
+	}
+	return joined, err
 }
 
 // Unlisten ends what Listen began.
-func (db *DB) Unlisten(kind pubsub.Kind) { db.bus.Leave(messageKind(kind)) }
+func (db *DB) Unlisten(kind pubsub.Kind) {
+	db.bus.Leave(messageKind(kind))
+	if s := db.servers(); s != nil {
+		s.listen(messageKind(kind), -1)
+	}
+}
 
 func (db *DB) checkMessage(channel, payload []byte) error {
 	if len(channel) > MaxChannelBytes {

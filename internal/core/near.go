@@ -34,7 +34,7 @@ func newFollower(o Options, set **engine.Set, table *tracking.Table) (*near.Memo
 		bound, bytes = trackingBound, 0
 	}
 	kept := placements{}
-	follower, err := near.New(near.Options{
+	return near.New(near.Options{
 		Bound:    bound,
 		Bytes:    bytes,
 		Listener: listener{table},
@@ -44,10 +44,13 @@ func newFollower(o Options, set **engine.Set, table *tracking.Table) (*near.Memo
 			return answer, fault.From(err, false, false)
 		},
 	})
-	if err == nil {
-		table.OnBegin(follower.Wake)
+}
+
+// wakeFollowers has the change logs of all servers read, because a client begins to track.
+func (db *DB) wakeFollowers() {
+	for _, server := range db.all() {
+		server.follower.Wake()
 	}
-	return follower, err
 }
 
 // poll asks the change log what has changed since a snapshot.

@@ -11,7 +11,11 @@ import (
 )
 
 // Observe has the DB note which entries its calls end, and what they read.
-func (db *DB) Observe(o engine.Observed) { db.engines.Observe(o) }
+func (db *DB) Observe(o engine.Observed) {
+	for _, server := range db.all() {
+		server.engines.Observe(o)
+	}
+}
 
 // Removals remembers the entries that this DB has ended; nil: nothing does.
 func (db *DB) Removals() *observe.Removals { return db.engines.Removals() }

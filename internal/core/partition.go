@@ -150,11 +150,17 @@ func (c *Cache) keep(e *engine.Engine) {
 	}
 }
 
-// wholeRounds makes one round on a cache of those on its partitions.
-func wholeRounds(rounds []upkeep.Round) []upkeep.Round {
+// wholeRounds makes one round on a cache of those on its partitions. There is more to do
+// where it did not come to all of them.
+func (p *partitions) wholeRounds(rounds []upkeep.Round) []upkeep.Round {
+	if p == nil {
+		return rounds
+	}
 	var whole []upkeep.Round
+	visited := make(map[string]int)
 	for _, r := range rounds {
 		r.Cache = statement.CacheOf(r.Cache)
+		visited[r.Cache]++
 		at := slices.IndexFunc(whole, func(of upkeep.Round) bool { return of.Cache == r.Cache })
 		if at < 0 {
 			whole = append(whole, r)
@@ -164,6 +170,10 @@ func wholeRounds(rounds []upkeep.Round) []upkeep.Round {
 		sum.Expired, sum.Evicted, sum.Bytes, sum.Blocks = sum.Expired+r.Expired, sum.Evicted+r.Evicted, sum.Bytes+r.Bytes, sum.Blocks+r.Blocks
 		sum.Elapsed, sum.Entries, sum.Size = sum.Elapsed+r.Elapsed, sum.Entries+r.Entries, sum.Size+r.Size
 		sum.More, sum.HeldBack = sum.More || r.More, sum.HeldBack || r.HeldBack
+	}
+	for i := range whole {
+		r := &whole[i]
+		r.More = r.More || r.Cache != upkeep.Sessions && visited[r.Cache] < p.number
 	}
 	return whole
 }

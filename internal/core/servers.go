@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/howdah/howdah/internal/bus"
+	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/schema"
 )
@@ -26,17 +28,19 @@ type servers struct {
 	gates []gate                // by partition
 
 	mu      sync.Mutex
-	others  map[int]*server // by their number in Citus
-	running context.Context // of DB.Run; nil: it does not run
-	work    *sync.WaitGroup // of running
-	reading *mapReading     // of the map; nil: it is not being read
-	read    time.Time       // when that began last
+	others  map[int]*server  // by their number in Citus
+	listens map[bus.Kind]int // how many listen to what other processes publish
+	running context.Context  // of DB.Run; nil: it does not run
+	work    *sync.WaitGroup  // of running
+	reading *mapReading      // of the map; nil: it is not being read
+	read    time.Time        // when that began last
 }
 
 // server is one beside home.
 type server struct {
 	address string
 	db      *DB
+	listens bool // it is told who listens
 }
 
 // mapReading is one reading of the map.
@@ -69,7 +73,7 @@ func (db *DB) spread(ctx context.Context) error {
 	if err != nil || len(places) == 0 {
 		return err
 	}
-	s := &servers{home: db, gates: make([]gate, db.partitions.number), others: map[int]*server{}}
+	s := &servers{home: db, gates: make([]gate, db.partitions.number), others: map[int]*server{}, listens: map[bus.Kind]int{}}
 	if err := s.use(places); err != nil {
 		return err
 	}
@@ -97,8 +101,40 @@ func (s *servers) use(places []place) error {
 	if missing := slices.Index(route, nil); missing >= 0 {
 		return fmt.Errorf("%w: Citus has no place for partition %d: run \"howdah migrate --citus\"", fault.ErrUnavailable, missing)
 	}
-	s.route.Store(&route)
+	former := s.route.Swap(&route)
+	if former != nil {
+		s.moved(*former, route)
+	}
+	for number, other := range s.others {
+		if !slices.Contains(route, other.db) {
+			delete(s.others, number)
+			s.leave(other)
+		}
+	}
 	return nil
+}
+
+// moved has those who wait for keys of partitions that have moved wait where they are now.
+func (s *servers) moved(former, route []*DB) {
+	for number, db := range former {
+		if route[number] == db {
+			continue
+		}
+		for _, e := range db.engines.All() {
+			if e.Partition() == number {
+				go s.home.Waiters().End(e, fault.ErrElsewhere)
+			}
+		}
+	}
+}
+
+// leave closes the database of a server that holds nothing any more, or has failed over. What
+// was begun there before the route was another one has time to end.
+func (s *servers) leave(other *server) {
+	time.AfterFunc(2*s.home.opts.Timeout, func() {
+		s.home.Waiters().Exclude(other.db.engines, fault.ErrElsewhere)
+		_ = other.db.closeServer()
+	})
 }
 
 // at returns the database on a server. s.mu is held.
@@ -115,12 +151,12 @@ func (s *servers) at(p place) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if known != nil { // it has failed over: what is under way there ends as it ends
-		go known.db.closeServer()
+	if known != nil { // it has failed over
+		s.leave(known)
 	}
-	s.others[p.Server] = &server{address, db}
+	s.others[p.Server] = &server{address: address, db: db}
 	if s.running != nil {
-		s.run(db)
+		s.run(s.others[p.Server])
 	}
 	return db, nil
 }
@@ -139,20 +175,24 @@ func (s *servers) connect(p place) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("howdah: %w", err)
 	}
-	node, err := build(pool, s.home.opts, true, s.home.engines.Seed, s.home.partitions.number)
+	db, err := build(pool, s.home.opts, true, s.home.shared)
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
-	node.join(s.home)
-	return node, nil
+	s.home.Waiters().Include(db.engines)
+	db.partitions = s.home.partitions
+	db.upkeep.AskEvents = db.events.known
+	db.engines.Observe(engine.Observed{Removals: s.home.Removals(), Prefixes: s.home.Prefixes()})
+	return db, nil
 }
 
-// join makes the database of another server a part of home: clients are told, and events
-// are published, there.
-func (db *DB) join(home *DB) {
-	db.hub, db.events, db.partitions = home.hub, home.events, home.partitions
-	db.upkeep.AskEvents = home.events.known
+// all are the databases of all servers, the one itself first.
+func (db *DB) all() []*DB {
+	if s := db.servers(); s != nil {
+		return s.all()
+	}
+	return []*DB{db}
 }
 
 // all are the databases of all servers, home first.
@@ -167,13 +207,44 @@ func (s *servers) all() []*DB {
 }
 
 // run does the upkeep of a server beside home. s.mu is held.
-func (s *servers) run(db *DB) {
-	ctx := s.running
+func (s *servers) run(other *server) {
+	ctx, db := s.running, other.db
 	s.work.Go(func() {
 		for ctx.Err() == nil && !db.engines.Closed() {
 			_ = db.run(ctx)
 		}
 	})
+	s.work.Go(func() {
+		if db.bus.Await(ctx) != nil {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		other.listens = true
+		for kind, n := range s.listens {
+			if n > 0 {
+				_, _ = db.bus.Join(kind, func(error) {})
+			}
+		}
+	})
+}
+
+// listen counts one more, or one less, who listens. What SQL functions and upkeep publish on
+// servers beside home is told there, as soon as they know of it.
+func (s *servers) listen(kind bus.Kind, more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.listens[kind]
+	s.listens[kind] += more
+	for _, other := range s.others {
+		switch {
+		case !other.listens:
+		case before == 0:
+			_, _ = other.db.bus.Join(kind, func(error) {})
+		case s.listens[kind] == 0:
+			other.db.bus.Leave(kind)
+		}
+	}
 }
 
 // begin runs all servers beside home until ctx ends, and reads the map now and then.
@@ -181,7 +252,7 @@ func (s *servers) begin(ctx context.Context, work *sync.WaitGroup) {
 	s.mu.Lock()
 	s.running, s.work = ctx, work
 	for _, other := range s.others {
-		s.run(other.db)
+		s.run(other)
 	}
 	s.mu.Unlock()
 	work.Go(func() {
@@ -194,6 +265,13 @@ func (s *servers) begin(ctx context.Context, work *sync.WaitGroup) {
 			}
 		}
 	})
+}
+
+// end says that nothing is run any more, before what runs is waited for.
+func (s *servers) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = nil
 }
 
 const (

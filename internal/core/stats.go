@@ -48,26 +48,42 @@ type NearStats struct {
 func (db *DB) Stats() Stats {
 	var s Stats
 	byCache := map[string]*engine.Stats{}
-	for _, e := range db.engines.All() {
-		part := e.Stats()
-		if sum := byCache[part.Name]; sum != nil {
-			sum.Add(part)
-		} else {
-			byCache[part.Name] = &part
+	for _, server := range db.all() {
+		s.add(server)
+		for _, e := range server.engines.All() {
+			part := e.Stats()
+			if sum := byCache[part.Name]; sum != nil {
+				sum.Add(part)
+			} else {
+				byCache[part.Name] = &part
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCache)) {
 		s.Caches = append(s.Caches, *byCache[name])
 	}
-	s.Upkeep = db.upkeep.Stats()
 	s.Fetch = db.fetches.stats()
-	if memory := db.Near(); memory != nil {
-		s.Near = NearStats{Bound: db.opts.Near.Bound, MaxBytes: db.opts.Near.Bytes, Stats: memory.Stats()}
-	}
-	s.DiskFull, s.Retries = db.engines.DiskFull(), db.engines.Retries()
-	p := db.engines.Pool.Stat()
-	s.Pool = PoolStats{Total: p.TotalConns(), Idle: p.IdleConns(), Acquired: p.AcquiredConns(), Max: p.MaxConns(), Limit: db.engines.Limit()}
 	return s
+}
+
+// add adds what one server has counted.
+func (s *Stats) add(db *DB) {
+	s.Upkeep.Add(db.upkeep.Stats())
+	if memory := db.Near(); memory != nil {
+		s.Near.Bound = db.opts.Near.Bound
+		s.Near.MaxBytes += db.opts.Near.Bytes
+		s.Near.Add(memory.Stats())
+	}
+	s.Retries += db.engines.Retries()
+	if at := db.engines.DiskFull(); at.After(s.DiskFull) {
+		s.DiskFull = at
+	}
+	p := db.engines.Pool.Stat()
+	s.Pool.Total += p.TotalConns()
+	s.Pool.Idle += p.IdleConns()
+	s.Pool.Acquired += p.AcquiredConns()
+	s.Pool.Max += p.MaxConns()
+	s.Pool.Limit += db.engines.Limit()
 }
 
 // ReasonCount is how often something happened for one reason.

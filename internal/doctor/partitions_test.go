@@ -3,27 +3,16 @@ package doctor_test
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/doctor"
 	"github.com/howdah/howdah/internal/pgtest"
-	"github.com/howdah/howdah/migrate"
 )
-
-// divided connects to a database whose caches are in four partitions.
-func divided(t *testing.T) *pgx.Conn {
-	t.Helper()
-	conn := connect(t, pgtest.New(t))
-	_, err := migrate.Up(ctx(t), conn, migrate.Options{Partitions: 4})
-	require.NoError(t, err)
-	return conn
-}
 
 // Caches in partitions are as they should be, and are listed as a whole.
 func TestSilentOnPartitions(t *testing.T) {
 	t.Parallel()
-	conn := divided(t)
+	conn := connect(t, pgtest.Divided(t, 4))
 	run(t, conn, "SELECT howdah.create_cache('pages', max_entries => 42, default_ttl => '1 h', durability => 'async', near => true)")
 	report := examine(t, conn, low)
 	require.Equal(t, 4, report.Partitions)
@@ -40,7 +29,7 @@ func TestSilentOnPartitions(t *testing.T) {
 // Partitions that are missing, or are not like the others.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
-	conn := divided(t)
+	conn := connect(t, pgtest.Divided(t, 4))
 	run(t, conn, "SELECT howdah.create_cache('pages', max_entries => 42, default_ttl => '1 h', durability => 'async', near => true)")
 	run(t, conn, "DELETE FROM howdah_internal.cache WHERE name IN ('pages/00', 'pages/03')")
 	missing := await(t, conn, low, "partition-missing", "cache pages")
@@ -58,6 +47,13 @@ func TestPartitions(t *testing.T) {
 	require.Equal(t, "01:00:00", one[string](t, conn, "SELECT default_ttl::text FROM howdah.caches() WHERE name = 'pages'"))
 	require.Equal(t, 4, one[int](t, conn, "SELECT count(*) FROM howdah_internal.cache WHERE whole = 'pages' AND max_ttl IS NULL AND eviction = 'allkeys-lru'"))
 
+	run(t, conn, "SELECT howdah.create_cache('torn')")
+	run(t, conn, "DROP TABLE "+pgtest.Table(t, conn, "torn/02")+" CASCADE")
+	torn := await(t, conn, low, "cache-table-missing", "cache torn/02")
+	require.Equal(t, []string{"SELECT howdah.drop_cache('torn')"}, torn.Repair)
+	repair(t, conn, conn, low, torn)
+	require.Equal(t, 0, one[int](t, conn, "SELECT count(*) FROM howdah_internal.cache WHERE whole = 'torn'"))
+
 	// As after a restore over a database that had none.
 	run(t, conn, "UPDATE howdah_internal.cache SET name = 'db0', whole = NULL, partition = NULL WHERE name = 'db0/00'",
 		"DELETE FROM howdah_internal.cache WHERE whole = 'db0'")
@@ -68,7 +64,7 @@ func TestPartitions(t *testing.T) {
 // settings is said once, of the cache.
 func TestFindingsOnPartitions(t *testing.T) {
 	t.Parallel()
-	conn := divided(t)
+	conn := connect(t, pgtest.Divided(t, 4))
 	run(t, conn, "SELECT howdah.create_cache('full', max_entries => 400, eviction => 'noeviction')",
 		"SELECT count(howdah.set_text('db0', i::text, 'v')) FROM generate_series(1, 4000) AS i",
 		// The rows of a round that was never made.

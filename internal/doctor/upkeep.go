@@ -26,24 +26,29 @@ func (r *reader) rounds() (err error) {
 // table or, for "", on all. It commits after each: what one removes is locked
 // for a tenth of a second at most.
 func maintain(name string) string {
-	first := ""
+	// A round may run out of time before it has come to all tables, and begins with those
+	// that waited longest.
+	first, tables := "", "(SELECT count(*) + 1 FROM howdah_internal.cache)"
 	if name != "" {
-		first = literal(name) + ", "
+		first, tables = literal(name)+", ", "1"
 	}
 	return fmt.Sprintf(`DO $$
 DECLARE
+    tables CONSTANT bigint := %s;
     looked_at bigint;
     unfinished bigint;
+    finished bigint := 0;
 BEGIN
     LOOP
         SELECT count(*), count(*) FILTER (WHERE m.more) INTO looked_at, unfinished
         FROM howdah.maintain(%smax_blocks => 1000000, max_time => '100 ms') AS m;
         COMMIT;
-        EXIT WHEN looked_at > 0 AND unfinished = 0;
+        finished := CASE WHEN unfinished = 0 THEN finished + looked_at ELSE 0 END;
+        EXIT WHEN finished >= tables;
         PERFORM pg_sleep(0.01);  -- another process may be in a round
     END LOOP;
 END
-$$`, first)
+$$`, tables, first)
 }
 
 // regularly says how to let something do the upkeep from now on.

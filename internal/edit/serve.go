@@ -299,7 +299,7 @@ func (g *group) made(err error) (hashes []int64) {
 		c := &g.stored[i]
 		l := &g.loaded[c.index]
 		if !c.delete && isWaitable(values.Kind(c.kind)) && (!l.found || l.kind != c.kind) {
-			hashes = append(hashes, g.table.waiters.set.Hash(g.keys[c.index]))
+			hashes = append(hashes, g.table.engine.Set().Hash(g.keys[c.index]))
 		}
 	}
 	return hashes

@@ -42,6 +42,9 @@ type Engine struct {
 // Name returns the name of the cache, or of the partition of one that the engine serves.
 func (e *Engine) Name() string { return e.name }
 
+// Partition returns the number of the partition that the engine serves, -1 for a whole cache.
+func (e *Engine) Partition() int { return e.partition }
+
 // Cache returns the cache's name.
 func (e *Engine) Cache() string { return e.cache }
 

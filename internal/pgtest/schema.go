@@ -14,9 +14,6 @@ func applySchema(ctx context.Context, databaseURL string, partitions int) error 
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err = migrate.Up(ctx, conn, migrate.Options{}); err != nil || partitions == 0 {
-		return err
-	}
-	_, err = conn.Exec(ctx, "SELECT howdah_internal._divide($1::integer)", partitions)
+	_, err = migrate.Up(ctx, conn, migrate.Options{Partitions: partitions})
 	return err
 }

@@ -4,26 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/stat"
-	"github.com/howdah/howdah/migrate"
 )
-
-// divided connects to a database whose caches are in eight partitions.
-func divided(t *testing.T) *pgx.Conn {
-	t.Helper()
-	conn := connect(t, pgtest.New(t))
-	_, err := migrate.Up(t.Context(), conn, migrate.Options{Partitions: 8})
-	require.NoError(t, err)
-	return conn
-}
 
 // The figures of a cache are those of all its partitions.
 func TestReadPartitions(t *testing.T) {
-	conn := divided(t)
+	conn := connect(t, pgtest.Divided(t, 8))
 	run(t, conn, "SELECT howdah.create_cache('c', max_entries => 800, durability => 'async')",
 		"SELECT howdah.set_text('c', 'k' || i, repeat('x', 100)) FROM generate_series(1, 360) AS i",
 		"SELECT howdah.set_text('c', 'e' || i, 'x', '1 us') FROM generate_series(1, 120) AS i")
@@ -61,7 +50,7 @@ func TestReadPartitions(t *testing.T) {
 
 // A cache that is too large to be read as a whole is estimated from all partitions.
 func TestReadLargePartitions(t *testing.T) {
-	conn := divided(t)
+	conn := connect(t, pgtest.Divided(t, 8))
 	const all = 20_000
 	run(t, conn, "SELECT howdah.set_many_text('db0', array_agg('p' || i % 4 || ':' || i), array_agg(repeat('x', 400)))"+
 		" FROM generate_series(1, 20000) AS i GROUP BY i / 1000")
@@ -88,7 +77,7 @@ func TestReadLargePartitions(t *testing.T) {
 
 // A small one is read from all partitions, and nothing is estimated.
 func TestSamplePartitions(t *testing.T) {
-	conn := divided(t)
+	conn := connect(t, pgtest.Divided(t, 8))
 	run(t, conn, "SELECT howdah.set_text('db0', 'user:' || i, 'x') FROM generate_series(1, 100) AS i")
 	s := sample(t, conn, "db0")
 	require.True(t, s.Exact)

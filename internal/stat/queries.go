@@ -137,11 +137,17 @@ func (r *reader) sample(ctx context.Context, t *Table) error {
 		query = schema.Query("stat_sample_sessions")
 	}
 	s := Sample{Whole: t.blocks <= sampleBlocks}
+	if t.Divided && t.blocks == 0 { // a statement for each partition would be much for nothing
+		t.Sample = &s
+		return nil
+	}
 	err := r.read(ctx, func(tx pgx.Tx) error {
 		for i := range t.parts {
 			p := &t.parts[i]
 			var of Sample
-			err := tx.QueryRow(ctx, strings.ReplaceAll(query, "{table}", p.relation), share).Scan(&of.Rows, &of.Live, &of.Gone, &of.RowBytes)
+			// Not prepared: there may be a thousand tables.
+			err := tx.QueryRow(ctx, strings.ReplaceAll(query, "{table}", p.relation), pgx.QueryExecModeExec, share).
+				Scan(&of.Rows, &of.Live, &of.Gone, &of.RowBytes)
 			if err != nil {
 				return err
 			}

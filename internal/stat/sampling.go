@@ -99,7 +99,7 @@ func (s *Sampling) read(ctx context.Context, tx pgx.Tx, size int) error {
 
 // readTable reads at most size rows of one table.
 func (s *Sampling) readTable(ctx context.Context, tx pgx.Tx, relation string, share float64, size int) error {
-	rows, err := tx.Query(ctx, strings.ReplaceAll(schema.Query("stat_entries"), "{table}", relation), share, MaxSampledKey, size)
+	rows, err := tx.Query(ctx, strings.ReplaceAll(schema.Query("stat_entries"), "{table}", relation), pgx.QueryExecModeExec, share, MaxSampledKey, size)
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,13 @@ type Stats struct {
 	Resets   uint64
 }
 
+// Add adds the counters of another server.
+func (s *Stats) Add(o Stats) {
+	s.Leader, s.HeldBack = s.Leader || o.Leader, s.HeldBack || o.HeldBack
+	s.Rounds, s.Expired, s.Evicted = s.Rounds+o.Rounds, s.Expired+o.Expired, s.Evicted+o.Evicted
+	s.Sessions, s.Resets = s.Sessions+o.Sessions, s.Resets+o.Resets
+}
+
 // Upkeep is the upkeep of one database by one process.
 type Upkeep struct {
 	set               *engine.Set
