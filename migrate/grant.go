@@ -39,6 +39,8 @@ func GrantRuntime(ctx context.Context, conn *pgx.Conn, role string, databases bo
 	switch sqlState(err) {
 	case "42704":
 		return fail(ErrRoleNotFound, "role %q does not exist: make it with CREATE ROLE %s LOGIN", role, pgx.Identifier{role}.Sanitize())
+	case "0A000":
+		return fail(ErrUnsupported, "the database is on several servers: run \"howdah migrate --citus --runtime-role %s\" on the coordinator", role)
 	case "42501":
 		return fail(ErrPermission, "this role may not grant on the schema howdah: connect as its owner")
 	}

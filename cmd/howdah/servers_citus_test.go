@@ -1,0 +1,70 @@
+//go:build citus
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
+)
+
+func TestCitusServers(t *testing.T) {
+	c := pgtest.StartCitus(t, 1)
+	c.Role("app")
+	url, worker := pgtest.TCP(c.Coordinator().URL()), pgtest.TCP(c.Nodes()[1].URL())
+	env := []string{"HOWDAH_DATABASE_URL=" + url}
+	r := succeed(t, "", env, "migrate", "--citus", "--partitions", "4")
+	require.Equal(t, 2, strings.Count(r.out, "installed schema version"))
+	require.Contains(t, r.out, "each cache has 4 partitions on 2 servers")
+	lines := jsonLines(t, succeed(t, "", env, "migrate", "--citus", "--runtime-role", "app", "--output", "json").out)
+	require.Len(t, lines, 2)
+	require.EqualValues(t, 0, lines[0]["number"])
+	require.EqualValues(t, "app", lines[1]["runtime_role"])
+
+	succeed(t, "", env, "caches", "create", "pages", "--max-entries", "1000")
+	succeed(t, "", env, "caches", "alter", "pages", "--max-entries", "2000")
+	require.Contains(t, succeed(t, "", env, "caches", "list").out, "pages")
+	succeed(t, "", env, "caches", "flush", "pages", "--yes")
+	succeed(t, "", env, "caches", "drop", "pages", "--yes")
+	succeed(t, "", env, "stat", "--once")
+	succeed(t, "", env, "maintain", "--once")
+
+	out := succeed(t, "", env, "servers").out
+	require.Contains(t, out, "0,1,2,3")
+	servers := jsonLines(t, succeed(t, "", env, "servers", "--output", "json").out)
+	require.Len(t, servers, 2)
+	require.Equal(t, "coordinator", servers[0]["role"])
+	require.Empty(t, servers[1]["problem"])
+
+	node := pgtest.TCP(c.StartNode().URL())
+	address := node[strings.Index(node, "@")+1:]
+	address = address[:strings.Index(address, "/")]
+	super := []string{"HOWDAH_DATABASE_URL=" + pgtest.SuperURL(url)}
+	require.Contains(t, succeed(t, "", super, "servers", "add", address).out, "is a server of this database")
+	require.Equal(t, 2, strings.Count(succeed(t, "", env, "rebalance", "--dry-run").out, "would move partition"))
+	require.Contains(t, succeed(t, "", env, "rebalance").out, "0 left")
+	require.Contains(t, succeed(t, "", env, "rebalance").out, "nothing to move")
+
+	for wrong, says := range map[string]string{
+		"migrate --citus --status":                                      "does not go with",
+		"migrate --citus --print":                                       "does not go with",
+		"migrate --citus --database-url " + worker:                      "this server is not the coordinator",
+		"servers --database-url " + worker:                              "this server is not the coordinator",
+		"servers add nowhere":                                           "is no address",
+		"servers add " + address + " --database-url x":                  "",
+		"rebalance --drain " + address:                                  "only a superuser",
+		"migrate --citus --partitions 8":                                "divided into 4 partitions",
+		"migrate --citus --database-url " + url + "&pooler=transaction": "without pooler=transaction",
+		"migrate --runtime-role app":                                    "howdah migrate --citus",
+	} {
+		r := execute(t, "", env, strings.Fields(wrong)...)
+		require.NotZero(t, r.code, wrong)
+		require.Contains(t, r.err, says, wrong)
+		require.Len(t, strings.Split(strings.TrimSpace(r.err), "\n"), 1, wrong)
+	}
+	doctor := execute(t, "", env, "doctor")
+	t.Log(doctor.out, doctor.err)
+}
