@@ -22,7 +22,7 @@ func TestQueriesCanBePrepared(t *testing.T) {
 		"migrate_caches_before_6": true, "doctor_statements": true, "doctor_polls": true, "doctor_candidates": true,
 		"migrate_begin": true, "migrate_db0": true, "migrate_drop": true, "migrate_functions": true,
 		"bus_listen": true, "cost_statements": true, "cost_buffers": true,
-		"cluster_servers": true, "cluster_add": true, "cluster_drain": true, "cluster_plan": true, "cluster_move": true, "cluster_background": true, "cluster_local": true, "cluster_everywhere": true,
+		"cluster_servers": true, "cluster_add": true, "cluster_drain": true, "cluster_plan": true, "cluster_move": true, "cluster_background": true, "cluster_local": true, "doctor_places": true, "cluster_everywhere": true,
 	}
 	files, err := filepath.Glob("queries/*.sql")
 	require.NoError(t, err)

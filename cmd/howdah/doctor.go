@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/howdah/howdah/internal/cluster"
 	"github.com/howdah/howdah/internal/doctor"
 	"github.com/howdah/howdah/migrate"
 )
@@ -82,6 +83,13 @@ func examine(ctx context.Context, databaseURL, cache string) (*doctor.Report, er
 	return doctor.Examine(ctx, conn, doctor.Options{
 		Cache:       cache,
 		CheckSchema: func(ctx context.Context, tx pgx.Tx) error { return migrate.Check(ctx, tx) },
+		Servers: func(ctx context.Context) (found []doctor.Server, err error) {
+			states, err := cluster.List(ctx, conn.Config())
+			for _, s := range states {
+				found = append(found, doctor.Server{Address: s.Address(), Problem: s.Problem})
+			}
+			return found, err
+		},
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/pgtest"
@@ -65,6 +66,21 @@ func TestCitusServers(t *testing.T) {
 		require.Contains(t, r.err, says, wrong)
 		require.Len(t, strings.Split(strings.TrimSpace(r.err), "\n"), 1, wrong)
 	}
-	doctor := execute(t, "", env, "doctor")
-	t.Log(doctor.out, doctor.err)
+	report := execute(t, "", env, "doctor").out
+	require.Contains(t, report, "1 error, 0 warnings")
+	require.Contains(t, report, "fsync-off")
+	require.Contains(t, execute(t, "", []string{"HOWDAH_DATABASE_URL=" + worker}, "doctor", "--verbose").out, "citus-worker")
+	conn, err := pgx.Connect(t.Context(), pgtest.LocalURL(worker))
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	_, err = conn.Exec(t.Context(), "UPDATE howdah_internal.cache SET fillfactor = 40")
+	require.NoError(t, err)
+	report = execute(t, "", env, "doctor").out
+	require.Contains(t, report, "server-unfit")
+	require.Contains(t, report, "it knows other caches, or other settings")
+	r = execute(t, "", env, "servers")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "not all servers fit: 127.0.0.1:")
+	succeed(t, "", env, "migrate", "--citus")
+	require.NotContains(t, execute(t, "", env, "doctor").out, "server-unfit")
 }

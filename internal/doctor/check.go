@@ -31,7 +31,7 @@ type trouble struct {
 // checks are all checks, by family.
 func checks() []check {
 	return slices.Concat(settingsChecks(), holderChecks(), cacheChecks(), privilegeChecks(),
-		upkeepChecks(), nearChecks(), watchChecks(), tagChecks(), partitionChecks(), messageChecks(), healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
+		upkeepChecks(), nearChecks(), watchChecks(), tagChecks(), partitionChecks(), serverChecks(), messageChecks(), healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
 }
 
 // Checks returns the severity of every check, by its ID. A finding may be more or less

@@ -16,6 +16,7 @@
 //	messages.go    do notifications reach the servers that want messages?
 //	privileges.go  who may do what with them
 //	partitions.go  are the partitions of a cache all there, and alike?
+//	servers.go     are the servers alike that Citus spreads a database over?
 //	health.go      dead rows, bloat, expiry, age: Howdah tables and others
 //	handmade.go    the habits of hand-made cache and session tables
 //	statements.go  statements and procedures that do harm
@@ -101,6 +102,10 @@ type Options struct {
 	// CheckSchema says, in a sentence, why this program cannot work with the
 	// Howdah schema of the database: migrate.Check does. Default: not checked.
 	CheckSchema func(context.Context, pgx.Tx) error
+
+	// Servers lists the servers of a database that Citus spreads, for its coordinator.
+	// Default: not checked.
+	Servers func(context.Context) ([]Server, error)
 
 	// StatementTimeout bounds each query. Default: 10 s.
 	StatementTimeout time.Duration

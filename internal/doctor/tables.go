@@ -111,6 +111,7 @@ type cache struct {
 	Eviction         string
 	Whole            string // the name of the cache
 	Partition        string // as in its name; "": it is no partition
+	Placed           bool   // by Citus: its tables may be on another server
 }
 
 // The names by which hand-made tables are recognised.
@@ -229,6 +230,9 @@ func (r *reader) registry() error {
 	}
 	for i, c := range caches {
 		at := slices.IndexFunc(r.db.tables, func(t *table) bool { return t.Schema+"."+t.Name == schema.TableName(c.ID) })
+		if at < 0 && c.Placed {
+			continue
+		}
 		if at < 0 {
 			r.db.missing = append(r.db.missing, c.Name)
 		} else {
