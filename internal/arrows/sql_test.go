@@ -66,6 +66,7 @@ var sqlElsewhere = map[string]string{
 	"internal/doctor/privileges.go": "repairs that are shown, with the names of roles",
 	"internal/doctor/sample.go":     "the columns are those that a table of the user happens to have",
 	"internal/doctor/settings.go":   "repairs that are shown, with the names of settings",
+	"internal/doctor/servers.go":    "the repair that is shown, a call of one function of Citus",
 	"internal/doctor/statements.go": "repairs that are shown, with the numbers of a statement",
 	"internal/doctor/storage.go":    "the words by which it finds a table in a migration",
 	"internal/doctor/tags.go":       "repairs that are shown, with the number of a cache",

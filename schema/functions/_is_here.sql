@@ -2,7 +2,10 @@ CREATE OR REPLACE FUNCTION howdah_internal._is_here(settings howdah_internal.cac
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $$
 BEGIN
-    RETURN settings.shard IS NULL OR EXISTS (
+    IF settings.shard IS NULL THEN
+        RETURN true;
+    END IF;
+    RETURN EXISTS (
         SELECT FROM pg_catalog.pg_dist_placement AS p
         WHERE p.shardid = settings.shard AND p.groupid = (SELECT g.groupid FROM pg_catalog.pg_dist_local_group AS g));
 END
