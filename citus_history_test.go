@@ -106,7 +106,7 @@ type history struct {
 	mu       sync.Mutex
 	calls    []porcupine.Operation
 	recalled []porcupine.Operation // reads that memory may have answered; Call is how old they may be
-	failures map[int]int // by partition
+	failures map[int]int           // by partition
 	kinds    map[string]int
 }
 

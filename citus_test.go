@@ -40,4 +40,3 @@ func TestContractOnCitus(t *testing.T) {
 		})
 	}
 }
-
