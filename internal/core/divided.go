@@ -223,9 +223,9 @@ func (c *Cache) startShare(s share, done func(*verb.Call)) {
 		return
 	}
 	number := s.cache.number
-	servers.start(number, func(again func() bool) {
+	servers.start(number, func(end func(elsewhere bool) (again bool)) {
 		c.part(number).Start(s.call, func(call *verb.Call) {
-			if isElsewhere(call.Err) && again() {
+			if end(isElsewhere(call.Err)) {
 				return
 			}
 			if errors.Is(call.Err, fault.ErrUnavailable) {

@@ -116,21 +116,22 @@ func (c *Cache) startEdit(e *edit.Edit, done func(*edit.Edit)) {
 // startDividedEdit is StartEdit for a cache in partitions.
 func (c *Cache) startDividedEdit(e *edit.Edit, number int, done func(*edit.Edit)) {
 	servers := c.db.servers()
-	ended := func(e *edit.Edit, again func() bool) {
+	ended := func(e *edit.Edit, end func(elsewhere bool) (again bool)) {
 		switch {
 		case c.follows(e):
 			c.StartEdit(e, done)
-		case servers != nil && isElsewhere(e.Err) && again():
+			end(false)
+		case end(isElsewhere(e.Err)):
 		default:
 			done(e)
 		}
 	}
 	if servers == nil {
-		c.part(number).startEdit(e, func(e *edit.Edit) { ended(e, nil) })
+		c.part(number).startEdit(e, func(e *edit.Edit) { ended(e, func(bool) bool { return false }) })
 		return
 	}
-	servers.start(number, func(again func() bool) {
-		c.part(number).startEdit(e, func(e *edit.Edit) { ended(e, again) })
+	servers.start(number, func(end func(elsewhere bool) (again bool)) {
+		c.part(number).startEdit(e, func(e *edit.Edit) { ended(e, end) })
 	})
 }
 

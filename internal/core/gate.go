@@ -1,83 +1,115 @@
 package core
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
 
 // gate keeps what is begun on a partition in order while it moves to another server: what
-// was sent to the former one begins again before what comes after it.
+// was sent to the former one ends, or begins again, before what comes after it.
 type gate struct {
-	closed atomic.Bool
-	mu     sync.Mutex
-	queue  []func()
-	late   bool // the map was not read since something was to begin again
+	closed  atomic.Bool
+	begun   atomic.Uint64
+	running atomic.Int64
+	at      atomic.Pointer[DB] // where what is running was sent
+	mu      sync.Mutex
+	queue   []begun
+	late    bool          // the map was not read since something was to begin again
+	idle    chan struct{} // told while the gate is closed, when nothing is running
 }
 
-// start begins something on a partition, and again after the map was read if it asks for
-// that. again reports whether it will; it does not after too many times.
-func (s *servers) start(partition int, begin func(again func() bool)) {
+// begun is something in line, and when it was begun first: what fails together may be told
+// so in any order.
+type begun struct {
+	number uint64
+	run    func()
+}
+
+// start begins something on a partition, and again after the map was read if it ends there
+// because the partition is elsewhere. end is called when it ends, and reports whether it
+// begins again; it does not after too many times.
+func (s *servers) start(partition int, begin func(end func(elsewhere bool) (again bool))) {
 	g := &s.gates[partition]
+	own := begun{number: g.begun.Add(1)}
 	tries := 0
-	var run func()
-	run = func() {
-		begin(func() bool {
-			if tries++; tries > maxReroute {
-				return false
+	own.run = func() {
+		begin(func(elsewhere bool) (again bool) {
+			if elsewhere {
+				if tries++; tries <= maxReroute {
+					again = true
+					g.line(s, partition, own, true)
+				}
 			}
-			g.close(s, run)
-			return true
+			g.leave()
+			return again
 		})
 	}
-	if !g.closed.Load() || !g.wait(run) {
-		run()
+	g.running.Add(1)
+	if !g.closed.Load() && g.at.Load() == s.holder(partition) {
+		own.run()
+		return
+	}
+	g.line(s, partition, own, false)
+	g.leave()
+}
+
+// leave notes that something is not running any more.
+func (g *gate) leave() {
+	if g.running.Add(-1) == 0 && g.closed.Load() {
+		select {
+		case g.idle <- struct{}{}:
+		default:
+		}
 	}
 }
 
-// wait puts something in line, unless the gate is open.
-func (g *gate) wait(run func()) bool {
+// line puts something in line, closes the gate and has it opened again.
+func (g *gate) line(s *servers, partition int, b begun, late bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed.Load() {
-		g.queue = append(g.queue, run)
+	g.queue, g.late = append(g.queue, b), g.late || late
+	if g.idle == nil {
+		g.idle = make(chan struct{}, 1)
 	}
-	return g.closed.Load()
-}
-
-// close puts something in line that is to begin again, and has the gate opened when the
-// map was read.
-func (g *gate) close(s *servers, run func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.queue, g.late = append(g.queue, run), true
 	if !g.closed.Swap(true) {
-		go g.open(s)
+		go g.open(s, partition)
 	}
 }
 
 // open begins what is in line, as often as it takes.
-func (g *gate) open(s *servers) {
+func (g *gate) open(s *servers, partition int) {
 	for {
 		g.mu.Lock()
-		late, queue := g.late, g.queue
-		switch {
-		case late:
-			g.late = false
-		case len(queue) == 0:
+		late, moved := g.late, g.at.Load() != s.holder(partition)
+		if !late && !moved && len(g.queue) == 0 {
 			g.closed.Store(false)
 			g.mu.Unlock()
 			return
-		default:
-			g.queue = nil
+		}
+		var queue []begun
+		if late || moved {
+			g.late = false
+		} else {
+			queue, g.queue = g.queue, nil
 		}
 		g.mu.Unlock()
-		if late {
-			_ = s.reroute(context.Background()) // if it fails, so do the calls
+		if late || moved {
+			for g.running.Load() != 0 {
+				<-g.idle
+			}
+			if late {
+				_ = s.reroute(context.Background()) // if it fails, so do the calls
+			}
+			g.at.Store(s.holder(partition))
 			continue
 		}
-		for _, run := range queue {
-			run()
+		slices.SortFunc(queue, func(a, b begun) int { return cmp.Compare(a.number, b.number) })
+		for _, b := range queue {
+			g.running.Add(1)
+			b.run()
 		}
 	}
 }

@@ -161,6 +161,39 @@ func (c *Citus) Divide(partitions int) {
 	c.Coordinator().must(err)
 }
 
+// Move moves a partition to a node, while others write.
+func (c *Citus) Move(partition int, to *Server) {
+	c.t.Helper()
+	host, port := address(to)
+	c.Coordinator().exec(fmt.Sprintf("SELECT citus_schema_move('howdah_p%02d', '%s', %d, 'block_writes')", partition, host, port))
+}
+
+// Holder is the node that has a partition.
+func (c *Citus) Holder(partition int) *Server {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	conn := c.Coordinator().connect(ctx)
+	defer conn.Close(ctx)
+	var at int
+	c.Coordinator().must(conn.QueryRow(ctx, "SELECT port FROM howdah_internal._places() WHERE partition = $1", partition).Scan(&at))
+	for _, node := range c.nodes {
+		if _, port := address(node); port == at {
+			return node
+		}
+	}
+	c.t.Fatalf("pgtest: no node has partition %d", partition)
+	return nil
+}
+
+// Exec runs statements on each node alone, as a superuser.
+func (c *Citus) Exec(statements ...string) {
+	c.t.Helper()
+	for _, node := range c.nodes {
+		node.exec(append([]string{"SET citus.enable_ddl_propagation = off"}, statements...)...)
+	}
+}
+
 // MigrateNode installs the schema on one node.
 func (c *Citus) MigrateNode(node *Server) {
 	c.t.Helper()
