@@ -147,17 +147,29 @@ func (c *Cache) Wait(w *edit.Waiter, done func(*edit.Waiter)) {
 		done(w)
 		return
 	}
-	servers := c.db.servers()
-	if servers == nil || !c.isDivided() {
+	if !c.isDivided() || c.db.servers() == nil {
 		part.wait(w, done)
 		return
 	}
-	servers.start(part.number, func(again func() bool) {
-		c.part(part.number).wait(w, func(w *edit.Waiter) {
-			if !(isElsewhere(w.Err) && again()) {
+	c.waitDivided(w, part.number, 0, done)
+}
+
+// waitDivided is Wait for a partition that may move: the waiter then begins again where it
+// is, with the time that it has left.
+func (c *Cache) waitDivided(w *edit.Waiter, number, tries int, done func(*edit.Waiter)) {
+	servers := c.db.servers()
+	servers.start(number, func(end func(elsewhere bool) (again bool)) {
+		c.part(number).wait(w, func(w *edit.Waiter) {
+			if !isElsewhere(w.Err) || tries == maxReroute {
 				done(w)
+				return
 			}
+			go func() {
+				_ = servers.reroute(context.Background()) // if it fails, so does the waiter
+				c.waitDivided(w, number, tries+1, done)
+			}()
 		})
+		end(false) // nobody waits for one that waits
 	})
 }
 
