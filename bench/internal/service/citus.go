@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -109,7 +110,9 @@ func (c *CitusServers) start(ctx context.Context, binDir, dir string) error {
 		}
 		password, err := os.ReadFile(filepath.Join(c.servers[0].DataDir(), "password"))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, "password"), password, 0o600)
+			err = errors.Join(
+				os.WriteFile(filepath.Join(dir, "password"), password, 0o600),
+				os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600)) // makes it a data directory
 		}
 		if err != nil {
 			return err
