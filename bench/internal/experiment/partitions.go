@@ -19,7 +19,7 @@ func partitions() Experiment {
 		Name:  "partitions",
 		Title: "16 partitions and none, on one server",
 		Needs: []service.Program{service.Postgres},
-		Quick: 45 * time.Second, Full: 120 * time.Second,
+		Quick: 13 * time.Second, Full: 120 * time.Second,
 		Run: runPartitions,
 	}
 }
