@@ -27,14 +27,13 @@ type Point struct{ Keys, Microseconds float64 }
 // Measured are the costs of PostgreSQL 15 on one core of the machine of docs/benchmarks.md. What
 // a client uses is not in them.
 var Measured = Costs{
-	// A trial of single statements: 35 to 70 us a key alone, 7 to 14 at 16 keys, 5 to 8 at
-	// 64; the middle for SET. GET by the same trial: 198 to 253 us a statement of 64 keys,
-	// and as much less than SET with fewer as with 64.
-	Set: []Point{{1, 52}, {16, 10}, {64, 6.5}},
-	Get: []Point{{1, 33}, {16, 5.8}, {64, 3.5}},
-	// Trips with the guard as it is sent, beside those without: 123/306 us against 70/283 at
-	// 1 and 64 keys for SET, 97/125 against 67/92 for GET.
-	SetGuard: 38, GetGuard: 31,
+	// A short run of scale-out: one server on one core, all processes of PostgreSQL. At 29 keys
+	// the server had 16 partitions.
+	Get: []Point{{1, 38.6}, {29, 6.2}, {64, 4.3}},
+	Set: []Point{{1, 101}, {29, 12.1}, {64, 10.5}},
+	// The same run: 113 and 219 us at one key on two servers, less the 1.32 by which two busy
+	// cores of that machine slow each other down.
+	GetGuard: 47, SetGuard: 65,
 	// 135 MB in 0.46 s on an idle server; 0.7 s a move of an almost empty partition under load.
 	Move: 300e6, MoveStart: 0.5,
 	// An assumption: a backend with its prepared statements has 5 to 10 MB of its own.
