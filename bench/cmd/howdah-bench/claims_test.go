@@ -45,7 +45,7 @@ func TestEveryExperimentIsThere(t *testing.T) {
 		"autovacuum", "network", "pgbench-write", "pgbench-read", "redis-benchmark", "ram-tablespace", "spill",
 		"durability-parity", "bulk-load", "http-cache", "kv-scale", "index-kind", "pgpool",
 		"library", "many-caches", "processes", "value-sizes", "footprint", "locked-row", "stalled-readers", "few-connections", "noeviction-budget",
-		"near", "near-serve", "near-log", "near-storm", "watch", "collections", "scripts", "pubsub", "wakeups", "notify",
+		"near", "near-serve", "near-log", "near-storm", "watch", "collections", "scripts", "pubsub", "wakeups", "notify", "partitions", "scale-out",
 	} {
 		if _, err := experiment.Choose([]string{name}); err != nil {
 			t.Error(err)

@@ -50,6 +50,7 @@ func All() []Experiment {
 		identityCache(), autovacuum(), network(), spill(), sessions(), pgbenchWrite(), pgbenchRead(), ramTablespace(),
 		massExpiry(), neighbours(), stalledReaders(), fewConnections(), noeviction(),
 		near(), nearServe(), nearLog(), nearStorm(), watch(), collections(), scripts(), pubsub(), wakeups(), notify(), observing(),
+		partitions(), scaleOut(),
 	}
 }
 

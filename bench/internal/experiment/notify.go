@@ -21,7 +21,7 @@ func notify() Experiment {
 		Name:  "notify",
 		Title: "Transactions beside 10,000 messages a second: NOTIFY and polling",
 		Needs: []service.Program{service.Postgres},
-		Quick: 25 * time.Second, Full: 90 * time.Second,
+		Quick: 25 * time.Second, Full: 70 * time.Second,
 		Run:   runNotify,
 		Judge: notifyVerdicts,
 	}

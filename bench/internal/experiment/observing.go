@@ -17,7 +17,7 @@ func observing() Experiment {
 		Name:  "observing",
 		Title: "What slow calls, removals and prefixes cost howdah serve",
 		Needs: []service.Program{service.Postgres},
-		Quick: 30 * time.Second, Full: 240 * time.Second,
+		Quick: 30 * time.Second, Full: 200 * time.Second,
 		Run:   runObserving,
 		Judge: observingVerdicts,
 	}

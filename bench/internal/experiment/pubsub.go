@@ -17,7 +17,7 @@ func pubsub() Experiment {
 		Name:  "pubsub",
 		Title: "PUBLISH to subscribers of one howdah serve, beside redis-server, and of another one",
 		Needs: []service.Program{service.Postgres, service.Redis},
-		Quick: 30 * time.Second, Full: 130 * time.Second,
+		Quick: 30 * time.Second, Full: 100 * time.Second,
 		Run:   runPubSub,
 		Judge: pubSubVerdicts,
 	}
