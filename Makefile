@@ -31,7 +31,7 @@ test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
 	done
 
 test-citus: ## the tests over several machines; needs PostgreSQL 15.20 or newer with the Citus engine
-	$(GO) test -count=1 -tags citus $(TESTFLAGS) ./internal/pgtest ./schema -run Citus
+	$(GO) test -count=1 -tags citus $(TESTFLAGS) . ./internal/pgtest ./schema ./internal/cluster ./internal/core ./internal/redisapi ./internal/doctor ./cmd/howdah -run Citus
 
 test-clients: ## unmodified clients in other languages; CONTRIBUTING.md has what it needs
 	$(GO) test -count=1 -tags clients $(TESTFLAGS) ./deploy ./internal/server ./internal/coherence -run TestClients -v

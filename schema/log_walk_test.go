@@ -79,6 +79,7 @@ var statementEffects = map[string][]step{
 	"get_expire":      {{logs, array + "'{1000000}', '{0}'", ""}, {idle, gone + "'{1000000}', '{0}'", ""}, {unlogged, array + "'{7200000000}', '{16}'", ""}},
 	"get_near":        {{idle, "ARRAY[H(k)]", ""}},
 	"get_one":         {{idle, "H(k)", ""}},
+	"here":            nil, // needs Citus
 	"hold":            {{hidden, fresh[:len(fresh)-2], ""}, {hidden, array[:len(array)-2], ""}},
 	"increment":       {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
 	"increment_float": {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
@@ -201,7 +202,7 @@ var functionEffects = map[string][]step{
 	"_refuse_write":   nil,
 	"_evict":          {{idle, "howdah_internal._evict('unlogged')", ""}},
 	// Of a database on several servers: TestCitusPrepare.
-	"_adopt": nil, "_follow": nil, "_grant_places": nil, "_note_places": nil, "_place_steps": nil,
+	"_here": nil, "_stay": nil, "_adopt": nil, "_follow": nil, "_grant_places": nil, "_note_places": nil, "_place_steps": nil,
 	// They touch no entry: catalogs, grants, arithmetic.
 	"_clock": nil, "_reserve_id": nil, "_create_prefix_index": nil, "_create_part": nil, "_create_table": nil, "_create_view": nil, "_grant_cache": nil,
 	"_grant_runtime": nil, "_jitter": nil, "_own_table": nil, "_replication_lag": nil, "_sample": nil,

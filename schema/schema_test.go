@@ -65,9 +65,10 @@ func TestFunctionsOfTheDatabase(t *testing.T) {
 	require.Empty(t, all[string](t, db, `
 		SELECT proname::text FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS a
 		WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND a.grantee = 0`), "executable by PUBLIC")
-	require.Equal(t, []string{"_apply_watches", "create_database", "swap_caches"}, all[string](t, db, `
+	require.Equal(t, []string{"_apply_watches", "_here", "create_database", "swap_caches"}, all[string](t, db, `
 		SELECT proname::text FROM pg_proc WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND prosecdef
 		ORDER BY proname`))
+	// _here names the schema of each name and operator instead.
 	require.Equal(t, 3, one[int](t, db, "SELECT count(*) FROM pg_proc WHERE prosecdef AND 'search_path=pg_catalog, pg_temp' = ANY (proconfig)"))
 }
 
