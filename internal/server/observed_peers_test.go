@@ -142,8 +142,8 @@ func (o *observed) load(ctx context.Context, s *running, c *redis.Client, worker
 		if claim, err := c.Do(ctx, "HOWDAH.FETCH", "f"+key, "LEASE", 1000).Slice(); err == nil && claim[0] == "won" {
 			c.Do(ctx, "HOWDAH.STORE", "f"+key, claim[2], 1000, "v")
 		}
-		for _, cache := range []string{"limited", "full", "kept"} {
-			o.request(ctx, s, http.MethodPost, fmt.Sprintf("/set?cache=%s&ttl=1m&key=%d.%d", cache, worker, i), "token")
+		for _, into := range []string{"limited&ttl=1m", "full", "kept&ttl=1m"} { // what fills "full" stays, so a smaller budget finds it full
+			o.request(ctx, s, http.MethodPost, fmt.Sprintf("/set?cache=%s&key=%d.%d", into, worker, i), "token")
 		}
 		o.request(ctx, s, http.MethodGet, "/v1/caches/db0/entries/hot", "token")
 		if i%50 == 0 {
