@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -101,6 +104,7 @@ func TestStoppedServer(t *testing.T) {
 	store := open(t, "memcached://"+peer.Addr+"?timeout=4s")
 	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
 	require.NoError(t, peer.Process.Signal(syscall.SIGSTOP))
+	require.Eventually(t, func() bool { return !runs(t, peer.Process.Pid) }, time.Minute, time.Millisecond)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(30*time.Millisecond, cancel)
@@ -122,6 +126,22 @@ func TestStoppedServer(t *testing.T) {
 		_, err := store.Get(t.Context(), "k")
 		return err == nil || errors.Is(err, howdah.ErrMiss)
 	}, time.Minute, 10*time.Millisecond)
+}
+
+// runs tells whether a thread of the process goes on. One thread takes the
+// signal to stop, and until it is given a processor the others answer. Where
+// there is no /proc, all are taken for stopped.
+func runs(t *testing.T, pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	require.NoError(t, err)
+	for _, thread := range threads {
+		status, err := os.ReadFile(thread)
+		require.NoError(t, err)
+		if !strings.Contains(string(status), "State:\tT") {
+			return true
+		}
+	}
+	return false
 }
 
 func TestServerAway(t *testing.T) {
