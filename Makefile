@@ -2,12 +2,13 @@
 
 GO          ?= go
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
-# -p 1: packages start a PostgreSQL each; on two cores, one after another is faster.
-TESTFLAGS   ?= -timeout 15m
+# Per package. Under the race detector and with the originals the longest takes about six minutes
+# on two cores, and more than the default of Go on a machine that others use too.
+TESTFLAGS   ?= -timeout 30m
 VERSIONS    ?= 14 15 16 17 18
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race test-peers test-postgres test-clients test-browser screenshots lint fuzz generate bench regress compare ci
+.PHONY: help build test race test-peers test-postgres test-citus test-clients test-browser screenshots lint fuzz generate bench regress compare ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +31,9 @@ test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
 		HOWDAH_TEST_PG_VERSION=$$v $(GO) test -count=1 $(TESTFLAGS) . ./schema ./migrate ./internal/core ./internal/statement ./internal/upkeep ./session/... || exit 1; \
 	done
 
+test-citus: ## the tests over several machines; needs PostgreSQL 15.20 or newer with the Citus engine, and redis-server
+	$(GO) test -count=1 -tags citus,peers $(TESTFLAGS) . ./internal/pgtest ./schema ./internal/cluster ./internal/core ./internal/redisapi ./internal/doctor ./internal/figures ./internal/server ./cmd/howdah -run Citus
+
 test-clients: ## unmodified clients in other languages; CONTRIBUTING.md has what it needs
 	$(GO) test -count=1 -tags clients $(TESTFLAGS) ./deploy ./internal/server ./internal/coherence -run TestClients -v
 
@@ -42,8 +46,8 @@ screenshots: ## photograph the console for docs/console.md; needs chromium
 lint: ## gofmt, vet, staticcheck, with and without the build tags; builds for other systems
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these files"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags peers,clients ./...
-	$(GO) run $(STATICCHECK) -tags peers,clients ./...
+	$(GO) vet -tags peers,clients,citus ./...
+	$(GO) run $(STATICCHECK) -tags peers,clients,citus ./...
 	for m in bench browser otelhowdah; do (cd $$m && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 	GOOS=windows $(GO) build -o /dev/null . ./backend/... ./session/... ./migrate ./examples/... ./cmd/...
@@ -53,8 +57,8 @@ fuzz: ## fuzz the parsers, 30 s each
 		$(GO) test ./internal/$${t%/*} -run '^$$' -fuzz "^$${t#*/}$$" -fuzztime 30s -fuzzminimizetime 20x || exit 1; \
 	done
 
-generate: ## write the generated pages: docs/sql.md, docs/commands.md
-	$(GO) test ./schema ./internal/redisapi -run 'Doc' -update
+generate: ## write the generated pages: docs/sql.md, docs/commands.md, docs/doctor.md
+	$(GO) test ./schema ./internal/redisapi ./internal/doctor -run 'TestReferenceIsUpToDate|TestDocs' -update
 
 bench: ## measure; see docs/benchmarks.md
 	cd bench && $(GO) run ./cmd/howdah-bench run all

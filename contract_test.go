@@ -23,12 +23,21 @@ import (
 type door struct {
 	name string
 	open func(t *testing.T) *howdah.Cache
+
+	divided bool // keys are divided into partitions: those of one test get a hash tag in common
+}
+
+func (d *door) prefix(test string) string {
+	if d.divided {
+		return "{" + test + "}:"
+	}
+	return test + ":"
 }
 
 func doors() []door {
 	return []door{
-		{"pool of our own", func(t *testing.T) *howdah.Cache { return open(t, pgtest.New(t), nil).Cache("db0") }},
-		{"pool of the application", func(t *testing.T) *howdah.Cache {
+		{name: "pool of our own", open: func(t *testing.T) *howdah.Cache { return open(t, pgtest.New(t), nil).Cache("db0") }},
+		{name: "pool of the application", open: func(t *testing.T) *howdah.Cache {
 			pool, err := pgxpool.New(t.Context(), pgtest.New(t))
 			require.NoError(t, err)
 			t.Cleanup(pool.Close)
@@ -37,40 +46,49 @@ func doors() []door {
 			t.Cleanup(func() { require.NoError(t, db.Close()) })
 			return db.Cache("db0")
 		}},
-		{"unnamed statements, as behind a transaction pooler", func(t *testing.T) *howdah.Cache {
+		{name: "unnamed statements, as behind a transaction pooler", open: func(t *testing.T) *howdah.Cache {
 			return open(t, pgtest.New(t)+"&pooler=transaction", nil).Cache("db0")
 		}},
-		{"transaction", func(t *testing.T) *howdah.Cache {
+		{name: "transaction", open: func(t *testing.T) *howdah.Cache {
 			db := open(t, pgtest.New(t), nil)
 			tx, err := db.Pool().Begin(t.Context())
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, tx.Rollback(context.Background())) })
 			return db.Cache("db0").With(tx)
 		}},
-		{"class async", func(t *testing.T) *howdah.Cache { return ofClass(t, "async") }},
-		{"class sync", func(t *testing.T) *howdah.Cache { return ofClass(t, "sync") }},
-		{"maximum TTL", func(t *testing.T) *howdah.Cache {
+		{name: "partitions", open: func(t *testing.T) *howdah.Cache { return open(t, pgtest.Divided(t, 16), nil).Cache("db0") }, divided: true},
+		{name: "partitions, transaction", open: func(t *testing.T) *howdah.Cache {
+			db := open(t, pgtest.Divided(t, 4), nil)
+			tx, err := db.Pool().Begin(t.Context())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, tx.Rollback(context.Background())) })
+			return db.Cache("db0").With(tx)
+		}, divided: true},
+		{name: "partitions, memory", open: func(t *testing.T) *howdah.Cache { return openNear(t, pgtest.Divided(t, 4)).Cache("near") }, divided: true},
+		{name: "class async", open: func(t *testing.T) *howdah.Cache { return ofClass(t, "async") }},
+		{name: "class sync", open: func(t *testing.T) *howdah.Cache { return ofClass(t, "sync") }},
+		{name: "maximum TTL", open: func(t *testing.T) *howdah.Cache {
 			db := open(t, pgtest.New(t), nil)
 			require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "capped", MaxTTL: 200 * 365 * 24 * time.Hour}))
 			return db.Cache("capped")
 		}},
-		{"change log", func(t *testing.T) *howdah.Cache {
+		{name: "change log", open: func(t *testing.T) *howdah.Cache {
 			db := open(t, pgtest.New(t), nil)
 			require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "logged", Near: true}))
 			return db.Cache("logged")
 		}},
-		{"memory", func(t *testing.T) *howdah.Cache { return openNear(t, pgtest.New(t)).Cache("near") }},
-		{"memory, unnamed statements", func(t *testing.T) *howdah.Cache {
+		{name: "memory", open: func(t *testing.T) *howdah.Cache { return openNear(t, pgtest.New(t)).Cache("near") }},
+		{name: "memory, unnamed statements", open: func(t *testing.T) *howdah.Cache {
 			return openNear(t, pgtest.New(t)+"&pooler=transaction").Cache("near")
 		}},
-		{"memory, transaction", func(t *testing.T) *howdah.Cache {
+		{name: "memory, transaction", open: func(t *testing.T) *howdah.Cache {
 			db := openNear(t, pgtest.New(t))
 			tx, err := db.Pool().Begin(t.Context())
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, tx.Rollback(context.Background())) })
 			return db.Cache("near").With(tx)
 		}},
-		{"decoys in the search_path", func(t *testing.T) *howdah.Cache {
+		{name: "decoys in the search_path", open: func(t *testing.T) *howdah.Cache {
 			url := pgtest.New(t)
 			pgtest.Decoys(t, url, "schema/statements/*.sql", "schema/queries/*.sql", "schema/functions/*.sql")
 			return open(t, url, nil).Cache("db0")
@@ -105,7 +123,7 @@ func TestContract(t *testing.T) {
 			c := d.open(t)
 			for _, part := range contract {
 				ok := t.Run(part.name, func(t *testing.T) {
-					part.test(t, &fixture{T: t, Cache: c, prefix: part.name + ":"})
+					part.test(t, &fixture{T: t, Cache: c, prefix: d.prefix(part.name)})
 				})
 				if !ok {
 					return // inside a transaction the rest would only follow

@@ -33,5 +33,6 @@
 //
 // A miss is ErrMiss. Every other error says what to do, and wraps one of the
 // sentinels of this package. A write that returns ErrUnknownOutcome may have
-// been applied; after every other error it was not.
+// been applied; after every other error it was not, but for a write of many keys of which
+// the method says otherwise.
 package howdah

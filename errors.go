@@ -35,7 +35,8 @@ var (
 	// ErrKeyTooLong says that a key exceeds MaxKeyBytes. Nothing was sent.
 	ErrKeyTooLong = fault.ErrKeyTooLong
 
-	// ErrValueTooLarge says that a value exceeds Options.MaxValueBytes.
+	// ErrValueTooLarge says that a value exceeds Options.MaxValueBytes, or that the keys and
+	// values of one call are more than 960 MiB together.
 	// Nothing was stored.
 	ErrValueTooLarge = fault.ErrValueTooLarge
 
@@ -45,7 +46,9 @@ var (
 
 	// ErrIsolation says that tags were used in a transaction of isolation level
 	// REPEATABLE READ or SERIALIZABLE, as those of Transact are: it does not see
-	// what others have stored or invalidated since it began.
+	// what others have stored or invalidated since it began. Or a transaction of such a
+	// level wrote to a partition that Citus can move: Transact does, if TxOptions names
+	// its keys.
 	ErrIsolation = fault.ErrIsolation
 
 	// ErrInvalidTTL says that a TTL is negative or beyond what a timestamp holds.
@@ -116,4 +119,9 @@ var (
 	// ErrWatch says that a key named in TxOptions.Watch has changed since its
 	// version was read; the transaction did nothing.
 	ErrWatch = fault.ErrWatch
+
+	// ErrCrossPartition says that what must be one step has keys of several partitions;
+	// see docs/scale-out.md. Nothing was done. Keys with the same hash tag, the part in
+	// braces as in "{user:1}:name", are of one partition.
+	ErrCrossPartition = fault.ErrCrossPartition
 )

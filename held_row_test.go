@@ -3,9 +3,11 @@ package howdah_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
@@ -58,8 +60,14 @@ func TestWritersBehindAHeldRow(t *testing.T) {
 // A lone caller whose context ends before PostgreSQL gives up the wait for a lock
 // waits for that answer: nothing was changed.
 func TestLoneCallerThatLeavesAHeldRow(t *testing.T) {
+	for name, database := range map[string]string{"whole": pgtest.New(t), "in partitions": pgtest.Divided(t, 4)} {
+		t.Run(name, func(t *testing.T) { testLoneCallerThatLeavesAHeldRow(t, database) })
+	}
+}
+
+func testLoneCallerThatLeavesAHeldRow(t *testing.T, database string) {
 	ctx := t.Context()
-	db := open(t, pgtest.New(t), &howdah.Options{Timeout: 20 * time.Second, LockTimeout: 400 * time.Millisecond})
+	db := open(t, database, &howdah.Options{Timeout: 20 * time.Second, LockTimeout: 400 * time.Millisecond})
 	cache := db.Cache("db0")
 	require.NoError(t, cache.Set(ctx, "k", []byte("1"), 0))
 	tx, err := db.Pool().Begin(ctx)
@@ -82,4 +90,18 @@ func TestLoneCallerThatLeavesAHeldRow(t *testing.T) {
 	err = cache.Set(cancelled, "other", []byte("3"), 0)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, howdah.ErrUnknownOutcome)
+
+	// So do those that wait together.
+	cancelled, cancel = context.WithCancel(ctx)
+	var left sync.WaitGroup
+	for range 8 {
+		left.Go(func() {
+			err := cache.Set(cancelled, "other", []byte("4"), 0)
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+	}
+	time.AfterFunc(100*time.Millisecond, cancel)
+	left.Wait()
+	require.NoError(t, tx.Rollback(ctx))
+	require.NoError(t, cache.Set(ctx, "other", []byte("5"), 0), "the calls that were left are nobody else's")
 }

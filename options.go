@@ -102,7 +102,8 @@ type NearOptions struct {
 	// once. 10 ms to 10 s; 0: nothing is kept in memory.
 	Bound time.Duration
 
-	// Bytes bounds the memory. Default 64 MiB, at least 1 MiB.
+	// Bytes bounds the memory. Default 64 MiB, at least 1 MiB. Of several servers each has
+	// the share of the partitions that it holds.
 	Bytes int64
 
 	// Exclude are prefixes of keys that are never kept in memory.

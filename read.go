@@ -78,7 +78,7 @@ func (c *Cache) TTL(ctx context.Context, key string) (time.Duration, error) {
 }
 
 // GetMany returns what exists of keys, in one snapshot. Misses are not in the
-// map.
+// map. In a database with partitions each partition has a snapshot of its own.
 func (c *Cache) GetMany(ctx context.Context, keys []string) (map[string][]byte, error) {
 	call := &verb.Call{Verb: statement.GetMany, Keys: toBytes(keys)}
 	found := make(map[string][]byte, len(keys))

@@ -43,7 +43,8 @@ func (c *Cache) All(ctx context.Context, prefix string) iter.Seq2[Entry, error] 
 }
 
 // Keys returns the live keys that begin with prefix ("": all), in no order
-// and in one snapshot. All does the same in pieces.
+// and in one snapshot, of each partition if there are some. All does the same in
+// pieces.
 func (c *Cache) Keys(ctx context.Context, prefix string) ([]string, error) {
 	found, err := c.core().Keys(ctx, []byte(prefix))
 	keys := make([]string, len(found))

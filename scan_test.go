@@ -71,8 +71,36 @@ func TestWholeCacheWaitsForARow(t *testing.T) {
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			require.ErrorIs(t, empty(ctx, db.Cache("db0")), howdah.ErrTimeout)
+			require.ErrorIs(t, empty(ctx, db.Cache("db0")), context.DeadlineExceeded)
 		})
+	}
+}
+
+// A write whose statement was sent may have ended when its caller left.
+func TestCallerLeavesAWriteOfTheWholeCache(t *testing.T) {
+	for name, database := range map[string]string{"whole": pgtest.New(t), "in partitions": pgtest.Divided(t, 4)} {
+		for call, empty := range map[string]func(context.Context, *howdah.Cache) error{
+			"delete prefix":  func(ctx context.Context, c *howdah.Cache) error { _, err := c.DeletePrefix(ctx, ""); return err },
+			"invalidate tag": func(ctx context.Context, c *howdah.Cache) error { _, err := c.InvalidateTag(ctx, "t"); return err },
+		} {
+			t.Run(name+"/"+call, func(t *testing.T) {
+				db := open(t, database, &howdah.Options{Timeout: time.Minute, LockTimeout: time.Minute})
+				cache := db.Cache("db0")
+				require.NoError(t, cache.SetWith(t.Context(), "held", []byte("v"), 0, howdah.SetOptions{Tags: []string{"t"}}))
+				tx, err := db.Pool().Begin(t.Context())
+				require.NoError(t, err)
+				defer tx.Rollback(context.Background())
+				require.NoError(t, cache.With(tx).Set(t.Context(), "held", []byte("w"), 0))
+				ctx, leave := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- empty(ctx, cache) }()
+				awaitRetries(t, database, 1)
+				leave()
+				err = <-ended
+				require.ErrorIs(t, err, context.Canceled)
+				require.ErrorIs(t, err, howdah.ErrUnknownOutcome)
+			})
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Stats is what a DB has counted since it was opened.
 type Stats struct {
 	Caches []CacheStats // by name; the caches that were used
-	Pool   PoolStats    // of DB.Pool
+	Pool   PoolStats    // of DB.Pool; with several servers, of the pools of all
 	Upkeep UpkeepStats  // of Run
 	Near   NearStats    // of the entries in memory
 }
@@ -147,7 +147,7 @@ type NearDrops struct {
 // Stats returns a snapshot of the counters.
 func (db *DB) Stats() Stats {
 	found := db.core().Stats()
-	s := Stats{Pool: PoolStats(found.Pool), Upkeep: UpkeepStats(found.Upkeep), Near: nearStats(found.Near)}
+	s := Stats{Pool: poolStats(found.Pool), Upkeep: UpkeepStats(found.Upkeep), Near: nearStats(found.Near)}
 	for _, c := range found.Caches {
 		cache := cacheStats(c)
 		cache.Fetch = FetchStats(found.Fetch[c.Name])
@@ -198,4 +198,8 @@ func histogram(counts []uint64, bound func(i int) time.Duration) Histogram {
 		lower = upper
 	}
 	return h
+}
+
+func poolStats(p core.PoolStats) PoolStats {
+	return PoolStats{Total: p.Total, Idle: p.Idle, Acquired: p.Acquired, Max: p.Max, Limit: p.Limit}
 }

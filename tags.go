@@ -47,7 +47,9 @@ func (c *Cache) InvalidateTag(ctx context.Context, tag string) (int64, error) {
 	return c.core().InvalidateTags(ctx, []string{tag})
 }
 
-// InvalidateTags is InvalidateTag for several tags, all or none.
+// InvalidateTags is InvalidateTag for several tags, all or none. In a database with
+// partitions that holds of the entries of each partition: after an error those of some
+// may be gone.
 func (c *Cache) InvalidateTags(ctx context.Context, tags []string) (int64, error) {
 	return c.core().InvalidateTags(ctx, tags)
 }

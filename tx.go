@@ -17,7 +17,9 @@ type TxOptions struct {
 
 	// Keys are the keys that fn will use in Cache. Calls of this process on
 	// them are finished before fn runs, and later ones wait for it: within one
-	// process nothing conflicts with it. Optional.
+	// process nothing conflicts with it. Optional, but where Citus spreads the
+	// partitions over several servers: they say at which server the transaction is,
+	// and must be of one partition (ErrCrossPartition).
 	Cache string
 	Keys  []string
 }

@@ -11,7 +11,8 @@ import (
 // package session, beside the caches.
 const UpkeepOfSessions = upkeep.Sessions
 
-// Upkeep is what one round did to one cache, or to the sessions.
+// Upkeep is what one round did to one cache, or to the sessions: of a cache in partitions,
+// to those of them that it came to.
 type Upkeep struct {
 	Cache    string        // its name, or UpkeepOfSessions
 	Expired  int64         // rows removed because they had expired
@@ -21,7 +22,7 @@ type Upkeep struct {
 	Elapsed  time.Duration // in the database
 	Entries  int64         // estimate of what the cache holds; 0 without a budget
 	Size     int64         // bytes, likewise
-	More     bool          // there is work left
+	More     bool          // there is work left, or a partition that the round did not come to
 	HeldBack bool          // expiry was slowed down because a standby or a slot is behind
 }
 

@@ -41,7 +41,8 @@ func (c *Cache) CompareAndSet(ctx context.Context, key string, version int64, va
 }
 
 // SetMany stores items with one TTL, all or none. A key named twice takes its
-// last value.
+// last value. In a database with partitions that holds of the keys of each
+// partition: after an error those of others may have been stored.
 func (c *Cache) SetMany(ctx context.Context, items []Item, ttl time.Duration) error {
 	call := &verb.Call{Verb: statement.SetMany, Keys: make([][]byte, len(items)), Values: make([][]byte, len(items))}
 	for i, item := range items {

@@ -49,6 +49,10 @@ func untouched(t *testing.T, s *hostileSite, where string) {
 // and when the script asks for a page again.
 func TestHostileTexts(t *testing.T) {
 	s := newHostileSite(t)
+	for _, page := range []string{"slow", "removals"} { // there is something to show
+		open(t, s.tab, s.console+page)
+		require.Contains(t, mainText(t, s.tab), shownAs[0][:30], page)
+	}
 	for _, address := range s.pages() {
 		status, err := s.tab.Open(address)
 		require.NoError(t, err, address)
@@ -131,7 +135,7 @@ func cut(text string) string { return text[:min(len(text), 4<<10)] }
 
 // pages are those that show what others choose, and those whose addresses are hostile.
 func (s *hostileSite) pages() (pages []string) {
-	for _, page := range []string{"", "caches/db0", "slow", "removals", "sessions", "servers", "clients", "doctor"} {
+	for _, page := range []string{"", "caches/db0", "slow", "removals", "watches", "sessions", "servers", "clients", "doctor"} {
 		pages = append(pages, s.console+page)
 	}
 	for i, text := range hostile {

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -92,6 +93,7 @@ func TestLiveWithoutServer(t *testing.T) {
 func TestKeys(t *testing.T) {
 	s := shop(t, nil)
 	tab := visit(t)
+	login(t, tab, s.Server.URL, sessionToken)
 	login(t, tab, s.Server.URL, adminToken)
 	focused := "document.activeElement.getAttribute('href')"
 	press := func(keys string) {
@@ -120,8 +122,17 @@ func TestKeys(t *testing.T) {
 	require.True(t, eval[bool](t, tab, "document.querySelector('#keys').open"))
 	press("\x1b")
 	await(t, tab, "!document.querySelector('#keys').open")
-	goTo(t, tab, "gd", "Doctor")
-	goTo(t, tab, "go", "Overview")
+	listed := keysOf(t, tab)
+	require.Len(t, listed, 4)
+	for keys, page := range listed { // each leads to the page that the list names, and is in the documentation
+		open(t, tab, s.Server.URL+"/console/cost")
+		goTo(t, tab, keys, page)
+	}
+	documented, err := os.ReadFile("../docs/console.md")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"go": "Overview", "gc": "Clients", "gd": "Doctor", "gs": "Sessions"}, listed)
+	require.Contains(t, string(documented), "`g` then `o`, `c`, `d` or `s` goes to the overview, the clients, the\ndoctor, the sessions.")
+	open(t, tab, s.Server.URL+"/console/")
 
 	press("?")
 	require.NoError(t, tab.Click("#keys-on"))
@@ -134,11 +145,19 @@ func TestKeys(t *testing.T) {
 	clean(t, tab, s.Server, "keys")
 }
 
+// keysOf are the pairs of keys in the list of keys, with the names of the pages to which they lead.
+func keysOf(t *testing.T, tab *chrome.Tab) map[string]string {
+	t.Helper()
+	return eval[map[string]string](t, tab, `Object.fromEntries([...document.querySelectorAll("#keys tbody tr")]
+		.map((row) => [[...row.querySelectorAll("kbd")].map((key) => key.textContent).join(""), row.querySelector("td").textContent])
+		.filter(([keys]) => keys.length === 2 && keys[0] === "g"))`)
+}
+
 // goTo presses two keys that open a page. The second key has to come within 1.5 s: on a machine
 // that is too slow for that they are pressed again.
 func goTo(t *testing.T, tab *chrome.Tab, keys, title string) {
 	t.Helper()
-	there := fmt.Sprintf("document.readyState === 'complete' && document.querySelector('h1').textContent === %q", title)
+	there := fmt.Sprintf("document.readyState === 'complete' && document.querySelector('nav [aria-current]')?.textContent === %q", title)
 	var err error
 	for range 5 {
 		require.NoError(t, tab.Keys(keys))

@@ -24,7 +24,7 @@ func newHostileSite(t *testing.T) *hostileSite {
 	t.Helper()
 	database := pgtest.New(t)
 	s := &hostileSite{Shop: &scene.Shop{DatabaseURL: database, Token: adminToken, SessionToken: sessionToken, Password: "redis-passw0rd"}}
-	s.Server = serve(t, func(c *server.Config) { c.DatabaseURL = database; withTokens(c) })
+	s.Server = serve(t, func(c *server.Config) { c.DatabaseURL, c.SlowCall = database, 1; withTokens(c) })
 	s.console = s.Server.URL + "/console/"
 	s.store(t)
 	s.begin(t)

@@ -22,6 +22,20 @@ SELECT howdah.grant_runtime(%s, create_databases => %t);
 `, map[bool]string{true: " but the caches db1 to db15"}[databases], literal(role), databases)
 }
 
+// CheckRole says whether there is a role, before Up changes anything for the sake of it. Errors:
+// ErrRoleNotFound, or the database's own.
+func CheckRole(ctx context.Context, conn *pgx.Conn, role string) error {
+	var exists bool
+	if err := conn.QueryRow(ctx, schema.Query("role_exists"), role).Scan(&exists); err != nil || exists {
+		return err
+	}
+	return noRole(role)
+}
+
+func noRole(role string) error {
+	return fail(ErrRoleNotFound, "role %q does not exist: make it with CREATE ROLE %s LOGIN", role, pgx.Identifier{role}.Sanitize())
+}
+
 // GrantRuntime gives an existing role the least that an application needs, on
 // the caches there are and will be; see howdah.grant_runtime in docs/sql.md.
 // With databases the role may also make the caches db1 to db15 when a Redis
@@ -38,7 +52,9 @@ func GrantRuntime(ctx context.Context, conn *pgx.Conn, role string, databases bo
 	})
 	switch sqlState(err) {
 	case "42704":
-		return fail(ErrRoleNotFound, "role %q does not exist: make it with CREATE ROLE %s LOGIN", role, pgx.Identifier{role}.Sanitize())
+		return noRole(role)
+	case "0A000":
+		return fail(ErrUnsupported, "the database is on several servers: run \"howdah migrate --citus --runtime-role %s\" on the coordinator", role)
 	case "42501":
 		return fail(ErrPermission, "this role may not grant on the schema howdah: connect as its owner")
 	}

@@ -42,6 +42,9 @@ var (
 
 	// ErrRoleNotFound says that the role to grant to does not exist.
 	ErrRoleNotFound = errors.New("role not found")
+
+	// ErrPartitions says that the caches cannot be divided as they were to be.
+	ErrPartitions = errors.New("cannot be divided")
 )
 
 // problem is an error with a sentence of its own and a sentinel beneath.
@@ -61,6 +64,12 @@ func fail(sentinel error, format string, args ...any) error {
 type Options struct {
 	// Logger hears of every step. Default: none.
 	Logger *slog.Logger
+
+	// Partitions is into how many the keys of each cache are divided, so that the
+	// database can be spread over several servers; see docs/scale-out.md. It is a power
+	// of two from 2 to 64, given once and before there are entries. 0: as it is; a new
+	// database has none.
+	Partitions int
 }
 
 // Result is what Up did.
@@ -68,12 +77,14 @@ type Result struct {
 	From, To          int      // schema versions before and after; 0: there was none
 	Applied           []string // names of the migrations applied
 	FunctionsReplaced bool
+	Divided           bool // the caches were divided into partitions
+	Partitions        int  // into so many they are divided now; 0: none
 }
 
 // Up brings the schema of the database to the version of this program, in one
 // transaction. It does nothing if the schema is there already, or newer.
 //
-// Errors: ErrPermission, ErrForeign, ErrTooNew, ErrUnsupported, or the
+// Errors: ErrPermission, ErrForeign, ErrTooNew, ErrUnsupported, ErrPartitions, or the
 // database's own.
 func Up(ctx context.Context, conn *pgx.Conn, opts Options) (Result, error) {
 	log := opts.Logger
@@ -81,8 +92,8 @@ func Up(ctx context.Context, conn *pgx.Conn, opts Options) (Result, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	// Most of the time there is nothing to do: no lock, no privilege needed.
-	if s, err := inspect(ctx, conn); err == nil && len(plan(s)) == 0 {
-		return Result{From: s.version, To: s.version}, s.usable()
+	if s, err := inspect(ctx, conn); err == nil && len(plan(s, opts.Partitions)) == 0 {
+		return Result{From: s.version, To: s.version, Partitions: s.partitions}, s.usable()
 	}
 
 	var result Result
@@ -91,11 +102,11 @@ func Up(ctx context.Context, conn *pgx.Conn, opts Options) (Result, error) {
 		if err != nil {
 			return err
 		}
-		if err := s.usable(); err != nil {
+		if err := cmp.Or(s.usable(), s.divisible(opts.Partitions)); err != nil {
 			return err
 		}
-		result = Result{From: s.version, To: max(s.version, schema.Latest())}
-		steps := plan(s)
+		result = Result{From: s.version, To: max(s.version, schema.Latest()), Partitions: s.partitions}
+		steps := plan(s, opts.Partitions)
 		if len(steps) == 0 {
 			return nil
 		}
@@ -105,13 +116,15 @@ func Up(ctx context.Context, conn *pgx.Conn, opts Options) (Result, error) {
 		for _, step := range steps {
 			log.Info("howdah: schema step", "step", step.name)
 			if err := run(ctx, conn, step.sql); err != nil {
-				return fmt.Errorf("howdah: schema step %q failed, nothing was changed: %w", step.name, err)
+				return step.failed(err)
 			}
 			switch step.kind {
 			case migration:
 				result.Applied = append(result.Applied, step.name)
 			case functions:
 				result.FunctionsReplaced = true
+			case division:
+				result.Divided, result.Partitions = true, opts.Partitions
 			}
 		}
 		return nil
@@ -120,6 +133,16 @@ func Up(ctx context.Context, conn *pgx.Conn, opts Options) (Result, error) {
 		return Result{}, err
 	}
 	return result, nil
+}
+
+// failed is the error of the step; those of a division are about the caches, and say what
+// to do.
+func (s *step) failed(err error) error {
+	var pgErr *pgconn.PgError
+	if s.kind == division && errors.As(err, &pgErr) {
+		return fail(ErrPartitions, "%s %s", pgErr.Message, pgErr.Hint)
+	}
+	return fmt.Errorf("howdah: schema step %q failed, nothing was changed: %w", s.name, err)
 }
 
 // transact runs fn in a transaction that holds the lock.

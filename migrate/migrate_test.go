@@ -154,7 +154,7 @@ func TestOlderProgramMeetsNewerSchema(t *testing.T) {
 		migrate.Check(ctx(t), conn),
 		func() error { _, err := migrate.Up(ctx(t), conn, migrate.Options{}); return err }(),
 		func() error { _, err := migrate.ReadStatus(ctx(t), conn); return err }(),
-		func() error { _, err := migrate.Print(ctx(t), conn); return err }(),
+		func() error { _, err := migrate.Print(ctx(t), conn, migrate.Options{}); return err }(),
 	} {
 		require.ErrorIs(t, err, migrate.ErrTooNew)
 		require.ErrorContains(t, err, "upgrade the program")
@@ -177,6 +177,8 @@ func TestOlderSchemaAndFunctions(t *testing.T) {
 	run(t, conn, "DROP FUNCTION howdah.no_expiry()")
 	role, app := newRole(t, conn.Config().ConnString(), "app")
 	require.ErrorContains(t, migrate.GrantRuntime(ctx(t), conn, role+"x", false), "CREATE ROLE")
+	require.ErrorIs(t, migrate.CheckRole(ctx(t), conn, role+"x"), migrate.ErrRoleNotFound)
+	require.NoError(t, migrate.CheckRole(ctx(t), conn, role))
 	require.NoError(t, migrate.GrantRuntime(ctx(t), conn, role, false))
 	result := up(t, conn)
 	require.Empty(t, result.Applied)
@@ -191,7 +193,9 @@ func TestOlderSchemaAndFunctions(t *testing.T) {
 func TestInterruptedMigration(t *testing.T) {
 	databaseURL := pgtest.Empty(t)
 	conn, super := connect(t, databaseURL), connect(t, pgtest.SuperURL(databaseURL))
-	steps := strings.SplitAfter(migrate.Script(), "\nCREATE OR REPLACE FUNCTION howdah.get(")
+	script, err := migrate.Script(migrate.Options{})
+	require.NoError(t, err)
+	steps := strings.SplitAfter(script, "\nCREATE OR REPLACE FUNCTION howdah.get(")
 	require.Len(t, steps, 2)
 	half := steps[0][:strings.LastIndex(steps[0], ";")+1]
 	require.NoError(t, conn.PgConn().Exec(ctx(t), half).Close())
@@ -322,21 +326,23 @@ func psql(t *testing.T, databaseURL, script string) string {
 func TestPrintedScriptWorksInPsql(t *testing.T) {
 	databaseURL := pgtest.Empty(t)
 	conn := connect(t, databaseURL)
-	script, err := migrate.Print(ctx(t), conn)
+	script, err := migrate.Print(ctx(t), conn, migrate.Options{})
 	require.NoError(t, err)
-	require.Equal(t, migrate.Script(), script)
+	offline, err := migrate.Script(migrate.Options{})
+	require.NoError(t, err)
+	require.Equal(t, offline, script)
 	require.NotContains(t, psql(t, databaseURL, script), "ERROR")
 	require.NoError(t, migrate.Check(ctx(t), conn))
 	require.Equal(t, migrate.Result{From: schema.Latest(), To: schema.Latest()}, up(t, conn), "nothing is left to do")
 
-	script, err = migrate.Print(ctx(t), conn)
+	script, err = migrate.Print(ctx(t), conn, migrate.Options{})
 	require.NoError(t, err)
 	require.Contains(t, script, "nothing to do")
 	psql(t, databaseURL, script)
 
 	// An upgrade of the functions alone.
 	run(t, conn, "UPDATE howdah.meta SET functions_digest = 'another'")
-	script, err = migrate.Print(ctx(t), conn)
+	script, err = migrate.Print(ctx(t), conn, migrate.Options{})
 	require.NoError(t, err)
 	require.NotContains(t, script, "CREATE TABLE howdah.cache ")
 	psql(t, databaseURL, script)

@@ -1,8 +1,10 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -16,6 +18,7 @@ const (
 	setup kind = iota
 	migration
 	functions
+	division
 )
 
 // step is a piece of SQL that runs inside the transaction of an upgrade.
@@ -26,12 +29,16 @@ type step struct {
 }
 
 // plan is what brings a database in this state to the version of this
-// program. Up runs it and Print writes it down: the same text.
-func plan(s state) []step {
+// program, and divides the caches into partitions, if that is not 0. Up runs it and
+// Print writes it down: the same text.
+func plan(s state, partitions int) []step {
 	var steps []step
 	latest := schema.Latest()
 	fresh := s.version == 0
 
+	if !fresh && s.version < latest {
+		steps = append(steps, step{setup, "functions over rows", schema.Query("migrate_rows")})
+	}
 	for _, m := range schema.Migrations() {
 		if m.Version <= s.version {
 			continue
@@ -50,6 +57,10 @@ func plan(s state) []step {
 	}
 	if fresh {
 		steps = append(steps, step{setup, "cache db0", schema.Query("migrate_db0")})
+	}
+	if partitions != 0 && partitions != s.partitions {
+		steps = append(steps, step{division, fmt.Sprintf("%d partitions", partitions),
+			strings.ReplaceAll(schema.Query("migrate_divide"), "{partitions}", strconv.Itoa(partitions))})
 	}
 	if len(steps) == 0 {
 		return nil
@@ -113,22 +124,29 @@ func functionsSQL(digest string) string {
 //	howdah migrate --print | psql -v ON_ERROR_STOP=1 "$DATABASE_URL"
 //
 // It is a comment if there is nothing to do. Errors: as Up's.
-func Print(ctx context.Context, conn *pgx.Conn) (string, error) {
+func Print(ctx context.Context, conn *pgx.Conn, opts Options) (string, error) {
 	s, err := inspect(ctx, conn)
 	if err != nil {
 		return "", err
 	}
-	if err := s.usable(); err != nil {
+	if err := cmp.Or(s.usable(), s.divisible(opts.Partitions)); err != nil {
 		return "", err
 	}
-	return script(s), nil
+	return script(s, opts.Partitions), nil
 }
 
-// Script returns the SQL that installs the schema in a database without it.
-func Script() string { return script(state{}) }
+// Script returns the SQL that installs the schema in a database without it. Error:
+// ErrPartitions.
+func Script(opts Options) (string, error) {
+	s := state{}
+	if err := s.divisible(opts.Partitions); err != nil {
+		return "", err
+	}
+	return script(s, opts.Partitions), nil
+}
 
-func script(s state) string {
-	steps := plan(s)
+func script(s state, partitions int) string {
+	steps := plan(s, partitions)
 	if len(steps) == 0 {
 		return "-- The Howdah schema is up to date: there is nothing to do.\n"
 	}

@@ -38,6 +38,8 @@ type state struct {
 	breaking  int    // the newest migration that is breaking and newer than ours; 0: none
 	functions int
 	digest    string
+
+	partitions int // into which the keys of each cache are divided; 0: none
 }
 
 // inspect reads the state. It needs no privilege but that of connecting, as
@@ -85,7 +87,7 @@ func inspect(ctx context.Context, q Querier) (state, error) {
 
 func readVersions(ctx context.Context, q Querier, s *state) error {
 	return q.QueryRow(ctx, schema.Query("migrate_versions"), schema.Latest()).
-		Scan(&s.version, &s.breaking, &s.functions, &s.digest)
+		Scan(&s.version, &s.breaking, &s.functions, &s.digest, &s.partitions)
 }
 
 // usable says why this program cannot work with the database, if so.
@@ -110,6 +112,31 @@ func (s state) changeable() error {
 	case s.owner != "" && !s.mayOwn:
 		return fail(ErrPermission, "the schema howdah of database %q belongs to role %q: connect as that role, or run GRANT %s TO %s",
 			s.database, s.owner, pgx.Identifier{s.owner}.Sanitize(), pgx.Identifier{s.role}.Sanitize())
+	}
+	return nil
+}
+
+// CheckPartitions says whether caches can have so many partitions: 2, 4, 8, 16, 32 or 64. Error:
+// ErrPartitions.
+func CheckPartitions(number int) error {
+	if number < 2 || number > 64 || number&(number-1) != 0 {
+		return fail(ErrPartitions, "%d is no number of partitions: give 2, 4, 8, 16, 32 or 64", number)
+	}
+	return nil
+}
+
+// divisible says why the caches cannot be divided into a number of partitions, if so; 0 is
+// no wish. Whether caches hold entries, only the step finds out.
+func (s state) divisible(partitions int) error {
+	if partitions == 0 || partitions == s.partitions {
+		return nil
+	}
+	if err := CheckPartitions(partitions); err != nil {
+		return err
+	}
+	if s.partitions != 0 {
+		return fail(ErrPartitions, "the caches of database %q are divided into %d partitions, and keep this number: to have %d, export them to a new database",
+			s.database, s.partitions, partitions)
 	}
 	return nil
 }
@@ -160,6 +187,7 @@ type Status struct {
 	Pending          []string  // names of migrations that Up would apply
 	Functions        int       // version of the SQL functions installed
 	FunctionsCurrent bool      // they are those of this program, or newer
+	Partitions       int       // into which the keys of each cache are divided; 0: none
 	Caches           []string  // names of the caches
 	Watches          []string  // watched tables with their caches, as in "public.articles (pages)"
 }
@@ -184,8 +212,8 @@ func ReadStatus(ctx context.Context, conn *pgx.Conn) (Status, error) {
 	if err := s.usable(); err != nil && !errors.Is(err, ErrTooNew) {
 		return Status{}, err
 	}
-	st := Status{Version: s.version, Latest: schema.Latest(), Functions: s.functions, FunctionsCurrent: true}
-	for _, step := range plan(s) {
+	st := Status{Version: s.version, Latest: schema.Latest(), Functions: s.functions, FunctionsCurrent: true, Partitions: s.partitions}
+	for _, step := range plan(s, 0) {
 		switch step.kind {
 		case migration:
 			st.Pending = append(st.Pending, step.name)

@@ -89,11 +89,11 @@ func TestReadersUnpackWhatGoPacks(t *testing.T) {
 	rng := seed.Rand(t)
 	word := func(i int) string {
 		length := []int{0, rng.IntN(10), rng.IntN(10), 126 + rng.IntN(4), 16382 + rng.IntN(4)}[rng.IntN(5)]
-		text := strconv.Itoa(i) + ":"
+		text := append(strconv.AppendInt(nil, int64(i), 10), ':')
 		for len(text) < length {
-			text += string(rune('a' + rng.IntN(26)))
+			text = append(text, byte('a'+rng.IntN(26)))
 		}
-		return text
+		return string(text)
 	}
 	for range 6 {
 		n := 1 + rng.IntN(40)

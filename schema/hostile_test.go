@@ -60,7 +60,7 @@ func TestLimits(t *testing.T) {
 // Names that the caller's session puts in the way do not count: neither
 // tables nor functions whose arguments fit better than PostgreSQL's own.
 func TestSearchPathDoesNotMatter(t *testing.T) {
-	db := connect(t, pgtest.New(t))
+	db := connect(t, newDatabase(t))
 	run(t, db, "SELECT howdah.create_cache('c', prefix_index => true)")
 	run(t, db, "CREATE SCHEMA evil; CREATE TABLE evil.cache (name text); CREATE TABLE evil.meta (seed bytea)")
 	for _, decoy := range []string{
@@ -90,7 +90,7 @@ func TestSearchPathDoesNotMatter(t *testing.T) {
 // the caches nor of the sessions, nor do the ones that are planned into the
 // statement of the caller.
 func TestDecoysInPublic(t *testing.T) {
-	url := pgtest.New(t)
+	url := newDatabase(t)
 	db := connect(t, url)
 	run(t, db, "SELECT howdah.create_cache('c', max_ttl => '1 day', default_ttl => '1 h', ttl_jitter => 30, max_entries => 1, eviction => 'volatile-lfu', prefix_index => true, near => true)")
 	pgtest.Decoys(t, url, "functions/*.sql", "queries/poll.sql")

@@ -111,6 +111,10 @@ func TestClaim(t *testing.T) {
 	run(t, db, "UPDATE "+table(t, db, "c")+" SET leased_until = '-infinity', version = 7")
 	require.NotEqual(t, 7, wins(t, db, "k"), "the token of the other key's lease is void")
 
+	// What is known to be absent for ever has a time that is left, in every version of PostgreSQL.
+	run(t, db, "SELECT howdah.fulfil('c', 'never', (SELECT token FROM howdah.claim('c', 'never')), NULL, howdah.no_expiry())")
+	require.Equal(t, "absent true", one[string](t, db, "SELECT state || ' ' || (lease_left = howdah.no_expiry()) FROM howdah.claim('c', 'never')"))
+
 	for _, call := range []string{"claim('c', 'k', '0 s')", "claim('c', 'k', '-1 s')", "claim('c', 'k', NULL)", "fulfil('c', 'k', 1, NULL)",
 		"fulfil('c', 'k', 1, 'v', '1 s', '-1 s')", "fulfil('c', 'k', 1, 'v', '-1 s')"} {
 		refused(t, db, "HW009", "SELECT howdah."+call)

@@ -62,6 +62,7 @@ var statementEffects = map[string][]step{
 	"compare_delete":      {{logs, array + "'{NULL}', '{1}'", ""}, {idle, array + "'{NULL}', '{7}'", ""}, {idle, array + "'{7}', '{NULL}'", ""}, {idle, gone + "'{NULL}', '{1}'", ""}},
 	"count":               {{idle, "", ""}},
 	"count_ttls":          {{idle, "", ""}},
+	"count_tagged":        {{idle, "1, 10", ""}},
 	"delete":              {{logs, array[:len(array)-2], ""}, {idle, gone[:len(gone)-2], ""}},
 	"delete_page_by_hash": {{logs, "0, 9223372036854775807, 'k', false", ""}, {logs, "0, 9223372036854775807, '', true", ""}, {idle, "0, 9223372036854775807, 'none', true", ""}},
 	"delete_page_by_key":  {{logs, "'', '\\xff', 'k', false", ""}, {idle, "'', '\\xff', 'none', true", ""}},
@@ -79,6 +80,8 @@ var statementEffects = map[string][]step{
 	"get_expire":      {{logs, array + "'{1000000}', '{0}'", ""}, {idle, gone + "'{1000000}', '{0}'", ""}, {unlogged, array + "'{7200000000}', '{16}'", ""}},
 	"get_near":        {{idle, "ARRAY[H(k)]", ""}},
 	"get_one":         {{idle, "H(k)", ""}},
+	"here":            nil, // needs Citus
+	"hold_place":      nil, // likewise
 	"hold":            {{hidden, fresh[:len(fresh)-2], ""}, {hidden, array[:len(array)-2], ""}},
 	"increment":       {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
 	"increment_float": {{logs, array + "'{1}', '{NULL}'", ""}, {logs, fresh + "'{1}', '{NULL}'", ""}},
@@ -96,7 +99,7 @@ var statementEffects = map[string][]step{
 	"replace":        {{logs, array + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, gone + "'{2}', '{NULL}', '{f}', '{NULL}', '{0}'", ""}, {idle, array + "'{2}', '{NULL}', '{f}', '{7}', '{0}'", ""}},
 	"replace_version": {{logs, array + "'{2}', ARRAY[V(k)], '{0}'", ""}, {hidden, gone + "'{2}', '{7}', '{0}'", ""}, {hidden, array + "'{2}', '{7}', '{0}'", ""},
 		{hidden, "ARRAY[H(x)], ARRAY['x'::bytea], '{2}', ARRAY[V(x)], '{0}'", ""}},
-	"scan_page": {{idle, "0, 10, ''", ""}},
+	"scan_page": {{idle, "0, 10, '', 1023", ""}},
 	"set":       {{logs, array + "'{2}', '{NULL}'", ""}, {logs, "ARRAY[H(k), H(new)], ARRAY['k'::bytea, 'new'], '{2,2}', '{NULL,NULL}'", ""}},
 	"set_keep":  {{logs, array + "'{2}', '{NULL}'", ""}},
 	"set_one":   {{logs, "H(k), 'k', '2', NULL", ""}},
@@ -173,15 +176,18 @@ var functionEffects = map[string][]step{
 	"_put_present":    {{logs, "howdah_internal._put_present(c, 'k', NULL, '2', NULL) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	// They touch tags only.
 	"_refused":      {{idle, "howdah_internal._refused(c.id, '{1}', '{7}', NULL, pg_current_snapshot()) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
-	"_add_tags":     {{hidden, "howdah_internal._add_tags(c.id, 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
-	"_replace_tags": {{hidden, "howdah_internal._replace_tags(c.id, 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_add_tags":     {{hidden, "howdah_internal._add_tags(howdah_internal._tag_table(c), 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_replace_tags": {{hidden, "howdah_internal._replace_tags(c, 1, '{7}') FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_copy_tags":    {{hidden, "howdah_internal._copy_tags(c.id, H(l), c.id, H(k)) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_sweep_tags":   {{hidden, "howdah_internal._sweep_tags(c, 100) FROM howdah_internal.cache AS c WHERE c.name = 'n'", "INSERT INTO G VALUES (1, 7)"}},
 	"_create_tags":  {{hidden, "howdah_internal._create_tags(c) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_invalidate":   {{logs, "howdah_internal._invalidate('n', '{k}', '{}', false)", ""}, {logs, "howdah_internal._invalidate('n', '{}', '{}', true)", ""}},
 	// Parts of a watch, whose effect TestWatchNotesInTheChangeLog shows.
 	"_apply_watches": nil, "_bury": nil, "_check_expression": nil, "_invalidate_table": nil, "_note_watch": nil, "_share": nil, "watch_table": nil, "unwatch_table": nil,
-	"_rename_table": nil, // swap_caches and _turn_log show what it does
+	// swap_caches, alter_cache and drop_cache show what they do.
+	"_rename_table": nil, "_swap_parts": nil, "_alter_part": nil, "_lock_rows": nil, "_lock_tables": nil,
+	"_flush":        {{logs, "howdah_internal._flush(c, now()) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
+	"_divide":       nil, // TestDivide
 	"_turn_log":     {{hidden, "howdah.alter_cache('n', near => false)", ""}},
 	"_trim_log":     {{hidden, "howdah_internal._trim_log('infinity')", "UPDATE howdah_internal.change_state SET ticked_at = '-infinity'"}},
 	"_trim_bus":     {{hidden, "howdah_internal._trim_bus(1000, '1:1:', 'infinity')", "INSERT INTO howdah_internal.change_tick VALUES (900, pg_current_snapshot())"}},
@@ -197,8 +203,10 @@ var functionEffects = map[string][]step{
 	"_refuse_program": nil, // raise
 	"_refuse_write":   nil,
 	"_evict":          {{idle, "howdah_internal._evict('unlogged')", ""}},
+	// Of a database on several servers: TestCitusPrepare.
+	"_here": nil, "_stay": nil, "_keep_toast": nil, "_adopt": nil, "_follow": nil, "_grant_places": nil, "_note_places": nil, "_place_steps": nil, "_remake_parts": nil,
 	// They touch no entry: catalogs, grants, arithmetic.
-	"_clock": nil, "_reserve_id": nil, "_create_prefix_index": nil, "_create_table": nil, "_create_view": nil, "_grant_cache": nil,
+	"_clock": nil, "_reserve_id": nil, "_create_prefix_index": nil, "_create_part": nil, "_create_table": nil, "_create_view": nil, "_grant_cache": nil,
 	"_grant_runtime": nil, "_jitter": nil, "_own_table": nil, "_replication_lag": nil, "_sample": nil,
 }
 

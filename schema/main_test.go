@@ -25,10 +25,11 @@ func ctx(t testing.TB) context.Context {
 }
 
 // open returns a pool of the owner on a fresh database with the cache "c" of
-// class unlogged and the cache "s" of class sync.
+// class unlogged and the cache "s" of class sync. In the tests of TestDivided they have
+// partitions.
 func open(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	pool := connect(t, pgtest.New(t))
+	pool := connect(t, newDatabase(t))
 	run(t, pool, "SELECT howdah.create_cache('c'), howdah.create_cache('s', durability => 'sync')")
 	return pool
 }
@@ -100,21 +101,31 @@ func state(err error) string {
 // plant puts a live row of another key into the slot of key: a collision.
 func plant(t testing.TB, q querier, cache, key, other, value string) {
 	t.Helper()
-	run(t, q, `INSERT INTO `+table(t, q, cache)+` (hash, version, expires_at, key, value)
+	run(t, q, `INSERT INTO `+tableOf(t, q, cache, key)+` (hash, version, expires_at, key, value)
 	           VALUES (howdah.key_hash($1), 7, 'infinity', $2, $3)`,
 		[]byte(key), []byte(other), []byte(value))
 }
 
-// table is the name of the physical table of a cache.
+// table is the name of the physical table of a cache; of one with partitions, a view of all
+// of them that can be written.
 func table(t testing.TB, q querier, cache string) string {
 	t.Helper()
+	if divided(t) {
+		return viewOfRows(t, q, cache)
+	}
 	return pgtest.Table(t, q, cache)
+}
+
+// tableOf is the name of the physical table of a key.
+func tableOf(t testing.TB, q querier, cache, key string) string {
+	t.Helper()
+	return one[string](t, q, "SELECT howdah_internal._table(howdah_internal._settings($1, $2))", cache, []byte(key))
 }
 
 // expireNow makes an entry expired without removing its row.
 func expireNow(t testing.TB, q querier, cache, key string) {
 	t.Helper()
-	tag, err := q.Exec(ctx(t), `UPDATE `+table(t, q, cache)+`
+	tag, err := q.Exec(ctx(t), `UPDATE `+tableOf(t, q, cache, key)+`
 	    SET expires_at = statement_timestamp() - interval '1 microsecond' WHERE key = $1`, []byte(key))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, tag.RowsAffected())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,27 @@ func TestFunctionsVersionNamesOneText(t *testing.T) {
 	require.Equal(t, want, string(got), "functions changed: see the comment of this test")
 }
 
+// What a table lacks for values out of line is told by what _create_table gives it.
+func TestToastLacks(t *testing.T) {
+	db := open(t)
+	const lacks = "SELECT coalesce(array_to_string(howdah_internal._toast_lacks(c), ', '), '') FROM howdah_internal.cache AS c WHERE c.name = 'c'"
+	require.Empty(t, one[string](t, db, lacks))
+	run(t, db, "ALTER TABLE "+table(t, db, "c")+" RESET (toast.vacuum_truncate), SET (toast.autovacuum_vacuum_cost_delay = 2)")
+	require.Equal(t, "toast.autovacuum_vacuum_cost_delay=1, toast.vacuum_truncate=off", one[string](t, db, lacks))
+	given := one[[]string](t, db, "SELECT s.reloptions FROM pg_class AS c JOIN pg_class AS s ON s.oid = c.reltoastrelid WHERE c.oid = $1::text::regclass", table(t, db, "s"))
+	run(t, db, "ALTER TABLE "+table(t, db, "s")+" RESET ("+strings.Join(toastNames(given), ", ")+")")
+	require.Equal(t, len(given), one[int](t, db, "SELECT cardinality(howdah_internal._toast_lacks(c)) FROM howdah_internal.cache AS c WHERE c.name = 's'"))
+}
+
+// toastNames are the names of storage parameters for values out of line.
+func toastNames(options []string) (names []string) {
+	for _, o := range options {
+		name, _, _ := strings.Cut(o, "=")
+		names = append(names, "toast."+name)
+	}
+	return names
+}
+
 // What is in the database is what is in the files, each function is explained,
 // has one signature, and belongs to nobody but by grant.
 func TestFunctionsOfTheDatabase(t *testing.T) {
@@ -65,10 +87,14 @@ func TestFunctionsOfTheDatabase(t *testing.T) {
 	require.Empty(t, all[string](t, db, `
 		SELECT proname::text FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS a
 		WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND a.grantee = 0`), "executable by PUBLIC")
-	require.Equal(t, []string{"_apply_watches", "create_database", "swap_caches"}, all[string](t, db, `
+	require.Equal(t, []string{"_apply_watches", "_here", "create_database", "swap_caches"}, all[string](t, db, `
 		SELECT proname::text FROM pg_proc WHERE pronamespace IN ('howdah'::regnamespace, 'howdah_internal'::regnamespace) AND prosecdef
 		ORDER BY proname`))
+	// _here names the schema of each name and operator instead.
 	require.Equal(t, 3, one[int](t, db, "SELECT count(*) FROM pg_proc WHERE prosecdef AND 'search_path=pg_catalog, pg_temp' = ANY (proconfig)"))
+	text := regexp.MustCompile(`--.*|'[^']*'`).ReplaceAllString(one[string](t, db, "SELECT prosrc FROM pg_proc WHERE proname = '_here'"), "")
+	text = regexp.MustCompile(`OPERATOR\(pg_catalog\.[^)]*\)|(ERRCODE|HINT) =`).ReplaceAllString(text, "")
+	require.NotRegexp(t, `(?i)[=<>~|+*/-]|DISTINCT FROM|NULLIF|\bIN\b|BETWEEN|LIKE|CASE`, text, "operators of the caller's search_path")
 }
 
 // keyHash is the hash as a client computes it.

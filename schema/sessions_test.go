@@ -84,6 +84,24 @@ func TestSessionArguments(t *testing.T) {
 	run(t, db, "SELECT howdah.session_create(gen_random_uuid(), "+hash+", idle => NULL, lifetime => NULL)")
 }
 
+// A transaction whose snapshot is older than another login would not count that.
+func TestSessionLimitNeedsReadCommitted(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	const login = "SELECT howdah.session_create(gen_random_uuid(), sha256(gen_random_uuid()::text::bytea), 'ada'"
+	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
+		tx, err := db.BeginTx(ctx(t), pgx.TxOptions{IsoLevel: level})
+		require.NoError(t, err)
+		defer tx.Rollback(ctx(t))
+		run(t, tx, login+")")
+		run(t, tx, "SELECT howdah.session_create(gen_random_uuid(), sha256(gen_random_uuid()::text::bytea), user_limit => 1)") // of nobody
+		refused(t, tx, "HW016", login+", user_limit => 1)")
+		require.NoError(t, tx.Rollback(ctx(t)))
+	}
+	run(t, db, login+", user_limit => 1)")
+	refused(t, db, "HW013", login+", user_limit => 1)")
+}
+
 // Each round is bounded, and rounds go all the way around.
 func TestSessionExpireIsBounded(t *testing.T) {
 	db := open(t)

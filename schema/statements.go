@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"path"
@@ -74,7 +75,8 @@ const expiry = `coalesce(CASE WHEN u.e < 0
 
 // Table is what the statements of a cache are made for.
 type Table struct {
-	Name string // of its table, as TableName returns it
+	Name string // of its table, as the query "settings" answers it
+	Tags string // of the table of its tags; "": as Name, where that is no shard
 	// Source is the table that the statement "transfer" reads, as TableName
 	// returns it. The others have none.
 	Source string
@@ -90,6 +92,9 @@ type Table struct {
 	Log int32
 	// LogKeys says that the change log has the keys too, beside their hashes.
 	LogKeys bool
+	// Shard is the number of the table in Citus, if it is a shard. 0: it is none, and the
+	// statements hold no trace of it.
+	Shard int64
 	// Origin is noted with the keys: which process writes, and tells its own clients
 	// itself. 0: none.
 	Origin int64
@@ -181,6 +186,40 @@ func (t Table) log(sql string) string {
 	})
 }
 
+// andHere is the condition of a read of a shard that the shard is on this server, by the
+// snapshot of the read; it raises HW099 otherwise. PostgreSQL evaluates it once a statement.
+func (t Table) andHere() string {
+	if t.Shard == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" AND (SELECT howdah_internal._present(%d))", t.Shard)
+}
+
+// placement is the number of the copy of a shard on this server, by the snapshot of the
+// statement. Another server has another one, and so has a copy that comes back.
+func (t Table) placement() string {
+	return fmt.Sprintf("(howdah_internal._placements(ARRAY[%d::bigint]))[1]", t.Shard)
+}
+
+// snapshot is what a claim sees, as text. In a shard it begins with the placement, for the
+// numbers of transactions are those of one server.
+func (t Table) snapshot() string {
+	if t.Shard == 0 {
+		return "pg_catalog.pg_current_snapshot()::text"
+	}
+	return fmt.Sprintf("pg_catalog.format('%%s@%%s', %s, pg_catalog.pg_current_snapshot())", t.placement())
+}
+
+// andUnmoved is the condition of fulfil_tagged that a shard was not moved since the claim.
+// The guard has locked the shard before.
+func (t Table) andUnmoved() string {
+	if t.Shard == 0 {
+		return ""
+	}
+	return " AND u.h <> ALL (ARRAY(SELECT p.h FROM unnest($7::bigint[], $10::bigint[]) AS p (h, placement)" +
+		fmt.Sprintf(" WHERE p.placement <> (SELECT %s)))", t.placement())
+}
+
 // maxLoggedKeys bounds the keys of a row of the change log, in bytes. Where they take more
 // the row has an empty array: any key may have changed. As in howdah_internal._log.
 const maxLoggedKeys = 65536
@@ -215,8 +254,8 @@ func (t Table) note(form, hash, key string) string {
 // It panics if there is no such file.
 func Statement(name string, t Table) string {
 	sql := strings.NewReplacer("{table}", t.Name, "{source}", t.Source,
-		"{tags}", tagTable(t.Name), "{cache}", idOf(t.Name), "{source_cache}", idOf(t.Source),
-		"{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(t.log(text("statements/" + name)))
+		"{tags}", t.tags(), "{cache}", idOf(t.Name), "{source_cache}", idOf(t.Source),
+		"{and_here}", t.andHere(), "{snapshot}", t.snapshot(), "{and_unmoved}", t.andUnmoved(), "{expiry}", t.expiry(true), "{exact_expiry}", t.expiry(false)).Replace(t.log(text("statements/" + name)))
 	return pieces[t.RefuseCollision].Replace(numbers.ReplaceAllStringFunc(sql, number))
 }
 
@@ -252,16 +291,24 @@ var columns = strings.NewReplacer(
        payload_bytes`,
 )
 
-// TableName returns the name of the table of the cache with this id, the one
-// that the query "settings" answers. A cache that was dropped and made again has
+// TableName returns the name of the table of the cache with this id, where it is no
+// shard of Citus. A cache that was dropped and made again has
 // another: statements for the former table fail with 42P01.
 func TableName(id int32) string { return fmt.Sprintf("howdah_internal.cache_%d", id) }
 
-// tagTable is the name of the table of a cache's tags, given that of the cache.
-func tagTable(table string) string { return strings.Replace(table, ".cache_", ".tag_", 1) }
+// tags is the name of the table of the cache's tags.
+func (t Table) tags() string { return cmp.Or(t.Tags, strings.Replace(t.Name, ".cache_", ".tag_", 1)) }
+
+// numbered finds the id in the name of a cache's table: of a shard it is not the last part.
+var numbered = regexp.MustCompile(`cache_(\d+)`)
 
 // idOf is the id in the name of a cache's table.
-func idOf(table string) string { return table[strings.LastIndexByte(table, '_')+1:] }
+func idOf(table string) string {
+	if match := numbered.FindStringSubmatch(table); match != nil {
+		return match[1]
+	}
+	return ""
+}
 
 // Unknown returns the first of a cache's features that this program does not
 // know, "" if it knows them all. A program must refuse a cache with a feature

@@ -5,8 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-
-	"github.com/howdah/howdah/internal/pgtest"
 )
 
 // Two caches exchange their entries with all that belongs to them, and keep their
@@ -71,7 +69,7 @@ func TestSwapIsRefused(t *testing.T) {
 
 // The owner lets a role swap by a grant, and the role's rights on the tables stay.
 func TestRoleSwaps(t *testing.T) {
-	databaseURL := pgtest.New(t)
+	databaseURL := newDatabase(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "swapper")
 	run(t, owner, "SELECT howdah.create_cache('a'), howdah.create_cache('c')")

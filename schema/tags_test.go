@@ -237,7 +237,7 @@ func TestInvalidationsAreNoted(t *testing.T) {
 // The runtime role needs no more than its grant, also for caches that are made later,
 // and loses it.
 func TestTagPrivileges(t *testing.T) {
-	databaseURL := pgtest.New(t)
+	databaseURL := newDatabase(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "app")
 	refused(t, app, "42501", "SELECT howdah.set_tagged('db0', 'a', '1', '{t}')")

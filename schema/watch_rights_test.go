@@ -21,7 +21,7 @@ type shop struct {
 
 func newShop(t *testing.T) shop {
 	t.Helper()
-	databaseURL := pgtest.New(t)
+	databaseURL := newDatabase(t)
 	s := shop{howdah: connect(t, databaseURL)}
 	run(t, s.howdah, "SELECT howdah.create_cache('c')")
 	s.ownerName, s.owner = newRole(t, databaseURL, "shop owner")

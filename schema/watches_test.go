@@ -130,12 +130,14 @@ func TestWatchRefuses(t *testing.T) {
 		CREATE MATERIALIZED VIEW public.m AS SELECT * FROM public.articles; CREATE SEQUENCE public.s; CREATE INDEX i ON public.articles (id)`)
 	super := connect(t, pgtest.SuperURL(db.Config().ConnString()))
 	run(t, super, `CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w; CREATE FOREIGN TABLE public.f (id int) SERVER s;
-		CREATE TABLE public.theirs (id int)`)
+		CREATE TABLE public.theirs (id int);
+		CREATE TABLE public.parted (id int) PARTITION BY LIST (id); CREATE TABLE public.part PARTITION OF public.parted FOR VALUES IN (1) PARTITION BY LIST (id);
+		CREATE FOREIGN TABLE public.far PARTITION OF public.part FOR VALUES IN (1) SERVER s`)
 	for _, x := range []struct{ code, call string }{
 		{"42P01", "'public.nothing', 'c', 'id'"}, {"42809", "NULL, 'c', 'id'"}, {"HW001", "'public.articles', 'nothing', 'id'"}, {"HW002", "'public.articles', NULL, 'id'"},
 		{"HW012", "'public.articles', 'c'"}, {"42703", "'public.articles', 'c', 'nothing'"}, {"42601", "'public.articles', 'c', 'id) FROM ('"},
 		{"42601", "'public.articles', 'c', ''"}, {"42883", "'public.articles', 'c', 'slug(id)'"}, {"42703", "'public.articles', 'c', 'id', 'nothing'"},
-		{"42809", "'public.v', 'c', 'id'"}, {"42809", "'public.m', 'c', 'id'"}, {"42809", "'public.f', 'c', 'id'"}, {"42809", "'public.s', 'c', 'id'"},
+		{"42809", "'public.v', 'c', 'id'"}, {"42809", "'public.m', 'c', 'id'"}, {"42809", "'public.f', 'c', 'id'"}, {"42809", "'public.parted', 'c', 'id'"}, {"42809", "'public.s', 'c', 'id'"},
 		{"42809", "'public.i', 'c', 'id'"}, {"42809", "'howdah_internal.change', 'c', 'xid'"}, {"42809", "'pg_catalog.pg_class', 'c', 'oid'"},
 		{"42501", "'public.theirs', 'c', 'id'"},
 	} {
@@ -265,6 +267,47 @@ func TestWatchedPartitions(t *testing.T) {
 	require.Equal(t, "1 2 3 4 6 7 8 9", left(t, db, "c", "article:", 9))
 	run(t, db, "UPDATE public.articles SET title = 'x' WHERE id = 6")
 	require.Equal(t, "1 2 3 4 7 8 9", left(t, db, "c", "article:", 9))
+}
+
+// Whoever changes a row, its key is written as in the session that made the watch.
+func TestWatchKeysOfEverySession(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	conn, err := db.Acquire(ctx(t))
+	require.NoError(t, err)
+	defer conn.Release()
+	run(t, conn, "SET timezone = 'Europe/Zurich'")
+	run(t, conn, `CREATE TABLE public.reports (day date, at timestamptz, took interval, share float8, digest bytea, title text);
+		INSERT INTO public.reports VALUES ('2025-12-31', '2025-12-31 23:30Z', '90 min', 0.1, '\x00ff', 'old')`)
+	const key = "concat_ws('|', day, at, took, share, digest)"
+	watch(t, conn, "public.reports", "c", key)
+	stored := one[string](t, conn, "SELECT "+key+" FROM public.reports")
+	require.Equal(t, `2025-12-31|2026-01-01 00:30:00+01|01:30:00|0.1|\x00ff`, stored)
+	run(t, db, "SELECT howdah.set_text('c', $1, 'v')", stored)
+
+	run(t, conn, "SET datestyle = german; SET timezone = 'Asia/Tokyo'; SET intervalstyle = iso_8601; SET extra_float_digits = -3; SET bytea_output = escape")
+	run(t, conn, "UPDATE public.reports SET title = 'new'")
+	require.Nil(t, one[*string](t, db, "SELECT howdah.get_text('c', $1)", stored))
+	require.Equal(t, "German, DMY|Asia/Tokyo", one[string](t, conn, "SELECT concat_ws('|', current_setting('datestyle'), current_setting('timezone'))"), "the session keeps its own")
+}
+
+// Triggers find no value in VIRTUAL columns: a watch over one would never invalidate.
+func TestWatchGeneratedColumns(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	run(t, db, "CREATE TABLE public.users (id int, email text, k text GENERATED ALWAYS AS (lower(email)) STORED)")
+	watch(t, db, "public.users", "c", "'user:' || k")
+	run(t, db, "INSERT INTO public.users VALUES (1, 'Ada@example.org'); SELECT howdah.set_text('c', 'user:ada@example.org', 'old')")
+	run(t, db, "UPDATE public.users SET email = 'ADA@example.org'")
+	require.Nil(t, one[*string](t, db, "SELECT howdah.get_text('c', 'user:ada@example.org')"))
+	if one[int](t, db, "SELECT current_setting('server_version_num')::int") < 180000 {
+		return
+	}
+	run(t, db, "ALTER TABLE public.users ADD COLUMN v text GENERATED ALWAYS AS (lower(email)) VIRTUAL")
+	for _, call := range []string{"'public.users', 'c', $$'user:' || v$$", "'public.users', 'c', tag => 'v'"} {
+		refused(t, db, "42703", "SELECT howdah.watch_table("+call+")")
+	}
+	watch(t, db, "public.users", "c", "'user:' || lower(email)")
 }
 
 // notes returns what a transaction has noted and not yet applied.

@@ -106,7 +106,8 @@ type Renewal struct {
 
 // Rotate gives the session a new secret and returns it with its new token; the
 // old token is dead. Do it at login and at every change of privilege. It is on
-// disk when Rotate returns.
+// disk when Rotate returns. The payload is that of the version, also where
+// another request saved meanwhile.
 //
 // Errors: ErrNotFound, ErrUserLimit, ErrInvalidUser, those of the database.
 func (m *Manager) Rotate(ctx context.Context, token Token, renewal Renewal) (*Session, error) {
@@ -127,8 +128,9 @@ func (m *Manager) Rotate(ctx context.Context, token Token, renewal Renewal) (*Se
 	if !renewal.Restart {
 		lifetime = 0
 	}
+	var version int64
 	var user *string
-	err = m.write(ctx, []any{&s.Version, &user, &s.ExpiresAt, &s.Deadline}, "session_rotate",
+	err = m.write(ctx, []any{&version, &user, &s.ExpiresAt, &s.Deadline}, "session_rotate",
 		token.id.String(), token.hash(), next.hash(), orNull(renewal.User),
 		interval(lifetime, 0, nil), m.userLimit(), m.opts.RevokeOldest)
 	m.wrote(token.id, m.mayRevoke(renewal.User))
@@ -143,5 +145,15 @@ func (m *Manager) Rotate(ctx context.Context, token Token, renewal Renewal) (*Se
 	}
 	s.token = next
 	m.stats.rotated.Add(1)
+	if version == s.Version+1 {
+		s.Version = version
+		return s, nil
+	}
+	// Another request saved after s was read: its payload is not this version's.
+	if now, err := m.current(ctx, next); err == nil {
+		return now, nil
+	}
+	// The token is changed, so this is no failure. With the version that was read
+	// the next Save is a conflict, and overwrites nothing.
 	return s, nil
 }

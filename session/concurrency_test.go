@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"sync"
@@ -362,4 +364,101 @@ func TestReadsOnAConnectionThatForgot(t *testing.T) {
 		conn.Release()
 	}
 	require.Equal(t, "kept", string(get(t, m, s.Token()).Payload))
+}
+
+// A save between the read and the write of a rotation is not lost: the caller of
+// Rotate sees it, or its next save returns ErrConflict.
+func TestRotateSeesSaveInBetween(t *testing.T) {
+	url := pgtest.New(t)
+	m, pool := openURL(t, url, session.Options{})
+	for name, rotate := range map[string]func(s *session.Session) (*session.Session, error){
+		"Rotate": func(s *session.Session) (*session.Session, error) {
+			return m.Rotate(t.Context(), s.Token(), session.Renewal{User: "ada", Restart: true})
+		},
+		"Login": func(s *session.Session) (*session.Session, error) {
+			return throughMiddleware(m, s, func(c *session.Current) error { return c.Login("ada") })
+		},
+		"Renew": func(s *session.Session) (*session.Session, error) {
+			return throughMiddleware(m, s, (*session.Current).Renew)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := create(t, m, session.Start{Payload: []byte(`{"cart":"P0"}`)})
+			r := rotateAroundSave(t, pool, s, `{"cart":"P1"}`, rotate)
+			require.NotEqual(t, s.Token(), r.Token())
+			require.Equal(t, `{"cart":"P1"}`, string(r.Payload))
+			version, err := m.Save(t.Context(), r.Token(), r.Version, []byte(`{"cart":"P2"}`))
+			require.NoError(t, err)
+			require.Equal(t, s.Version+3, version)
+		})
+	}
+}
+
+// If Rotate cannot read what another request saved meanwhile, the next save of its
+// caller returns ErrConflict.
+func TestRotateThatCannotReadAgain(t *testing.T) {
+	m, pool := open(t, session.Options{})
+	s := create(t, m, session.Start{Payload: []byte("P0")})
+	// The session ends for the read after the rotation, and comes back.
+	run(t, pool, `
+		CREATE FUNCTION end_rotated() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN NEW.idle_expires_at := statement_timestamp() - interval '1 s'; RETURN NEW; END $$;
+		CREATE TRIGGER end_rotated BEFORE UPDATE ON howdah.session FOR EACH ROW
+		WHEN (NEW.secret_hash <> OLD.secret_hash) EXECUTE FUNCTION end_rotated()`)
+	r := rotateAroundSave(t, pool, s, "P1", func(s *session.Session) (*session.Session, error) {
+		return m.Rotate(t.Context(), s.Token(), session.Renewal{})
+	})
+	run(t, pool, "UPDATE howdah.session SET idle_expires_at = statement_timestamp() + interval '1 min' WHERE id = $1::uuid", s.ID.String())
+	_, err := m.Save(t.Context(), r.Token(), r.Version, []byte("P2"))
+	require.ErrorIs(t, err, session.ErrConflict)
+	require.Equal(t, "P1", string(get(t, m, r.Token()).Payload))
+}
+
+// rotateAroundSave rotates s while a transaction that saves another payload holds
+// its row: the rotation has read, and waits to write.
+func rotateAroundSave(t *testing.T, pool *pgxpool.Pool, s *session.Session, payload string, rotate func(*session.Session) (*session.Session, error)) *session.Session {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.Background())
+	_, err = tx.Exec(t.Context(), "SELECT FROM howdah.session WHERE id = $1::uuid FOR UPDATE", s.ID.String())
+	require.NoError(t, err)
+	type result struct {
+		session *session.Session
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		r, err := rotate(s)
+		done <- result{r, err}
+	}()
+	eventually(t, "the rotation waits for the row", func() bool {
+		require.Empty(t, done)
+		return one[bool](t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%session_rotate%')")
+	})
+	var saved bool
+	require.NoError(t, tx.QueryRow(t.Context(), `
+		SELECT saved.saved
+		FROM howdah.session AS s, howdah.session_save(s.id, s.secret_hash, $2, $3::text::bytea) AS saved
+		WHERE s.id = $1::uuid`, s.ID.String(), s.Version, payload).Scan(&saved))
+	require.True(t, saved)
+	require.NoError(t, tx.Commit(t.Context()))
+	got := <-done
+	require.NoError(t, got.err)
+	return got.session
+}
+
+// throughMiddleware changes the session of a request, and returns it as the
+// request then has it.
+func throughMiddleware(m *session.Manager, s *session.Session, change func(*session.Current) error) (changed *session.Session, err error) {
+	handler := m.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		current := session.From(r.Context())
+		if err = change(current); err == nil {
+			changed, err = current.Session()
+		}
+	}))
+	request := httptest.NewRequest(http.MethodPost, "https://example.com/", nil)
+	request.AddCookie(&http.Cookie{Name: "__Host-session", Value: s.Token().Reveal()})
+	handler.ServeHTTP(httptest.NewRecorder(), request)
+	return changed, err
 }

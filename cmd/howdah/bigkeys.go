@@ -98,7 +98,13 @@ func (b *bigkeys) run(ctx context.Context, out io.Writer) error {
 	if err := migrate.Check(ctx, conn); err != nil {
 		return err
 	}
-	snapshot, err := stat.Read(ctx, conn)
+	var others beside
+	defer others.close()
+	servers, err := others.servers(ctx, conn)
+	if err != nil {
+		return err
+	}
+	snapshot, err := stat.Read(ctx, conn, servers...)
 	if err != nil {
 		return err
 	}
@@ -108,7 +114,7 @@ func (b *bigkeys) run(ctx context.Context, out io.Writer) error {
 			continue
 		}
 		found = true
-		if err := b.show(ctx, conn, &row, out); err != nil {
+		if err := b.show(ctx, conn, servers, &row, out); err != nil {
 			return err
 		}
 	}
@@ -119,8 +125,8 @@ func (b *bigkeys) run(ctx context.Context, out io.Writer) error {
 }
 
 // show prints what fills one cache.
-func (b *bigkeys) show(ctx context.Context, conn *pgx.Conn, row *stat.Row, out io.Writer) error {
-	sample, err := stat.SampleCache(ctx, conn, row.Name, b.sample)
+func (b *bigkeys) show(ctx context.Context, conn *pgx.Conn, servers []stat.Server, row *stat.Row, out io.Writer) error {
+	sample, err := stat.SampleCache(ctx, conn, row.Name, b.sample, servers...)
 	if err != nil {
 		return fmt.Errorf("cache %q cannot be looked at: %w", row.Name, err)
 	}

@@ -119,7 +119,7 @@ func newCachesFlush() *cobra.Command {
 and writers wait for a moment, not for as long as the deletion of rows would take.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.remove(cmd, args[0], "This removes", "removed", func(ctx context.Context, db *howdah.DB) error {
+			return c.remove(cmd, args[0], "This removes %s of %s", "removed %s", func(ctx context.Context, db *howdah.DB) error {
 				return db.Cache(args[0]).Flush(ctx)
 			})
 		},
@@ -136,8 +136,8 @@ func newCachesDrop() *cobra.Command {
 		Short: "Remove a cache with all its entries and settings, after asking",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.remove(cmd, args[0], "This drops the cache with", "dropped the cache with", func(ctx context.Context, db *howdah.DB) error {
-				return db.DropCache(ctx, args[0])
+			return c.remove(cmd, args[0], "This removes %s of %s, and drops the cache", "dropped the cache with %s", func(ctx context.Context, db *howdah.DB) error {
+				return owned(db.DropCache(ctx, args[0]))
 			})
 		},
 	}
@@ -153,7 +153,8 @@ type removedEntries struct {
 	Exact   bool   `json:"exact"` // entries were counted, not estimated
 }
 
-// remove says how many entries a cache has, asks for its name, and runs fn.
+// remove says how many entries a cache has, asks for its name, and runs fn. will and did are formats:
+// the first for the entries and the name, the second for the entries.
 func (c *cachesCommand) remove(cmd *cobra.Command, name, will, did string, fn func(context.Context, *howdah.DB) error) error {
 	return c.with(cmd, func(ctx context.Context, db *howdah.DB, url string) error {
 		cache, err := describeOne(ctx, db, url, name)
@@ -161,18 +162,18 @@ func (c *cachesCommand) remove(cmd *cobra.Command, name, will, did string, fn fu
 			return err
 		}
 		if !c.confirm.yes {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s %s entries of %s. This cannot be undone.\n", will, cache.count(), name)
+			fmt.Fprintf(cmd.ErrOrStderr(), will+". This cannot be undone.\n", cache.entriesText(), name)
 		}
 		if err := c.confirm.ask(cmd, "the name of the cache", name, "nothing was changed"); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout) // the answer took time
 		defer cancel()
-		if err := owned(fn(ctx, db)); err != nil {
+		if err := fn(ctx, db); err != nil {
 			return err
 		}
 		return c.output.print(cmd.OutOrStdout(), removedEntries{name, cache.Entries, cache.Exact},
-			fmt.Sprintf("%s %s entries\n", did, cache.count()))
+			fmt.Sprintf(did+"\n", cache.entriesText()))
 	})
 }
 
@@ -203,7 +204,13 @@ func describe(ctx context.Context, db *howdah.DB, url string) ([]cacheJSON, erro
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	now, err := stat.Read(ctx, conn)
+	var others beside
+	defer others.close()
+	servers, err := others.servers(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	now, err := stat.Read(ctx, conn, servers...)
 	if err != nil {
 		return nil, err
 	}
@@ -236,10 +243,11 @@ func describeOne(ctx context.Context, db *howdah.DB, url, name string) (cacheJSO
 	return cacheJSON{}, fmt.Errorf("there is no cache %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// owned says who may do what the role may not.
+// owned says who may do what the role may not. What PostgreSQL said is left out: to grant the role
+// what applications need, as other calls without a privilege advise, would not help.
 func owned(err error) error {
 	if errors.Is(err, howdah.ErrPermission) {
-		return fmt.Errorf("%w: connect as the owner of the schema", err)
+		return fmt.Errorf("%w: only the owner makes, changes and drops caches: connect as the owner of the schema", howdah.ErrPermission)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -95,7 +96,11 @@ func newCachesCreate() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd, func(ctx context.Context, db *howdah.DB, url string) error {
-				if err := owned(db.CreateCache(ctx, s.config(args[0]))); err != nil {
+				err := owned(db.CreateCache(ctx, s.config(args[0])))
+				if errors.Is(err, howdah.ErrCacheExists) {
+					return fmt.Errorf("there is a cache %q already: give another name, or change it with \"howdah caches alter %s\"", args[0], args[0])
+				}
+				if err != nil {
 					return err
 				}
 				return c.settled(ctx, cmd, db, url, args[0], "created")
@@ -135,13 +140,13 @@ The wait for that lock ends after two seconds; then nothing was changed.`,
 				return usagef("--yes belongs to --empty")
 			}
 			alter := func(ctx context.Context, db *howdah.DB) error {
-				return db.AlterCache(ctx, s.config(args[0]), howdah.AlterOptions{Only: only, Empty: empty})
+				return owned(db.AlterCache(ctx, s.config(args[0]), howdah.AlterOptions{Only: only, Empty: empty}))
 			}
 			if empty {
-				return c.remove(cmd, args[0], "This changes the cache and removes", "changed the cache and removed", alter)
+				return c.remove(cmd, args[0], "This removes %s of %s, and changes the cache", "changed the cache and removed %s", alter)
 			}
 			return c.with(cmd, func(ctx context.Context, db *howdah.DB, url string) error {
-				if err := owned(alter(ctx, db)); err != nil {
+				if err := alter(ctx, db); err != nil {
 					return err
 				}
 				return c.settled(ctx, cmd, db, url, args[0], "changed")
@@ -210,6 +215,14 @@ func (c *cacheJSON) count() string {
 		return strconv.FormatInt(c.Entries, 10)
 	}
 	return "about " + strconv.FormatInt(c.Entries, 10)
+}
+
+// entriesText is count as a phrase.
+func (c *cacheJSON) entriesText() string {
+	if c.Exact && c.Entries == 1 {
+		return "1 entry"
+	}
+	return c.count() + " entries"
 }
 
 // text is a line for each setting and figure.

@@ -58,7 +58,7 @@ func TestCaches(t *testing.T) {
 			for _, verb := range []string{"flush", "drop"} {
 				r := do(answer, verb, "pages")
 				require.Equal(t, exitFailed, r.code)
-				require.Contains(t, r.err, "3 entries of pages. This cannot be undone.\nType the name of the cache (pages) to go on: ")
+				require.Contains(t, r.err, "3 entries of pages"+map[string]string{"flush": "", "drop": ", and drops the cache"}[verb]+". This cannot be undone.\nType the name of the cache (pages) to go on: ")
 				require.Contains(t, r.err, says)
 				require.Contains(t, r.err, "nothing was changed")
 				require.Empty(t, r.out)
@@ -72,7 +72,7 @@ func TestCaches(t *testing.T) {
 
 		require.Zero(t, execute(t, "", env, "set", "a", "v", "--cache", "pages").code)
 		require.Equal(t, exitFailed, do("", "alter", "pages", "--durability", "unlogged", "--empty").code)
-		require.Equal(t, "changed the cache and removed 1 entries\n", ok("alter", "pages", "--durability", "unlogged", "--empty", "--yes"))
+		require.Equal(t, "changed the cache and removed 1 entry\n", ok("alter", "pages", "--durability", "unlogged", "--empty", "--yes"))
 		require.Equal(t, []any{"unlogged", 0.0}, []any{show("pages")["durability"], show("pages")["entries"]})
 		require.Equal(t, "dropped the cache with 0 entries\n", ok("drop", "pages", "--yes"))
 	})
@@ -83,8 +83,8 @@ func TestCaches(t *testing.T) {
 		args []string
 	}{
 		"unknown":       {2, "unknown command", []string{"lst"}},
-		"exists":        {1, "exists", []string{"create", "db0"}},
-		"name":          {1, "name", []string{"create", "No!"}},
+		"exists":        {1, `"howdah caches alter db0"`, []string{"create", "db0"}},
+		"name":          {2, "name", []string{"create", "No!"}},
 		"setting":       {1, "eviction", []string{"create", "c", "--eviction", "lru"}},
 		"absent":        {1, "there is no cache \"pages\"; there are db0", []string{"show", "pages"}},
 		"flush absent":  {1, "there is no cache", []string{"flush", "pages", "--yes"}},
@@ -108,7 +108,8 @@ func TestCaches(t *testing.T) {
 		require.Zero(t, execute(t, "", env, "migrate", "--runtime-role", "howdah_test_caches").code)
 		r := execute(t, "", nil, "caches", "create", "mine", "--database-url", role)
 		require.Equal(t, exitFailed, r.code)
-		require.Contains(t, r.err, "connect as the owner of the schema")
+		require.Contains(t, r.err, "only the owner makes, changes and drops caches: connect as the owner of the schema")
+		require.NotContains(t, r.err, "--runtime-role")
 		require.Contains(t, execute(t, "", nil, "caches", "list", "--database-url", role).out, "db0")
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -71,7 +72,7 @@ func printComparison(w io.Writer, c *transfer.Comparison) error {
 	if len(c.Missing) == 0 {
 		fmt.Fprintln(out, "\nHowdah has every command that applications have used.")
 	}
-	fmt.Fprintln(out, "\nSettings\t\t")
+	fmt.Fprintln(out, "\nSettings")
 	for _, s := range c.Notes {
 		mark := ""
 		if s.Lacking {
@@ -88,8 +89,18 @@ func printUses(out io.Writer, title string, uses []transfer.Use) {
 	if len(uses) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n%s\tCALLS\tSHARE\t\n", title)
+	fmt.Fprintf(out, "\n%s\tCALLS\tSHARE\n", title)
 	for _, u := range uses {
-		fmt.Fprintf(out, "  %s\t%d\t%.2f %%\t%s\n", strings.ReplaceAll(strings.ToUpper(u.Command), "|", " "), u.Calls, 100*u.Share, u.Note)
+		fmt.Fprintf(out, "  %s\t%d\t%.2f %%", strings.ReplaceAll(strings.ToUpper(u.Command), "|", " "), u.Calls, 100*u.Share)
+		if u.Note != "" {
+			fmt.Fprintf(out, "\t%s", plainNote(u.Note))
+		}
+		fmt.Fprintln(out)
 	}
 }
+
+// noteLink is a link of Markdown, which the notes of docs/commands.md have.
+var noteLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+// plainNote is a note for a terminal: a link is its text.
+func plainNote(note string) string { return noteLink.ReplaceAllString(note, "$1") }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/howdah/howdah/internal/embedded"
+	"github.com/howdah/howdah/internal/pgurl"
 )
 
 // databaseFlags say which database a command works on: the one that is named,
@@ -28,6 +29,9 @@ func addDataDir(cmd *cobra.Command, dir *string) {
 // find returns the URL of the database.
 func (d *databaseFlags) find() (string, error) {
 	if d.url != "" {
+		if _, err := pgurl.Config(d.url); err != nil {
+			return "", usageError{fmt.Errorf("--database-url is not valid (want postgres://user@host:5432/database): %w", err)}
+		}
 		return d.url, nil
 	}
 	at, err := running(d.dataDir)

@@ -65,6 +65,8 @@ func shownElsewhere() map[string]string {
 		"howdah export":                "coming-from-redis.md",
 		"howdah import":                "coming-from-redis.md",
 		"howdah compare":               "coming-from-redis.md",
+		"howdah servers add":           "scale-out.md",
+		"howdah rebalance":             "scale-out.md",
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/howdah/howdah/internal/doctor"
+	looked "github.com/howdah/howdah/internal/figures"
 	"github.com/howdah/howdah/migrate"
 )
 
@@ -82,6 +83,7 @@ func examine(ctx context.Context, databaseURL, cache string) (*doctor.Report, er
 	return doctor.Examine(ctx, conn, doctor.Options{
 		Cache:       cache,
 		CheckSchema: func(ctx context.Context, tx pgx.Tx) error { return migrate.Check(ctx, tx) },
+		Servers:     looked.CitusServers(conn.Config()),
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,16 +68,31 @@ func (e *exportCommand) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	out := cmd.OutOrStdout()
-	if e.file != "-" {
-		file, err := os.OpenFile(e.file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		out = file
+	if e.file == "-" {
+		return e.write(ctx, cmd, db, cmd.OutOrStdout())
 	}
-	return e.write(ctx, cmd, db, out)
+	file, err := os.OpenFile(e.file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return writeAndClose(file, func(out io.Writer) error { return e.write(ctx, cmd, db, out) })
+}
+
+// exportFile is an *os.File.
+type exportFile interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// writeAndClose returns nil only if all that was written is in the file: some file systems say
+// that they are full at its end only.
+func writeAndClose(file exportFile, write func(io.Writer) error) error {
+	err := write(file)
+	synced := file.Sync()
+	if errors.Is(synced, syscall.EINVAL) || errors.Is(synced, errors.ErrUnsupported) {
+		synced = nil // a pipe or a device
+	}
+	return errors.Join(err, synced, file.Close())
 }
 
 func (e *exportCommand) write(ctx context.Context, cmd *cobra.Command, db *howdah.DB, out io.Writer) error {

@@ -18,7 +18,7 @@ func groups() []group {
 		{"run", "Run a server:", []string{"serve", "healthcheck", "url", "console"}},
 		{"entries", "Read and write entries:", []string{"cli", "get", "set", "del", "ttl", "keys", "export", "import"}},
 		{"look", "See what goes on:", []string{"stat", "top", "slow", "monitor", "bigkeys", "alerts", "grafana"}},
-		{"database", "Look after a database:", []string{"migrate", "caches", "sessions", "doctor", "maintain", "psql", "compare"}},
+		{"database", "Look after a database:", []string{"migrate", "caches", "sessions", "doctor", "maintain", "servers", "rebalance", "psql", "compare"}},
 		{"program", "About this program:", []string{"help", "completion", "version"}},
 	}
 }

@@ -200,15 +200,27 @@ func (i *importCommand) name(source string) {
 func (i *importCommand) copy(ctx context.Context, db *core.DB, t *transferReport) error {
 	counts, err := transfer.Import(ctx, db, i.options)
 	t.line.clear()
+	again := "give the same command again to go on"
+	if i.options.Restart {
+		again = "give the same command without --restart to go on"
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("stopped after %d keys: give the same command again to go on (%s)", counts.Keys, i.stateFile)
+		return fmt.Errorf("stopped after %d keys: %s (%s)", counts.Keys, again, i.stateFile)
 	case errors.Is(err, fault.ErrCacheNotFound), errors.Is(err, transfer.ErrUse):
 		return err
+	case err != nil && !i.begun(counts):
+		return err
 	case err != nil:
-		return fmt.Errorf("stopped after %d keys: %w; give the same command again to go on (%s)", counts.Keys, err, i.stateFile)
+		return fmt.Errorf("stopped after %d keys: %w; %s (%s)", counts.Keys, err, again, i.stateFile)
 	}
 	return t.copied(counts)
+}
+
+// begun says whether there is something to go on from.
+func (i *importCommand) begun(counts transfer.Counts) bool {
+	_, err := os.Stat(i.stateFile)
+	return counts.Keys > 0 || err == nil
 }
 
 func (i *importCommand) survey(ctx context.Context, db *core.DB, t *transferReport) error {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/howdah/howdah/internal/fault"
 )
 
 func main() {
@@ -44,7 +46,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		return int(code)
 	}
 	code := exitFailed
-	if usage := (usageError{}); errors.As(err, &usage) {
+	if usage := (usageError{}); errors.As(err, &usage) || errors.Is(err, fault.ErrInvalidName) {
 		code = exitUsage
 	}
 	report(errOut, wantsJSON(cmd, args), err, code)

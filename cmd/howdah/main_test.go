@@ -157,29 +157,54 @@ func TestMistakes(t *testing.T) {
 		"bound too long":           {serve("--near", "11s"), nil, 2, "--near must be a duration from 10ms to 10s, or off"},
 		"bound of an hour":         {serve(), []string{"HOWDAH_NEAR=1h"}, 2, "HOWDAH_NEAR must be a duration from 10ms to 10s, or off"},
 		"bad bound":                {serve("--near", "abc"), nil, 2, "--near must be a duration from 10ms to 10s, or off"},
-		"little memory":            {serve("--database-url", url, "--near-bytes", "1000KiB"), nil, 1, "--near-bytes must be at least 1 MiB"},
+		"little memory":            {serve("--database-url", url, "--near-bytes", "1000KiB"), nil, 2, "--near-bytes must be at least 1 MiB"},
 		"bad memory":               {serve("--near-bytes", "much"), nil, 2, "--near-bytes must be a number of bytes"},
-		"everything excluded":      {serve("--database-url", url, "--near", "1s", "--near-exclude", "a:,"), nil, 1, "--near-exclude must not be empty"},
+		"everything excluded":      {serve("--database-url", url, "--near", "1s", "--near-exclude", "a:,"), nil, 2, "--near-exclude must not be empty"},
+		"an empty prefix":          {serve("--database-url", url, "--http-addr", "127.0.0.1:0", "--metrics-prefixes", "a:,"), nil, 2, "--metrics-prefixes names an empty prefix"},
+		"a prefix twice":           {serve("--database-url", url, "--http-addr", "127.0.0.1:0"), []string{"HOWDAH_METRICS_PREFIXES=b:,b:"}, 2, `names "b:" twice`},
 		"bad log level":            {serve("--log-level", "loud"), nil, 2, "debug, info, warn or error"},
 		"bad log format":           {serve("--log-format", "xml"), nil, 2, "text or json"},
 		"two passwords":            {serve("--password", "hunter2", "--password-file", file), nil, 2, "not both"},
 		"empty password file":      {serve("--password-file", file), nil, 2, "is empty"},
-		"same token twice":         {serve("--http-addr", "127.0.0.1:0", "--token", "hunter2", "--session-token", "hunter2"), nil, 1, "two tokens"},
+		"same token twice":         {serve("--http-addr", "127.0.0.1:0", "--token", "hunter2", "--session-token", "hunter2"), nil, 2, "two tokens"},
 		"two session tokens":       {serve("--session-token", "hunter2", "--session-token-file", file), nil, 2, "not both"},
 		"no password file":         {serve("--password-file", "/nowhere"), nil, 2, "--password-file"},
-		"not PostgreSQL":           {serve("--database-url", "mysql://u:hunter2@h/d"), nil, 1, "postgres://"},
-		"bad URL":                  {serve("--database-url", "postgres://u:hunter2@h:port/d"), nil, 1, "postgres://"},
+		"not PostgreSQL":           {serve("--database-url", "mysql://u:hunter2@h/d"), nil, 2, "postgres://"},
+		"bad URL":                  {serve("--database-url", "postgres://u:hunter2@h:port/d"), nil, 2, "postgres://"},
 		"no server":                {serve("--database-url", "postgres://u:hunter2@127.0.0.1:1/d"), nil, 1, "127.0.0.1"},
 		"wrong database password":  {serve("--database-url", wrongPassword(url)), nil, 1, "does not let user"},
 		"not migrated":             {serve("--database-url", pgtest.Empty(t)), nil, 1, "howdah migrate --database-url"},
 		"schema too new":           {serve("--database-url", newer), nil, 1, "upgrade the program"},
 		"migrate, schema too new":  {[]string{"migrate", "--database-url", newer}, nil, 1, "upgrade the program"},
-		"open without a password":  {[]string{"serve", "--database-url", url, "--redis-addr", "0.0.0.0:0", "--http-addr", "off"}, nil, 1, "--password-file"},
-		"open without a token":     {[]string{"serve", "--database-url", url, "--redis-addr", "off", "--http-addr", "0.0.0.0:0"}, nil, 1, "--token-file"},
+		"open without a password":  {[]string{"serve", "--database-url", url, "--redis-addr", "0.0.0.0:0", "--http-addr", "off"}, nil, 2, "--password-file"},
+		"open without a token":     {[]string{"serve", "--database-url", url, "--redis-addr", "off", "--http-addr", "0.0.0.0:0"}, nil, 2, "--token-file"},
 		"port in use":              {[]string{"serve", "--database-url", url, "--redis-addr", taken.Addr().String(), "--http-addr", "off"}, nil, 1, "--redis-addr"},
-		"nothing to serve":         {[]string{"serve", "--redis-addr", "off", "--http-addr", "off"}, nil, 1, "nothing to serve"},
+		"nothing to serve":         {[]string{"serve", "--redis-addr", "off", "--http-addr", "off"}, nil, 2, "nothing to serve"},
 		"data folder is a file":    {serve("--data-dir", file), nil, 1, file},
 		"data folder is read-only": {serve("--data-dir", "/proc/howdah"), nil, 1, "/proc/howdah"},
+		"console maybe":            {serve("--console", "maybe"), nil, 2, "use auto, on or off"},
+		"no address":               {serve("--redis-addr", "bogus"), nil, 2, "write host:port"},
+		"no path":                  {serve("--base-path", "x"), nil, 2, "is not a path such as /howdah"},
+		"unknown pooler":           {serve("--pooler", "session"), nil, 2, "--pooler"},
+		"less than no connections": {serve("--max-conns", "-3"), nil, 2, "--max-conns must be at least 2"},
+		"no connections":           {serve("--max-conns", "0"), nil, 2, "--max-conns must be at least 2"},
+		"certificate alone":        {serve("--tls-cert", file), nil, 2, "give both or none"},
+		"no certificate":           {serve("--tls-cert", file, "--tls-key", file), nil, 2, "cannot use --tls-cert"},
+		"no clients":               {serve(), []string{"HOWDAH_MAX_CLIENTS=0"}, 2, "--max-clients must be at least 1"},
+		"removals":                 {serve("--removals", "-1"), nil, 2, "--removals must not be negative; 0: none"},
+		"prefix sample":            {serve("--prefix-sample", "-1"), nil, 2, "--prefix-sample must not be negative; 0: none"},
+		"no time":                  {serve("--timeout", "0"), nil, 2, "--timeout must be above zero"},
+		"no time to stop":          {serve("--shutdown-timeout", "0"), nil, 2, "--shutdown-timeout must be above zero"},
+		"no time for a password":   {serve("--auth-timeout", "0"), nil, 2, "--auth-timeout must be above zero"},
+		"no metrics":               {serve("--metrics-caches", "0"), nil, 2, "--metrics-caches must be at least 1"},
+		"no lag":                   {serve("--max-replication-lag", "0"), nil, 2, "--max-replication-lag must be above zero"},
+		"maintain, no lag":         {[]string{"maintain", "--database-url", url, "--max-replication-lag", "0"}, nil, 2, "--max-replication-lag must be above zero"},
+		"migrate, odd partitions":  {[]string{"migrate", "--database-url", url, "--partitions", "3"}, nil, 2, "2, 4, 8, 16, 32 or 64"},
+		"caches, bad name":         {[]string{"caches", "create", "Bad Name", "--database-url", url}, nil, 2, "lower-case letters"},
+		"caches, bad URL":          {[]string{"caches", "list", "--database-url", "postgres://u:hunter2@h:port/d"}, nil, 2, "postgres://"},
+		"help what":                {[]string{"help", "bogus"}, nil, 2, "unknown command \"bogus\""},
+		"help what of":             {[]string{"help", "caches", "bogus"}, nil, 2, "unknown command \"caches bogus\""},
+		"completion what":          {[]string{"completion", "tcsh"}, nil, 2, "bash, zsh, fish or powershell"},
 		"migrate what":             {[]string{"migrate"}, nil, 2, "--database-url"},
 		"migrate two things":       {[]string{"migrate", "--status", "--print"}, nil, 2, "one of"},
 		"migrate, no such role":    {[]string{"migrate", "--database-url", url, "--runtime-role", "nobody_there"}, nil, 1, "CREATE ROLE"},
@@ -188,7 +213,7 @@ func TestMistakes(t *testing.T) {
 		"get, no server":           {[]string{"get", "k", "--server", "redis://:hunter2@127.0.0.1:1"}, nil, 1, "howdah serve"},
 		"get, cache of no server":  {[]string{"get", "k", "--cache", "pages"}, nil, 2, "--database-url"},
 		"get, no such cache":       {[]string{"get", "k", "--cache", "pages", "--database-url", url}, nil, 1, "pages"},
-		"get, invalid cache name":  {[]string{"get", "k", "--cache", "Pages!", "--database-url", url}, nil, 1, "name"},
+		"get, invalid cache name":  {[]string{"get", "k", "--cache", "Pages!", "--database-url", url}, nil, 2, "name"},
 		"set, bad ttl":             {[]string{"set", "k", "v", "--ttl", "-1s"}, nil, 2, "--ttl must not be negative"},
 		"set, no ttl":              {[]string{"set", "k", "v", "--ttl", "0"}, nil, 2, "--ttl"},
 	} {
@@ -208,6 +233,15 @@ func TestMistakes(t *testing.T) {
 			require.Empty(t, r.out)
 		})
 	}
+}
+
+// A role that there is not is found before anything is changed.
+func TestMigrateForNoRole(t *testing.T) {
+	url := pgtest.Empty(t)
+	r := execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "nobody_there")
+	require.Equal(t, exitFailed, r.code)
+	require.Contains(t, r.err, `role "nobody_there" does not exist: make it with CREATE ROLE`)
+	require.Contains(t, execute(t, "", nil, "migrate", "--status", "--database-url", url).out, "schema:     not installed")
 }
 
 // wrongPassword is the URL with a password that is not right, by TCP, where
@@ -258,42 +292,64 @@ func TestProcessTitle(t *testing.T) {
 	require.Equal(t, 0, p.wait(), p.log.String())
 }
 
-// A second signal does not wait for the first one's orderly end.
+// Another SIGTERM, which "timeout" and others send with the first, changes nothing; Ctrl-C
+// pressed again does not wait for the orderly end.
 func TestSecondSignal(t *testing.T) {
-	p := serve(t, nil, "--database-url", pgtest.New(t), "--shutdown-timeout", "1m", "--timeout", "30s")
-	conn, err := net.Dial("tcp", p.redis)
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = fmt.Fprintf(conn, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8388608\r\n%s\r\n", strings.Repeat("v", 8<<20))
-	require.NoError(t, err)
-	_, err = io.ReadFull(conn, make([]byte, len("+OK\r\n")))
-	require.NoError(t, err)
-	for range 8 { // replies that nobody reads keep the first signal busy
-		_, err = io.WriteString(conn, "GET k\r\n")
-		require.NoError(t, err)
+	for name, impatient := range map[string]bool{"SIGTERM": false, "SIGINT": true} {
+		t.Run(name, func(t *testing.T) {
+			p := serve(t, nil, "--database-url", pgtest.New(t), "--shutdown-timeout", "1m", "--timeout", "30s")
+			conn, err := net.Dial("tcp", p.redis)
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = fmt.Fprintf(conn, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8388608\r\n%s\r\n", strings.Repeat("v", 8<<20))
+			require.NoError(t, err)
+			_, err = io.ReadFull(conn, make([]byte, len("+OK\r\n")))
+			require.NoError(t, err)
+			for range 8 { // replies that nobody reads keep the first signal busy
+				_, err = io.WriteString(conn, "GET k\r\n")
+				require.NoError(t, err)
+			}
+			_, err = io.ReadFull(conn, make([]byte, 1))
+			require.NoError(t, err)
+			require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+			select {
+			case <-p.read:
+				t.Fatal("the server ended before its replies were read")
+			case <-p.stopping:
+			}
+			if !impatient {
+				require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+				_, err = io.Copy(io.Discard, conn)
+				require.NoError(t, err)
+				require.Equal(t, 0, p.wait(), p.log.String())
+				return
+			}
+			for again := time.NewTicker(pressedAgain / 5); ; { // one of them comes late enough
+				_ = p.cmd.Process.Signal(syscall.SIGINT)
+				select {
+				case <-again.C:
+					continue
+				case <-p.read:
+				}
+				break
+			}
+			require.Equal(t, 1, p.wait())
+			require.Contains(t, p.log.String(), "interrupted again")
+		})
 	}
-	_, err = io.ReadFull(conn, make([]byte, 1))
-	require.NoError(t, err)
-	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
-	select {
-	case <-p.read:
-		t.Fatal("the server ended before its replies were read")
-	case <-p.stopping:
-	}
-	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
-	require.Equal(t, 1, p.wait())
-	require.Contains(t, p.log.String(), "second signal")
 }
 
 func TestVersion(t *testing.T) {
 	r := execute(t, "", nil, "version")
 	require.Equal(t, 0, r.code)
 	require.Regexp(t, `^howdah \S+ \w+/\w+ go`, r.out)
+	require.Equal(t, r, execute(t, "", nil, "--version"))
 }
 
 func TestHelp(t *testing.T) {
 	r := execute(t, "", nil, "help")
 	require.Equal(t, 0, r.code)
+	require.Equal(t, execute(t, "", nil, "caches", "create", "--help"), execute(t, "", nil, "help", "caches", "create"))
 	for _, command := range []string{
 		"serve", "migrate", "maintain", "doctor", "get", "set", "del", "ttl", "keys", "stat", "sessions", "url", "psql", "version",
 		"cli", "caches", "healthcheck", "completion",
@@ -344,9 +400,25 @@ func TestServeCluster(t *testing.T) {
 		"--redis-cluster is for Redis clients, whose listener is off":               {"--redis-cluster", "--redis-addr", "off"},
 	} {
 		r := execute(t, "", nil, append([]string{"serve", "--database-url", url}, flags...)...)
-		require.Equal(t, exitFailed, r.code, r.err)
+		require.Equal(t, exitUsage, r.code, r.err)
 		require.Contains(t, r.err, want)
 	}
+}
+
+// Clients are told the version of Redis that they are to be told.
+func TestServeRedisVersion(t *testing.T) {
+	url := pgtest.New(t)
+	for want, env := range map[string][]string{"7.0.15": nil, "7.4.0": {"HOWDAH_REDIS_VERSION=7.4.0"}} {
+		p := serve(t, env, "--database-url", url)
+		r := execute(t, "", nil, "cli", "--server", "redis://"+p.redis, "INFO", "server")
+		require.Contains(t, r.out, "redis_version:"+want)
+		require.Contains(t, execute(t, "", nil, "cli", "--server", "redis://"+p.redis, "HELLO", "2").out, want)
+		require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+		require.Equal(t, 0, p.wait(), p.log.String())
+	}
+	r := execute(t, "", nil, "serve", "--database-url", url, "--redis-version", "7.4")
+	require.Equal(t, exitUsage, r.code, r.err)
+	require.Contains(t, r.err, `--redis-version "7.4" is not a version of Redis that clients can read: write three numbers, such as 7.4.0`)
 }
 
 // The bound is printed with how to do without, and caches without a change log are

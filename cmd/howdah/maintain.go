@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/howdah/howdah"
 )
@@ -38,6 +39,9 @@ the others stand by.`,
 				return usagef("give --once or --for, not both")
 			case cache != "" && !once:
 				return usagef("--cache goes with --once")
+			}
+			if err := checkReplicationLag(lag); err != nil {
+				return err
 			}
 			databaseURL, err := database.find()
 			if err != nil {
@@ -69,11 +73,23 @@ the others stand by.`,
 	database.add(cmd, "PostgreSQL that holds the caches")
 	f.BoolVar(&once, "once", false, "do one bounded round, print what it did, and stop")
 	f.Var(&length, "for", "stop after this time (default: when a signal comes)")
-	f.Int64Var(&lag, "max-replication-lag", 64<<20, "slow down the removal of expired entries while a standby or replication slot is more bytes behind; -1: never")
+	addReplicationLag(f, &lag)
 	f.StringVar(&cache, "cache", "", "with --once: maintain only this cache")
 	output.add(cmd)
 	mustComplete(cmd, "cache", completeCacheFlag)
 	return cmd
+}
+
+// addReplicationLag adds the flag for the bytes of WAL by which a standby may be behind.
+func addReplicationLag(f *pflag.FlagSet, lag *int64) {
+	f.Int64Var(lag, "max-replication-lag", 64<<20, "slow down the removal of expired entries while a standby or replication slot is more bytes behind; -1: never")
+}
+
+func checkReplicationLag(lag int64) error {
+	if lag == 0 || lag < -1 {
+		return usagef("--max-replication-lag must be above zero, or -1 for never")
+	}
+	return nil
 }
 
 // upkeepJSON is what was removed until the command was stopped.

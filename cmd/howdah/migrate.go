@@ -22,6 +22,8 @@ type migration struct {
 	dryRun         bool // --print
 	runtimeRole    string
 	allowDatabases bool
+	partitions     int
+	citus          bool
 	uninstall      bool
 	confirm        confirmation
 	output         outputFormat
@@ -55,6 +57,8 @@ schema is up to date.`,
 	f.BoolVar(&m.dryRun, "print", false, "print the SQL that would run, and change nothing; with --runtime-role: also that of the grants")
 	f.StringVar(&m.runtimeRole, "runtime-role", "", "then grant this existing role what applications need, and no more")
 	f.BoolVar(&m.allowDatabases, "allow-databases", false, "with --runtime-role: let the role create the caches db1 to db15 when a Redis client selects them")
+	f.IntVar(&m.partitions, "partitions", 0, "then divide the keys of each cache into `number` partitions (2, 4, 8, 16, 32 or 64), while there are no entries; once, it cannot be changed")
+	f.BoolVar(&m.citus, "citus", false, "do it on all servers that Citus knows, and have Citus place the partitions on them; with --status: say how they are; connect to the coordinator, not through a pooler")
 	f.BoolVar(&m.uninstall, "uninstall", false, "remove the schema with all caches and sessions, after asking; with --print: only list what would be removed")
 	m.confirm.add(cmd, "with --uninstall: do not ask")
 	f.StringVar(&m.database.dataDir, "data-dir", "", "with --status and without --database-url: the --data-dir of a running \"howdah serve\" (default "+defaultDir(embedded.DefaultDataDir)+")")
@@ -74,18 +78,38 @@ func (m *migration) run(cmd *cobra.Command) error {
 	switch {
 	case actions > 1, m.dryRun && m.status:
 		return usagef("give one of --status, --runtime-role and --uninstall; --print goes with the last two")
+	case cmd.Flags().Changed("partitions") && (m.status || m.uninstall):
+		return usagef("--partitions does not go with --status and --uninstall")
+	case cmd.Flags().Changed("partitions") && m.partitions == 0:
+		return usagef("--partitions wants 2, 4, 8, 16, 32 or 64; without it a database keeps the partitions that it has, and a new one has none")
+	case m.partitions != 0 && migrate.CheckPartitions(m.partitions) != nil:
+		return usageError{migrate.CheckPartitions(m.partitions)}
+	case m.citus && (m.uninstall || m.dryRun):
+		return usagef("--citus does not go with --print and --uninstall")
+	case m.citus && m.allowDatabases:
+		return usagef("--allow-databases does not go with --citus: only the owner of the schema makes caches on several servers")
 	case m.allowDatabases && m.runtimeRole == "":
 		return usagef("--allow-databases belongs to --runtime-role")
 	case m.confirm.yes && !m.uninstall:
 		return usagef("--yes belongs to --uninstall")
 	case m.database.url == "" && m.dryRun && !m.uninstall:
-		return m.write(migrate.Script())
+		text, err := migrate.Script(m.options())
+		if err != nil {
+			return err
+		}
+		return m.write(text)
 	case m.database.url == "" && !m.status:
 		return usagef("which database? give --database-url postgres://user@host:5432/database, or set HOWDAH_DATABASE_URL")
 	}
 	databaseURL, err := m.database.find()
 	if err != nil {
 		return err
+	}
+	switch {
+	case m.citus && m.status:
+		return m.printSpread(ctx, databaseURL)
+	case m.citus:
+		return m.spread(ctx, databaseURL)
 	}
 	conn, err := connect(ctx, databaseURL)
 	if err != nil {
@@ -98,7 +122,7 @@ func (m *migration) run(cmd *cobra.Command) error {
 	case m.uninstall:
 		return m.remove(cmd, conn)
 	case m.dryRun:
-		text, err := migrate.Print(ctx, conn)
+		text, err := migrate.Print(ctx, conn, m.options())
 		if err != nil {
 			return err
 		}
@@ -107,6 +131,8 @@ func (m *migration) run(cmd *cobra.Command) error {
 		return m.up(ctx, conn)
 	}
 }
+
+func (m *migration) options() migrate.Options { return migrate.Options{Partitions: m.partitions} }
 
 // connect opens one connection that works behind every pooler.
 func connect(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
@@ -122,15 +148,20 @@ func connect(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
 }
 
 func (m *migration) up(ctx context.Context, conn *pgx.Conn) error {
-	result, err := migrate.Up(ctx, conn, migrate.Options{})
+	if m.runtimeRole != "" {
+		if err := migrate.CheckRole(ctx, conn, m.runtimeRole); err != nil {
+			return err
+		}
+	}
+	result, err := migrate.Up(ctx, conn, m.options())
 	if err != nil {
 		return err
 	}
-	done := migratedJSON{From: result.From, To: result.To, Applied: append([]string{}, result.Applied...), FunctionsReplaced: result.FunctionsReplaced}
+	done := migratedJSON{From: result.From, To: result.To, Applied: append([]string{}, result.Applied...), FunctionsReplaced: result.FunctionsReplaced, Partitions: result.Partitions}
 	if m.runtimeRole == "" {
 		return m.output.print(m.out, done, migratedText(result))
 	}
-	if result.From != result.To || result.FunctionsReplaced { // else the line about the grant says all
+	if result.From != result.To || result.FunctionsReplaced || result.Divided { // else the line about the grant says all
 		if err := m.print(migratedText(result)); err != nil {
 			return err
 		}
@@ -152,6 +183,14 @@ func (m *migration) print(text string) error {
 }
 
 func migratedText(result migrate.Result) string {
+	if result.Divided {
+		return schemaText(result) + fmt.Sprintf("divided the keys of each cache into %d partitions\n", result.Partitions)
+	}
+	return schemaText(result)
+}
+
+// schemaText says what became of the schema.
+func schemaText(result migrate.Result) string {
 	switch {
 	case result.From == 0:
 		return fmt.Sprintf("installed schema version %d\n", result.To)
@@ -184,6 +223,9 @@ func (m *migration) printStatus(ctx context.Context, conn *pgx.Conn) error {
 		}
 		fmt.Fprintf(m.out, "functions:  version %d, %s\n", status.Functions, state)
 		fmt.Fprintf(m.out, "caches:     %s\n", strings.Join(status.Caches, ", "))
+		if status.Partitions > 0 {
+			fmt.Fprintf(m.out, "partitions: %d\n", status.Partitions)
+		}
 		if len(status.Watches) > 0 {
 			fmt.Fprintf(m.out, "watches:    %s\n", strings.Join(status.Watches, ", "))
 		}

@@ -57,7 +57,7 @@ func (p *progressLine) clear() {
 	}
 }
 
-// untilStopped returns a context that the first signal ends; a second one ends the program.
+// untilStopped returns a context that the first signal ends; Ctrl-C pressed again ends the program.
 func untilStopped(cmd *cobra.Command) (context.Context, func()) {
 	return untilSignal(cmd.Context(), slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 }

@@ -37,7 +37,7 @@ Flags beat environment variables, which beat defaults.`,
 		return usagef("%s: run \"%s --help\" for the flags", flagError(err), cmd.CommandPath())
 	})
 	root.AddCommand(
-		newServe(), newHealthcheck(), newMigrate(), newMaintain(), newDoctor(),
+		newServe(), newHealthcheck(), newMigrate(), newMaintain(), newDoctor(), newServers(), newRebalance(),
 		newCLI(), newGet(), newSet(), newDel(), newTTL(), newKeys(), newExport(), newImport(), newCompare(),
 		newStat(), newTop(), newSlow(), newMonitor(), newBigkeys(), newAlerts(), newGrafana(),
 		newSessions(), newCaches(), newConsole(), newURL(), newPsql(),
@@ -46,8 +46,39 @@ Flags beat environment variables, which beat defaults.`,
 	for _, cmd := range root.Commands() {
 		cmd.Args = asUsage(cmd.Args)
 	}
+	root.Version = version()
+	root.SetVersionTemplate(versionText())
+	completeDefaults(root)
 	addGroups(root)
 	return root
+}
+
+// completeDefaults lets the commands that Cobra adds refuse what they do not know. By themselves they
+// print help and succeed.
+func completeDefaults(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				about, rest, err := cmd.Root().Find(args)
+				if err != nil || len(rest) > 0 {
+					return usagef("unknown command %q: run \"howdah help\" for the commands", strings.Join(args, " "))
+				}
+				about.InitDefaultHelpFlag() // else the help does not show it
+				return about.Help()
+			}
+		case "completion":
+			cmd.Args = cobra.ArbitraryArgs
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return usagef("there is no completion for %q: give bash, zsh, fish or powershell", args[0])
+				}
+				return cmd.Help()
+			}
+		}
+	}
 }
 
 // flagError is what the flag parser says, without the value that was given:

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,7 +61,11 @@ first with "howdah migrate", or add --migrate.`,
 			publish(&config, config.Logger)
 			ctx, stop := untilSignal(cmd.Context(), config.Logger)
 			defer stop()
-			return server.Run(ctx, config)
+			err = server.Run(ctx, config)
+			if wrong := (*server.ConfigError)(nil); errors.As(err, &wrong) {
+				return usageError{err}
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -94,6 +96,7 @@ func (s *serveSettings) addListeners(f *pflag.FlagSet) {
 	f.StringVar(&c.RedisAddr, "redis-addr", "127.0.0.1:6379", `address for Redis clients; "off": no listener`)
 	f.BoolVar(&c.RedisCluster, "redis-cluster", false, "let clients of a Redis cluster connect: the server is a cluster of one node, which has all slots")
 	f.StringVar(&c.RedisAnnounce, "redis-announce", "", "with --redis-cluster: host:port that clients are told to connect to (default: the address they have connected to, as the server sees it)")
+	f.StringVar(&c.RedisVersion, "redis-version", "", "version of Redis that clients are told, some of which refuse an older one; it changes nothing else (default 7.0.15)")
 	f.StringVar(&c.HTTPAddr, "http-addr", "127.0.0.1:8080", `address for HTTP clients; "off": no listener`)
 	f.StringVar(&c.Password, "password", "", "password that Redis clients must give; prefer --password-file or the environment")
 	f.StringVar(&s.passwordFile, "password-file", "", "file that holds the password")
@@ -114,12 +117,13 @@ func (s *serveSettings) addLimits(f *pflag.FlagSet) {
 	f.IntVar(&c.MaxClients, "max-clients", 10000, "most Redis connections at a time")
 	f.Var(&s.memory, "max-clients-memory", "most memory that all Redis connections together may hold (default: a quarter of the machine's or the container's)")
 	f.Var(&s.request, "max-request-bytes", "size limit of a value, of a Redis argument and of an HTTP body")
-	f.Var(&s.idle, "idle-timeout", "close a Redis connection after this time without a request (default: never)")
+	f.Var(&s.idle, "idle-timeout", "close a Redis connection after this time without a request; 0: never (default: never)")
 	f.Var(&s.auth, "auth-timeout", "close a Redis connection that has not given the password after this time")
 	f.Var(&s.timeout, "timeout", "answer every request within this time, with an error if need be")
-	f.Int64Var(&c.MaxReplicationLag, "max-replication-lag", 64<<20, "slow down the removal of expired entries while a standby or replication slot is more bytes behind; -1: never")
+	addReplicationLag(f, &c.MaxReplicationLag)
 	f.IntVar(&c.MaxConns, "max-conns", 8, "most connections to PostgreSQL")
 	f.StringVar(&c.Pooler, "pooler", "", `"transaction" if a pooler such as pgbouncer is in between`)
+	f.StringSliceVar(&c.MetricsPrefixes, "metrics-prefixes", nil, "prefixes of keys, separated by commas, whose reads and misses have series of their own in /metrics; at most 20")
 	f.IntVar(&c.MetricsCaches, "metrics-caches", server.DefaultMetricsCaches, `caches that have series of their own in /metrics; further ones are added up as "(other)"`)
 	f.StringVar(&c.ListenURL, "listen-url", "", "with --pooler: the same PostgreSQL past the pooler, for one connection that is notified of messages (default: they are polled for)")
 }
@@ -133,6 +137,9 @@ func (s *serveSettings) addNear(f *pflag.FlagSet) {
 
 // complete returns what the server runs by. Its log goes to w.
 func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
+	if err = s.check(); err != nil {
+		return c, err
+	}
 	if err = s.completeConsole(); err != nil {
 		return c, err
 	}
@@ -176,6 +183,33 @@ func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
 	return c, nil
 }
 
+// check finds numbers that mean nothing. 0 is a default in a Config, and a mistake here unless
+// the help of the flag says otherwise.
+func (s *serveSettings) check() error {
+	c := &s.config
+	for _, f := range []struct {
+		flag  string
+		value time.Duration
+	}{{"timeout", time.Duration(s.timeout)}, {"auth-timeout", time.Duration(s.auth)}, {"shutdown-timeout", time.Duration(s.shutdown)}} {
+		if f.value == 0 {
+			return usagef("--%s must be above zero", f.flag)
+		}
+	}
+	switch {
+	case c.MaxConns < 2:
+		return usagef("--max-conns must be at least 2")
+	case c.MaxClients < 1:
+		return usagef("--max-clients must be at least 1; --redis-addr off lets no Redis client in")
+	case c.MetricsCaches < 1:
+		return usagef("--metrics-caches must be at least 1")
+	case s.removals < 0:
+		return usagef("--removals must not be negative; 0: none")
+	case s.prefixSample < 0:
+		return usagef("--prefix-sample must not be negative; 0: none")
+	}
+	return checkReplicationLag(c.MaxReplicationLag)
+}
+
 // orNone is a number of the command line for a Config, where 0 is its default.
 func orNone(n int) int {
 	if n == 0 {
@@ -214,28 +248,4 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
 	return nil, usagef("--log-format %q is unknown: use text or json", format)
-}
-
-// untilSignal returns a context that ends with the first SIGINT or SIGTERM.
-// The second ends the program at once.
-func untilSignal(parent context.Context, log *slog.Logger) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(parent)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		for range 2 {
-			select {
-			case <-done:
-				return
-			case <-signals:
-			}
-			if ctx.Err() != nil {
-				log.Error("second signal: exiting at once")
-				os.Exit(exitFailed)
-			}
-			cancel()
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); close(done); cancel() }
 }

@@ -70,7 +70,7 @@ func TestReadURLErrors(t *testing.T) {
 		"give --http-addr an address":            {"--http-addr", "off", "--read-url", "postgres://u:hunter2@h/d"},
 	} {
 		r := execute(t, "", nil, append([]string{"serve", "--redis-addr", "127.0.0.1:0"}, args...)...)
-		require.Equal(t, 1, r.code, r.err)
+		require.Equal(t, exitUsage, r.code, r.err)
 		require.Contains(t, r.err, want)
 		require.NotContains(t, r.err, "hunter2")
 	}

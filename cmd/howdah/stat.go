@@ -148,6 +148,7 @@ type databaseSource struct {
 	token   string
 
 	conn   *pgx.Conn
+	beside beside
 	before *stat.Snapshot
 	hits   []stat.Hits
 }
@@ -171,7 +172,11 @@ func (d *databaseSource) read(ctx context.Context) (figures, error) {
 			return nil, err
 		}
 	}
-	now, err := stat.Read(ctx, d.conn)
+	servers, err := d.beside.servers(ctx, d.conn)
+	if err != nil {
+		return nil, err
+	}
+	now, err := stat.Read(ctx, d.conn, servers...)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +194,7 @@ func (d *databaseSource) read(ctx context.Context) (figures, error) {
 }
 
 func (d *databaseSource) close() {
+	d.beside.close()
 	if d.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -122,7 +122,7 @@ func TestStatLive(t *testing.T) {
 			m.await(func() bool { return strings.Contains(m.page(), "new") })
 
 			// The database away for a moment: it says so, and comes back.
-			_, err = conn.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+			_, err = conn.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()")
 			require.NoError(t, err)
 			m.await(func() bool { return strings.Contains(m.output(), "TRYING AGAIN") })
 			m.await(func() bool { return !strings.Contains(m.page(), "TRYING AGAIN") })

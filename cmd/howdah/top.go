@@ -137,8 +137,12 @@ func firstCache(r *stat.Report) *stat.Row {
 func (t *topSource) readBeside(ctx context.Context, first *stat.Row) {
 	t.filled, t.groups, t.refused = nil, nil, ""
 	if first != nil && t.prefixes {
-		if sample, err := stat.SampleCache(ctx, t.database.conn, first.Name, stat.MaxSampled); err == nil {
-			t.filled = stat.BigPrefixes(first, sample, nil, topPrefixes)
+		servers, err := t.database.beside.servers(ctx, t.database.conn)
+		if err == nil {
+			var sample *stat.Sampling
+			if sample, err = stat.SampleCache(ctx, t.database.conn, first.Name, stat.MaxSampled, servers...); err == nil {
+				t.filled = stat.BigPrefixes(first, sample, nil, topPrefixes)
+			}
 		}
 	}
 	if t.server != "" && t.clients {

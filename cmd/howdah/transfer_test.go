@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,6 +81,30 @@ func TestExportAndImport(t *testing.T) {
 	require.Equal(t, exitFailed, execute(t, "", from, "export", "--cache", "none").code)
 }
 
+// badFile is a file whose file system fails at the end.
+type badFile struct{ sync, close error }
+
+func (badFile) Write(p []byte) (int, error) { return len(p), nil }
+func (f badFile) Sync() error               { return f.sync }
+func (f badFile) Close() error              { return f.close }
+
+// An export whose file may be incomplete fails. A pipe or a device has nothing to sync.
+func TestExportIntoABadFile(t *testing.T) {
+	write := func(out io.Writer) error {
+		_, err := io.WriteString(out, "{}")
+		return err
+	}
+	require.NoError(t, writeAndClose(badFile{}, write))
+	require.NoError(t, writeAndClose(badFile{sync: syscall.EINVAL}, write))
+	require.ErrorIs(t, writeAndClose(badFile{close: syscall.EDQUOT}, write), syscall.EDQUOT)
+	require.ErrorIs(t, writeAndClose(badFile{sync: syscall.EIO}, write), syscall.EIO)
+	require.ErrorIs(t, writeAndClose(badFile{}, func(io.Writer) error { return io.ErrShortWrite }), io.ErrShortWrite)
+
+	env := []string{"HOWDAH_DATABASE_URL=" + pgtest.New(t)}
+	fill(t, env, "k", 1)
+	succeed(t, "", env, "export", "--file", os.DevNull)
+}
+
 func lastLine(text string) string {
 	list := strings.Split(strings.TrimSpace(text), "\n")
 	return list[len(list)-1]
@@ -125,10 +151,15 @@ func TestImportFromAServer(t *testing.T) {
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.err, "asks for a password")
 	require.Equal(t, exitOK, importing("--password-file", password).code)
+	url = "redis://" + p.http
+	r = importing()
+	require.Equal(t, exitFailed, r.code)
+	require.Contains(t, r.err, p.http+" is not a Redis server")
 	url = "redis://:wrong@" + p.redis
 	r = importing()
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.err, "refuses the password")
+	require.NotContains(t, r.err, "again", "there is nothing to go on from")
 	require.NotContains(t, r.err, "wrong@")
 	for _, text := range []string{"redis://", "http://host", "postgres://host/db", "redis://host/x", "redis://u:p%zz@host"} {
 		url = text

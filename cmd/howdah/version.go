@@ -19,11 +19,16 @@ func newVersion() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versionJSON{version(), runtime.GOOS, runtime.GOARCH, runtime.Version()}
-			return output.print(cmd.OutOrStdout(), v, fmt.Sprintf("howdah %s %s/%s %s\n", v.Version, v.OS, v.Arch, v.Go))
+			return output.print(cmd.OutOrStdout(), v, versionText())
 		},
 	}
 	output.add(cmd)
 	return cmd
+}
+
+// versionText is what "howdah version" and "howdah --version" print.
+func versionText() string {
+	return fmt.Sprintf("howdah %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
 // versionJSON is what this program is and what it was built for, by what.

@@ -76,6 +76,7 @@ var house = map[string]room{
 	"internal/verb":      {floor: floor1},
 	"internal/pgwire":    {floor: floor1},
 	"internal/statement": {floor: floor2},
+	"internal/cluster":   {floor: floor2},
 	"internal/engine":    {floor: floor3},
 	"internal/upkeep":    {floor: floor4},
 	"internal/edit":      {floor: floor4, tests: []string{"internal/core"}},

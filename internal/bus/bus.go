@@ -68,6 +68,7 @@ type Options struct {
 // Bus sends messages to other processes and receives theirs, while Run runs.
 type Bus struct {
 	options Options
+	rush    float64 // of its cadence
 
 	mu      sync.Mutex
 	running bool
@@ -87,6 +88,7 @@ type Bus struct {
 func New(options Options) *Bus {
 	b := &Bus{
 		options: options,
+		rush:    rush,
 		began:   make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 		notices: make(chan struct{}, 1),

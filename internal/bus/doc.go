@@ -11,7 +11,8 @@
 // A receiver reads by a cursor of snapshots, as the change log is read: a message comes
 // once, in the first poll after its commit, whatever other transactions are open. A poll
 // follows each notification, and there is one each second without. Where notifications
-// do not arrive, behind a pooler, say, there is one each 50 ms.
+// do not arrive, behind a pooler, say, there is one each 50 ms. A receiver whose polls find
+// messages more than 400 times a second asks for no notifications, and polls each 2 ms.
 //
 // Messages of one sender arrive in the order in which it sent them. A crash of PostgreSQL
 // loses those on their way, and those of a receiver that is away for more than about ten

@@ -111,7 +111,8 @@ func TestListenConnectionIsKilled(t *testing.T) {
 		require.Equal(t, series(i+1), b.await(i + 1)["c"])
 		eventually(t, "it is noticed", func() bool { return !b.Stats().Listening || b.logged("arrive again") })
 	}
-	require.True(t, b.logged("notifications do not arrive"))
+	require.True(t, b.logged("the connection for notifications was lost"))
+	require.False(t, b.logged("--listen-url"), "advice for a pooler, where there is none")
 }
 
 // The connection for notifications is silent while no process publishes: a limit for
@@ -127,6 +128,7 @@ func TestListenConnectionMayBeIdle(t *testing.T) {
 	eventually(t, "two seconds pass", func() bool {
 		return one[bool](t, conn, "SELECT renewed_at > $1::text::timestamptz + interval '1500 ms' FROM howdah_internal.server", began)
 	})
+	require.False(t, p.logged("for notifications"), "%q", p.logs)
 	require.False(t, p.logged("notifications do not arrive"), "%q", p.logs)
 }
 
@@ -157,6 +159,7 @@ func TestNotificationsDoNotArrive(t *testing.T) {
 		require.Equal(t, series(i+1), b.await(i + 1)["c"])
 	}
 	eventually(t, "it says so", func() bool { return b.logged("no notification arrives") })
+	require.True(t, b.logged("--listen-url"))
 	require.False(t, b.Stats().Listening)
 	a.publish("c", "5")
 	b.await(6)

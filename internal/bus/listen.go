@@ -35,23 +35,22 @@ func (b *Bus) listenUntil(ctx context.Context) {
 			"a URL that leads past it makes them faster (--listen-url, Options.ListenURL)")
 		return
 	}
-	reported := false
+	var reported error // what the log has as the reason, nil while notifications arrive
 	for ctx.Err() == nil {
 		err := b.listen(ctx, func() {
-			if reported {
+			if reported != nil {
 				b.options.Logger.Info("howdah: notifications of messages arrive again")
 			}
-			reported = false
+			reported = nil
 			b.setListening(true)
 		})
 		b.setListening(false)
 		if ctx.Err() != nil {
 			return
 		}
-		if !reported {
-			b.options.Logger.Warn("howdah: notifications do not arrive; messages of other processes are polled for each 50 ms. "+
-				"Behind a pooler give a URL that leads past it (--listen-url, Options.ListenURL)", "error", fault.OneLine(err))
-			reported = true
+		if reported == nil || errors.Is(err, errSilent) && !errors.Is(reported, errSilent) {
+			b.reportDeaf(err)
+			reported = err
 		}
 		pause := relisten
 		if errors.Is(err, errSilent) {
@@ -62,6 +61,18 @@ func (b *Bus) listenUntil(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// reportDeaf logs why no notifications arrive. A URL helps only where a connection is there and stays
+// silent: one that was lost comes back.
+func (b *Bus) reportDeaf(err error) {
+	if errors.Is(err, errSilent) {
+		b.options.Logger.Warn("howdah: notifications do not arrive; messages of other processes are polled for each 50 ms. "+
+			"Behind a pooler give a URL that leads past it (--listen-url, Options.ListenURL)", "error", fault.OneLine(err))
+		return
+	}
+	b.options.Logger.Warn("howdah: the connection for notifications was lost or could not be made; "+
+		"messages of other processes are polled for each 50 ms until it is back", "error", fault.OneLine(err))
 }
 
 // setListening notes whether notifications arrive.

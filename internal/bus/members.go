@@ -40,7 +40,8 @@ func (b *Bus) Join(k Kind, done func(error)) (joined bool, err error) {
 	return joined, nil
 }
 
-// Leave ends what Join began for one receiver.
+// Leave ends what Join began for one receiver that others know of: not for one that waits or
+// that they could not be told of.
 func (b *Bus) Leave(k Kind) { b.members.leave(k) }
 
 func (m *members) join(k Kind, done func(error)) (joined bool) {
@@ -57,6 +58,9 @@ func (m *members) join(k Kind, done func(error)) (joined bool) {
 func (m *members) leave(k Kind) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.counts[k] == 0 {
+		return // it did not count: a count below 0 would hide those who join later
+	}
 	m.counts[k]--
 	m.left[k] = time.Now()
 }

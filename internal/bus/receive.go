@@ -19,7 +19,8 @@ const forgotten = 10 * time.Second
 // receiver is the state of this process while it wants messages.
 type receiver struct {
 	*Bus
-	cursor cursor
+	cursor  cursor
+	cadence cadence
 
 	written   kinds     // in its row
 	notified  bool      // likewise
@@ -52,7 +53,7 @@ func (b *Bus) takePart(ctx context.Context) {
 	defer cancel()
 	listener.Go(func() { b.listenUntil(listening) })
 
-	r := receiver{Bus: b}
+	r := receiver{Bus: b, cadence: cadence{rush: b.rush}}
 	defer r.leave(ctx)
 	for ctx.Err() == nil {
 		wanted, subscribers, waiters := b.members.wanted(time.Now())
@@ -68,10 +69,12 @@ func (b *Bus) takePart(ctx context.Context) {
 // row is renewed also while this process is behind.
 func (r *receiver) step(ctx context.Context, wanted kinds, subscribers, waiters int) error {
 	now := time.Now()
-	notified := r.counts.listening.Load()
+	r.cadence.decide(now)
+	listening := r.counts.listening.Load()
+	notified := listening && !r.cadence.rushing
 	if wanted != r.written || notified != r.notified || !now.Before(r.renewAt) {
 		r.renewAt = now.Add(renewal)
-		err := r.do(ctx, "server_renew", r.self(), r.options.Name, int32(wanted), notified, int32(subscribers), int32(waiters))
+		err := r.do(ctx, "server_renew", r.self(), r.options.Name, int32(wanted), notified, int32(subscribers), int32(waiters), listening && !notified)
 		if err != nil {
 			r.counts.failures.Add(1)
 			r.members.fail(err)
@@ -84,9 +87,13 @@ func (r *receiver) step(ctx context.Context, wanted kinds, subscribers, waiters 
 		if lost || wanted&^r.written != 0 {
 			r.writtenAt = time.Now()
 		}
+		if notified && !r.notified {
+			r.cadence.rung = time.Now()
+		}
 		r.written, r.notified, r.renewed = wanted, notified, time.Now()
 	}
 	rows, err := r.page(ctx)
+	r.cadence.look(rows)
 	if r.more = err == nil && rows == pageRows; err != nil {
 		r.counts.failures.Add(1)
 		r.members.fail(err)
@@ -99,26 +106,37 @@ func (r *receiver) step(ctx context.Context, wanted kinds, subscribers, waiters 
 }
 
 // settled reports whether every other process knows what this one wants.
-func (r *receiver) settled() bool { return time.Since(r.writtenAt) >= known }
+func (r *receiver) settled() bool {
+	return !r.renewed.IsZero() && time.Since(r.writtenAt) >= known
+}
+
+// beginAnew notes that the tables have a new life. The row of this process may be lost as
+// well, which is not written synchronously: nobody is known to know of it before that is
+// written again.
+func (r *receiver) beginAnew() {
+	r.renewAt, r.renewed = time.Time{}, time.Time{}
+	r.members.unsettle()
+}
 
 // wait returns when the next step is due.
 func (r *receiver) wait(ctx context.Context) {
 	if r.more {
 		return
 	}
-	pause := unnotified
-	if r.notified && r.counts.listening.Load() {
-		pause = backstop
+	notices := r.notices
+	if r.cadence.rushing {
+		notices = nil // others may be notified still
 	}
+	pause := r.cadence.pause(time.Now(), r.notified, r.counts.listening.Load())
 	pause = min(pause, time.Until(r.renewAt))
-	if !r.settled() {
-		pause = min(pause, known-time.Since(r.writtenAt))
+	if left := known - time.Since(r.writtenAt); left > 0 {
+		pause = min(pause, left)
 	}
 	timer := time.NewTimer(max(0, pause))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-r.notices:
+	case <-notices:
 	case <-r.wake:
 	case <-ctx.Done():
 	}
@@ -141,6 +159,7 @@ func (r *receiver) page(ctx context.Context) (rows int, err error) {
 	case p.unlit:
 		return 0, r.light(ctx)
 	case p.anew:
+		r.beginAnew()
 		return pageRows, nil // again, from the new cursor
 	case p.rows == pageRows:
 		return p.rows, nil
@@ -151,7 +170,7 @@ func (r *receiver) page(ctx context.Context) (rows int, err error) {
 
 // light begins a new life of the UNLOGGED tables.
 func (r *receiver) light(ctx context.Context) error {
-	r.renewAt = time.Time{} // the row of this process may be lost as well
+	r.beginAnew()
 	return r.do(ctx, "light_log")
 }
 

@@ -204,6 +204,47 @@ func TestNewLifeOfTheTable(t *testing.T) {
 	require.Equal(t, []string{"before", "after", "later", "after", "later"}, got)
 }
 
+// In a new life of the tables, which may have lost the row of this process, no subscription
+// is confirmed before others know of it again.
+func TestNewLifeOfTheRow(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	conn := connect(t, url)
+	p, publisher := newProcess(t, url, "none"), start(t, url, "none")
+	r := receiver{Bus: p.Bus}
+	step := func() {
+		t.Helper()
+		wanted, subscribers, waiters := r.members.wanted(time.Now())
+		require.NoError(t, r.step(t.Context(), wanted, subscribers, waiters))
+	}
+	join := func() (joined bool, told chan error) {
+		told = make(chan error, 1)
+		return r.members.join(Published, func(err error) { told <- err }), told
+	}
+	told := func(told chan error) func() bool {
+		return func() bool { step(); return len(told) > 0 }
+	}
+	_, first := join()
+	eventually(t, "it is confirmed", told(first))
+	for i, lit := range []bool{false, true} {
+		r.renewAt = time.Now().Add(time.Hour) // it was renewed just now
+		run(t, conn, "TRUNCATE howdah_internal.bus; DELETE FROM howdah_internal.change_state; DELETE FROM howdah_internal.server")
+		if lit {
+			run(t, conn, schema.Query("light_log"))
+		}
+		step()
+		joined, again := join()
+		require.False(t, joined, "nobody knows of it")
+		step()
+		require.Equal(t, 1, one[int](t, conn, "SELECT count(*) FROM howdah_internal.server"))
+		eventually(t, "it is confirmed", told(again))
+		require.NoError(t, <-again)
+		publisher.publish("c", fmt.Sprint(i))
+		step()
+		require.Equal(t, series(i+1), p.await(i + 1)["c"])
+	}
+}
+
 // The plan of a poll does not depend on what the planner knows of the table.
 func TestPollsUseTheIndex(t *testing.T) {
 	t.Parallel()
@@ -372,7 +413,7 @@ func TestRowsThatCouldNotBeRenewed(t *testing.T) {
 	for range 20 {
 		tick(t, conn)
 	}
-	run(t, conn, schema.Query("server_renew"), 7, "away", int32(Published.bit()), false, 1, 0)
+	run(t, conn, schema.Query("server_renew"), 7, "away", int32(Published.bit()), false, 1, 0, false)
 	run(t, conn, "UPDATE howdah_internal.server SET renewed_at = renewed_at - interval '1 hour'")
 	tick(t, conn)
 	sender.publish("c", "x")
@@ -383,7 +424,7 @@ func TestRowsThatCouldNotBeRenewed(t *testing.T) {
 	require.Zero(t, rows("server"), "it had time to renew its row")
 
 	// After a restart the ticks begin anew.
-	run(t, conn, schema.Query("server_renew"), 7, "away", int32(Published.bit()), false, 1, 0)
+	run(t, conn, schema.Query("server_renew"), 7, "away", int32(Published.bit()), false, 1, 0, false)
 	run(t, conn, "UPDATE howdah_internal.server SET renewed_at = renewed_at - interval '1 hour'")
 	run(t, conn, "TRUNCATE howdah_internal.bus, howdah_internal.change_tick; DELETE FROM howdah_internal.change_state") // as a crash does
 	run(t, conn, schema.Query("light_log"))
@@ -407,7 +448,7 @@ func TestPublishWithoutSubscribers(t *testing.T) {
 	conn, listener := connect(t, url), connect(t, url)
 	run(t, listener, schema.Query("bus_listen"), pgx.QueryExecModeSimpleProtocol)
 	renew := func(wanted kinds) {
-		run(t, conn, schema.Query("server_renew"), 7, "other", int32(wanted), true, 0, 0)
+		run(t, conn, schema.Query("server_renew"), 7, "other", int32(wanted), true, 0, 0, false)
 	}
 	first := func() string {
 		run(t, conn, publishSQL, "c", "x")

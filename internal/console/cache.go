@@ -131,6 +131,9 @@ func (view *cacheView) sample(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.lookable(prefix); err != nil {
+		return err
+	}
 	seen := r.console.figures.Sample(r.Context(), view.Name)
 	view.Sample = freshnessOf(seen)
 	view.Prefix, view.Below = r.shown(prefix), len(prefix) > 0
@@ -141,10 +144,14 @@ func (view *cacheView) sample(r *request) error {
 	view.TTL = bucketRows(view.Spread.TTL, view.Spread.Entries, "never", secondsLabel)
 	view.Size = bucketRows(view.Spread.Size, view.Spread.Entries, "more", func(n float64) string { return size(int64(n)) })
 	view.Idle = bucketRows(view.Spread.Idle, view.Spread.Entries, "longer", secondsLabel)
-	view.Level = seen.Value.Level(prefix, prefixesShown)
+	if r.seesKeys() {
+		view.Level = seen.Value.Level(prefix, prefixesShown)
+	} else {
+		view.Level = seen.Value.LevelBy(prefix, prefixesShown, r.console.mask.Visible)
+	}
 	for _, group := range view.Level.Groups {
 		shown := r.shown(group.Prefix)
-		view.Groups = append(view.Groups, groupRow{Prefix: shown, Open: shown.Link != "" && !bytes.Equal(group.Prefix, prefix), Group: group, Share: shareOf(group.Bytes, view.Level.All.Bytes)})
+		view.Groups = append(view.Groups, groupRow{Prefix: shown, Open: shown.Named && !bytes.Equal(group.Prefix, prefix), Group: group, Share: shareOf(group.Bytes, view.Level.All.Bytes)})
 	}
 	return nil
 }
@@ -153,10 +160,22 @@ func (view *cacheView) sample(r *request) error {
 func (view *cacheView) countReads(r *request) {
 	top := r.console.prefixes.Top(view.Name)
 	view.Sampled = top.Sample
-	for _, p := range top.Prefixes[:min(len(top.Prefixes), prefixesShown)] {
-		row := readRow{Prefix: r.shown([]byte(p.Prefix)).Text, Hits: int64(p.Hits), Misses: int64(p.Misses)}
+	rows := map[string]int{} // those that the visitor sees alike are one
+	for _, p := range top.Prefixes {
+		prefix := r.shown([]byte(p.Prefix)).Text
+		i, ok := rows[prefix]
+		if !ok {
+			i = len(view.Reads)
+			rows[prefix] = i
+			view.Reads = append(view.Reads, readRow{Prefix: prefix})
+		}
+		view.Reads[i].Hits += int64(p.Hits)
+		view.Reads[i].Misses += int64(p.Misses)
+	}
+	view.Reads = view.Reads[:min(len(view.Reads), prefixesShown)]
+	for i := range view.Reads {
+		row := &view.Reads[i]
 		row.Hit = shareOf(row.Hits, row.Hits+row.Misses)
-		view.Reads = append(view.Reads, row)
 	}
 }
 

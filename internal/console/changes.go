@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,20 +13,19 @@ import (
 
 // confirmView is a page that asks to type a name before something is destroyed.
 type confirmView struct {
-	Title     string
-	What      string // one sentence: what will happen
-	Cache     string
-	Action    string // relative to the root of the console
-	Back      string // likewise
-	Word      string // what has to be typed
-	Label     string // what that is
-	Count     int64
-	Noun      string // what is counted; default: entries
-	Uncounted bool   // the count is not known before
-	AtLeast   bool   // counting took too long
-	Hidden    map[string]string
-	Warning   string // the confirmation was not accepted, and why
-	Button    string
+	Title   string
+	What    string // one sentence: what will happen
+	Cache   string
+	Action  string // relative to the root of the console
+	Back    string // likewise
+	Word    string // what has to be typed
+	Label   string // what that is
+	Count   int64
+	Noun    string // what is counted; default: entries
+	AtLeast bool   // there are so many that not all were counted
+	Hidden  map[string]string
+	Warning string // the confirmation was not accepted, and why
+	Button  string
 }
 
 // confirmed says whether a form confirms what its page showed: the word is right, and the
@@ -65,9 +65,9 @@ func (r *request) count(cache string, prefix []byte) (n int64, atLeast bool, err
 		return 0, false, err
 	}
 	defer release()
-	c := r.console.db.Cache(cache)
+	c := limited(ctx, r.console.db.Cache(cache))
 	if len(prefix) == 0 {
-		if n, err = c.Count(ctx); err == nil || ctx.Err() == nil {
+		if n, err = c.Count(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			return n, false, err
 		}
 		estimating, cancel := context.WithTimeout(r.Context(), statementTime)
@@ -77,7 +77,7 @@ func (r *request) count(cache string, prefix []byte) (n int64, atLeast bool, err
 	}
 	for _, err := range c.All(ctx, prefix) {
 		if err != nil {
-			if n > 0 && ctx.Err() != nil {
+			if n > 0 && errors.Is(err, context.DeadlineExceeded) {
 				return n, true, nil
 			}
 			return n, false, err
@@ -192,8 +192,7 @@ func (c *Console) deletePrefix(r *request) error {
 	return r.back(view.Back, "prefix")
 }
 
-// invalidateView asks for the name of the tag again. How many entries have it is not known
-// before: only the invalidation reads them.
+// invalidateView asks for the name of the tag again, and says how many entries have it.
 func (r *request) invalidateView(name, tag string) (*confirmView, error) {
 	if tag == "" {
 		return nil, badRequest("Give the tag whose entries end.")
@@ -201,11 +200,19 @@ func (r *request) invalidateView(name, tag string) (*confirmView, error) {
 	if _, err := r.config(name); err != nil {
 		return nil, err
 	}
+	ctx, cancel := r.bounded()
+	defer cancel()
+	release, err := r.console.lookup(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	n, atLeast, err := limited(ctx, r.console.db.Cache(name)).CountTag(ctx, tag, entriesLooked)
 	return &confirmView{
 		Title: "Invalidate a tag", Cache: name, Action: "tags/invalidate", Back: "watches",
 		What: "All entries of the cache " + name + " with the tag “" + visible(tag) + "” will be removed. This cannot be undone.",
-		Word: tag, Label: "tag", Uncounted: true, Hidden: map[string]string{"cache": name, "tag": tag}, Button: "Invalidate",
-	}, nil
+		Word: tag, Label: "tag", Count: n, AtLeast: atLeast, Hidden: map[string]string{"cache": name, "tag": tag}, Button: "Invalidate",
+	}, err
 }
 
 func (c *Console) invalidatePage(r *request) error {

@@ -2,8 +2,10 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
@@ -15,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
@@ -42,6 +46,59 @@ type site struct {
 	db       *core.DB
 	sessions *session.Manager
 	log      *lockedBuffer
+	traced   *told
+	sent     statements
+}
+
+// told is a Tracer that keeps all that it is told as text.
+type told struct{ lockedBuffer }
+
+func (o *told) StartCall(ctx context.Context, call howdah.TraceCall) context.Context {
+	fmt.Fprintf(o, "%+v\n", call)
+	return ctx
+}
+
+func (o *told) EndCall(_ context.Context, call howdah.TraceCall, result howdah.TraceResult) {
+	fmt.Fprintf(o, "%+v %+v\n", call, result)
+}
+
+func (o *told) StartShared(ctx context.Context, _ iter.Seq[context.Context], work howdah.TraceShared) context.Context {
+	fmt.Fprintf(o, "%+v\n", work)
+	return ctx
+}
+
+func (o *told) EndShared(_ context.Context, work howdah.TraceShared, err error) {
+	fmt.Fprintf(o, "%+v %v\n", work, err)
+}
+
+// statements keeps the SQL that pgx has sent.
+type statements struct {
+	mu   sync.Mutex
+	sent []sentSQL
+}
+
+type sentSQL struct {
+	conn *pgx.Conn
+	text string
+	args []any
+}
+
+func (s *statements) TraceQueryStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, sentSQL{conn, data.SQL, data.Args})
+	return ctx
+}
+
+func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// take returns the statements since the last call.
+func (s *statements) take() []sentSQL {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.sent
+	s.sent = nil
+	return taken
 }
 
 // lockedBuffer takes the log of several requests.
@@ -70,18 +127,27 @@ func open(t testing.TB, change func(*Options)) *site {
 
 func openAt(t testing.TB, databaseURL string, change func(*Options)) *site {
 	t.Helper()
-	opened, err := howdah.Open(t.Context(), databaseURL, &howdah.Options{Timeout: 10 * time.Second})
+	s := &site{t: t, log: &lockedBuffer{}, traced: &told{}}
+	// Every call is slow, and traced.
+	options := &howdah.Options{Timeout: 10 * time.Second, SlowCall: 1, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Tracer: s.traced}
+	config, err := pgxpool.ParseConfig(databaseURL)
+	require.NoError(t, err)
+	config.ConnConfig.Tracer = &s.sent
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	opened, err := howdah.OpenPool(t.Context(), pool, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
 	db := (*core.DB)(opened)
 	db.Observe(observed())
-	s := &site{t: t, db: db, log: &lockedBuffer{}}
+	s.db = db
 	s.sessions, err = session.New(opened, nil)
 	require.NoError(t, err)
 	shown := figures.New(figures.Options{DB: db, Interval: time.Millisecond})
 	t.Cleanup(shown.Close)
 	o := Options{
-		DB: db, Figures: shown, Removals: db.Removals(), Slow: observe.NewSlowLog(0, nil, nil), Sessions: s.sessions,
+		DB: db, Figures: shown, Removals: db.Removals(), Slow: db.SlowLog(), Sessions: s.sessions,
 		Clients: &redisClients{},
 		Token:   adminToken, ViewerToken: viewerToken, SessionToken: sessionsToken, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
 	}

@@ -54,11 +54,16 @@ type nearView struct {
 	Failed  int64
 	Ages    []bucketRow
 	Drops   []bucketRow
+
+	Fresh     freshness // of the processes
+	Processes []processRow
 }
 
 func (c *Console) nearPage(r *request) error {
 	n := c.db.Stats().Near
+	seen := c.figures.Servers(r.Context())
 	view := &nearView{
+		Fresh: freshnessOf(seen), Processes: processRows(seen.Value),
 		Off: n.Bound == 0, Bound: duration(n.Bound), MaxAge: duration(n.MaxAge), Hits: int64(n.Hits), Misses: int64(n.Misses),
 		Lapsed: int64(n.Lapsed), Lapses: int64(n.Lapses), Entries: int64(n.Entries), Bytes: n.Bytes, Max: n.MaxBytes,
 		Polls: int64(n.Polls), Failed: int64(n.FailedPolls),
@@ -78,20 +83,26 @@ func (c *Console) nearPage(r *request) error {
 	return r.show(http.StatusOK, "near.html", frame{Title: "Memory", Section: "near", Live: true, Page: view})
 }
 
-// serversView is the page of the processes that use the database.
+// serversView is the page of the processes that use the database, and of its servers.
 type serversView struct {
 	Fresh   freshness
 	Servers *stat.Servers
-	Self    string
 	Leader  string
+
+	Processes []processRow
+
+	Databases []stat.ServerState // where the database is on several
+	Partial   freshness          // of these
 }
 
 func (c *Console) serversPage(r *request) error {
 	seen := c.figures.Servers(r.Context())
-	view := &serversView{Fresh: freshnessOf(seen), Servers: seen.Value}
-	if report := c.figures.Report(r.Context()).Value; report != nil {
-		view.Leader = report.Upkeep.Leader
+	view := &serversView{Fresh: freshnessOf(seen), Servers: seen.Value, Processes: processRows(seen.Value)}
+	report := c.figures.Report(r.Context())
+	if report.Value != nil {
+		view.Leader, view.Databases = report.Value.Upkeep.Leader, report.Value.Servers
 	}
+	view.Partial = freshness{Partial: freshnessOf(report).Partial}
 	return r.show(http.StatusOK, "servers.html", frame{Title: "Servers", Section: "servers", Live: true, Page: view})
 }
 
@@ -99,14 +110,22 @@ func (c *Console) serversPage(r *request) error {
 type mechanismsView struct {
 	Fresh freshness
 	Seen  *stat.Mechanisms
+	Home  string // the coordinator's address, where the database is on several servers
+}
+
+func (c *Console) mechanisms(r *request) mechanismsView {
+	seen := c.figures.Mechanisms(r.Context())
+	view := mechanismsView{Fresh: freshnessOf(seen), Seen: seen.Value}
+	if servers := c.db.Servers(); servers != nil {
+		view.Home = servers[0].Address
+	}
+	return view
 }
 
 func (c *Console) watchesPage(r *request) error {
-	seen := c.figures.Mechanisms(r.Context())
-	return r.show(http.StatusOK, "watches.html", frame{Title: "Watches and tags", Section: "watches", Page: mechanismsView{freshnessOf(seen), seen.Value}})
+	return r.show(http.StatusOK, "watches.html", frame{Title: "Watches and tags", Section: "watches", Page: c.mechanisms(r)})
 }
 
 func (c *Console) scriptsPage(r *request) error {
-	seen := c.figures.Mechanisms(r.Context())
-	return r.show(http.StatusOK, "scripts.html", frame{Title: "Scripts", Section: "scripts", Page: mechanismsView{freshnessOf(seen), seen.Value}})
+	return r.show(http.StatusOK, "scripts.html", frame{Title: "Scripts", Section: "scripts", Page: c.mechanisms(r)})
 }

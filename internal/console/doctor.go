@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/howdah/howdah/internal/doctor"
 	"github.com/howdah/howdah/internal/figures"
@@ -20,10 +21,13 @@ type findingGroup struct {
 	Findings []doctor.Finding
 }
 
-// findingsOf returns the findings on one cache. The doctor names a cache by its view.
+// findingsOf returns the findings on one cache and its partitions. The doctor names a cache
+// by its view.
 func findingsOf(findings []doctor.Finding, cache string) (found []doctor.Finding) {
 	for _, f := range findings {
-		if f.Object == "howdah.cache_"+cache || f.Object == "cache "+cache {
+		table, _, _ := strings.Cut(f.Object, ", partition ")
+		listed, _, _ := strings.Cut(f.Object, "/")
+		if table == "howdah.cache_"+cache || listed == "cache "+cache {
 			found = append(found, f)
 		}
 	}

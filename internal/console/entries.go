@@ -1,9 +1,10 @@
 package console
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -24,19 +25,33 @@ const (
 // shownKey is a key as the visitor may see it.
 type shownKey struct {
 	Text   string
-	Link   string // the key in base64url; "" where the key is masked
+	Link   string // the key in base64url, where it is Named
+	Named  bool   // Link names the key: it is neither masked nor cut
 	Masked bool
+}
+
+// seesKeys says whether the visitor sees keys as they are, those that hold secrets too.
+func (r *request) seesKeys() bool { return r.visitor.rights.has(manage) }
+
+// lookable refuses the part of keys that a visitor asks for if it reaches into what is masked
+// for the visitor: the answers to one guess after the other would tell the secret.
+func (r *request) lookable(prefix []byte) error {
+	if !r.seesKeys() && r.console.mask.Reaches(prefix, len(prefix)) {
+		return &refusal{http.StatusForbidden, "The keys are masked",
+			"Keys like these can be secrets, and your token shows their beginnings only: ask for less of the key, or log in with the server's token."}
+	}
+	return nil
 }
 
 // shown returns a key for the visitor.
 func (r *request) shown(key []byte) shownKey {
-	if r.visitor.rights.has(manage) {
-		return shownKey{Text: visible(string(key)), Link: key64(key)}
+	if r.seesKeys() {
+		return shownKey{Text: visible(string(key)), Link: key64(key), Named: true}
 	}
 	text, masked := r.console.mask.Key(key)
 	k := shownKey{Text: visible(text), Masked: masked}
 	if !masked {
-		k.Link = key64(key)
+		k.Link, k.Named = key64(key), true
 	}
 	return k
 }
@@ -56,8 +71,9 @@ type entriesView struct {
 	Prefix      string // as it was asked for
 	PrefixBytes []byte
 	Rows        []entryRow
-	LookedAt    int64 // entries, at most
-	About       int64 // entries of the cache, by estimate
+	Cursor      uint64 // where this page begins
+	LookedAt    int64  // entries, at most
+	About       int64  // entries of the cache, by estimate
 	Next        string
 	First       bool
 	TimedOut    bool
@@ -90,16 +106,24 @@ func (c *Console) entries(r *request) error {
 			return badRequest("The position in the address is not one that this console gave. Begin without it.")
 		}
 	}
-	view.First, view.PrefixBytes = cursor == 0, prefix
+	if err := r.lookable(prefix); err != nil {
+		return err
+	}
+	view.First, view.Cursor, view.PrefixBytes = cursor == 0, cursor, prefix
 	ctx, cancel := r.bounded()
 	defer cancel()
+	release, err := c.lookup(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	cache := c.db.Cache(view.Cache)
-	about, err := cache.Estimate(ctx)
+	about, err := limited(ctx, cache).Estimate(ctx)
 	if err != nil {
 		return err
 	}
 	view.About = about
-	found, next, err := c.look(ctx, cache, cursor, prefix, &view)
+	found, next, err := r.look(ctx, cache, cursor, prefix, &view)
 	if err != nil {
 		return err
 	}
@@ -112,37 +136,40 @@ func (c *Console) entries(r *request) error {
 			Key: r.shown(e.Key), Kind: values.Kind(e.Kind).String(), Bytes: int64(e.Length), Version: e.Version, TTL: ttlText(e.TTL),
 		})
 	}
+	// Among keys that look alike to the visitor, the order of the keys would say more than they do.
+	slices.SortFunc(view.Rows, func(a, b entryRow) int {
+		return cmp.Or(cmp.Compare(a.Key.Text, b.Key.Text), cmp.Compare(a.Version, b.Version))
+	})
 	return r.show(http.StatusOK, "entries.html", frame{Title: view.Cache + ": entries", Section: "caches", Page: view})
 }
 
-// look reads pages until it has enough entries, has looked at enough, or its time is over.
-func (c *Console) look(ctx context.Context, cache *core.Cache, cursor uint64, prefix []byte, view *entriesView) (found []verb.Entry, next uint64, err error) {
-	release, err := c.lookup(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer release()
+// look is for whoever has a place among the lookups. It reads pages until it has enough entries, has looked at enough, or its time is over.
+// Keys whose secret the prefix reaches into are as if they were not there.
+func (r *request) look(ctx context.Context, cache *core.Cache, cursor uint64, prefix []byte, view *entriesView) (found []verb.Entry, next uint64, err error) {
 	count := scanPage
 	if len(prefix) == 0 {
 		count = entriesShown
 	}
 	for {
-		page, after, err := cache.Scan(ctx, cursor, core.ScanOptions{Count: count, Prefix: prefix})
+		page, after, err := limited(ctx, cache).Scan(ctx, cursor, core.ScanOptions{Count: count, Prefix: prefix})
 		if err != nil {
-			if view.LookedAt > 0 && ctx.Err() != nil { // what was found is worth showing
+			if view.LookedAt > 0 && errors.Is(err, context.DeadlineExceeded) { // what was found is worth showing
 				view.TimedOut = true
 				break
 			}
 			return nil, 0, err
 		}
-		found = append(found, page...)
+		for i := range page {
+			if r.seesKeys() || !r.console.mask.Reaches(page[i].Key, len(prefix)) {
+				found = append(found, page[i])
+			}
+		}
 		cursor = after
 		view.LookedAt += int64(count)
 		if cursor == 0 || len(found) >= entriesShown || view.LookedAt >= entriesLooked {
 			break
 		}
 	}
-	slices.SortFunc(found, func(a, b verb.Entry) int { return bytes.Compare(a.Key, b.Key) })
 	return found, cursor, nil
 }
 

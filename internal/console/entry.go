@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -43,6 +45,19 @@ type entryView struct {
 	Removals  []removalRow // the last ones that may concern the key
 }
 
+// Reader returns the SQL function that reads the entry, "" where there is none. It finds the row by
+// the hash of the key, as the view of the cache cannot: a condition on its key reads the whole table.
+func (v *entryView) Reader() string { return readers[v.Kind] }
+
+// readers are the SQL functions that read the kinds.
+var readers = map[string]string{
+	values.KindString.String():    "get_entry",
+	values.KindHash.String():      "hgetall",
+	values.KindList.String():      "lrange",
+	values.KindSet.String():       "smembers",
+	values.KindSortedSet.String(): "zrange",
+}
+
 // valueView is what is shown of a value.
 type valueView struct {
 	Format   string // of a string: "JSON", "text", "bytes", with "gzip, " before it
@@ -53,14 +68,18 @@ type valueView struct {
 	Of       int // elements in all
 }
 
-// keyOf returns the key that a request names. Those who see masked keys only cannot name one
-// that is masked.
-func (r *request) keyOf(text string) ([]byte, error) {
+// keyOf returns the key that the address or the form of a request names. Those who see masked keys
+// only cannot name one that is masked.
+func (r *request) keyOf(named url.Values) ([]byte, error) {
+	if !named.Has("key64") { // else it would be the empty key, which is one that people can delete
+		return nil, badRequest("The request names no key: give key64, the key in base64url. Lists of entries have links with it.")
+	}
+	text := named.Get("key64")
 	key, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(key) > verb.MaxKeyBytes {
 		return nil, badRequest("The key in the address is not base64url, or too long.")
 	}
-	if _, masked := r.console.mask.Key(key); masked && !r.visitor.rights.has(manage) {
+	if _, masked := r.console.mask.Key(key); masked && !r.seesKeys() {
 		return nil, &refusal{http.StatusForbidden, "The key is masked", "Keys like this one can be secrets. The server's token opens them."}
 	}
 	return key, nil
@@ -68,7 +87,7 @@ func (r *request) keyOf(text string) ([]byte, error) {
 
 // entry shows what is known of an entry without its value.
 func (c *Console) entry(r *request) error {
-	key, err := r.keyOf(r.URL.Query().Get("key64"))
+	key, err := r.keyOf(r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -80,7 +99,7 @@ func (c *Console) entry(r *request) error {
 }
 
 func (r *request) showEntry(view *entryView) error {
-	return r.show(http.StatusOK, "entry.html", frame{Title: view.Cache + ": " + view.Key.Text, Section: "caches", Page: view})
+	return r.show(http.StatusOK, "entry.html", frame{Title: view.Cache + ": " + cmp.Or(view.Key.Text, "the empty key"), Section: "caches", Page: view})
 }
 
 // stat reads all but the value.
@@ -107,7 +126,7 @@ func (r *request) stat(key []byte) (*entryView, error) {
 
 // readValue reads the entry that a form names.
 func (r *request) readValue() (key []byte, entry *verb.Entry, err error) {
-	if key, err = r.keyOf(r.PostForm.Get("key64")); err != nil {
+	if key, err = r.keyOf(r.PostForm); err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := r.bounded()
@@ -127,7 +146,7 @@ func (r *request) readValue() (key []byte, entry *verb.Entry, err error) {
 // entryValue shows the value too. It is a POST, so that neither a link nor a browser that
 // reads ahead shows a value, and each time is in the audit log.
 func (c *Console) entryValue(r *request) error {
-	key, err := r.keyOf(r.PostForm.Get("key64"))
+	key, err := r.keyOf(r.PostForm)
 	if err != nil {
 		return err
 	}
@@ -285,7 +304,7 @@ func gunzip(value []byte) ([]byte, bool) {
 
 // entryDelete removes an entry if it still is the one that was shown.
 func (c *Console) entryDelete(r *request) error {
-	key, err := r.keyOf(r.PostForm.Get("key64"))
+	key, err := r.keyOf(r.PostForm)
 	if err != nil {
 		return err
 	}

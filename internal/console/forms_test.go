@@ -1,10 +1,12 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -194,16 +196,51 @@ func TestInvalidateTag(t *testing.T) {
 	c := (*howdah.DB)(s.db).Cache("db0")
 	require.NoError(t, c.SetWith(t.Context(), "page", []byte("v"), 0, howdah.SetOptions{Tags: []string{"news"}}))
 	require.NoError(t, c.Set(t.Context(), "other", []byte("v"), 0))
+	for i := range 30 {
+		require.NoError(t, c.SetWith(t.Context(), fmt.Sprint("page", i), []byte("v"), 0, howdah.SetOptions{Tags: []string{"news", "all"}}))
+	}
 	b := s.browser(adminToken)
 	b.get("tags/invalidate?cache=db0").want(t, http.StatusBadRequest)
 	b.get("tags/invalidate?cache=nope&tag=news").want(t, http.StatusNotFound)
-	b.get("tags/invalidate?cache=db0&tag=news").want(t, http.StatusOK).has(t, "Type the tag")
-	form := url.Values{"cache": {"db0"}, "tag": {"news"}, "count": {"0"}}
+	b.get("tags/invalidate?cache=db0&tag=news").want(t, http.StatusOK).has(t, "Type the tag", "<strong>31</strong> entries")
+	b.get("tags/invalidate?cache=db0&tag=nobody").want(t, http.StatusOK).has(t, "<strong>0</strong> entries")
+	form := url.Values{"cache": {"db0"}, "tag": {"news"}, "count": {"31"}}
 	b.post("tags/invalidate", form).want(t, http.StatusConflict)
 	form.Set("confirm", "news")
-	b.post("tags/invalidate", form).want(t, http.StatusSeeOther)
+	form.Set("count", "10") // of another time
+	b.post("tags/invalidate", form).want(t, http.StatusConflict).has(t, "there are 31 now, and the page showed 10")
 	n, err := s.db.Cache("db0").Count(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 32, n)
+	form.Set("count", "31")
+	b.post("tags/invalidate", form).want(t, http.StatusSeeOther)
+	n, err = s.db.Cache("db0").Count(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
 	b.get("removals").has(t, "invalidated", "console")
+}
+
+// A tag of very many entries is counted up to a bound.
+func TestCountOfATag(t *testing.T) {
+	s := open(t, nil)
+	c := (*howdah.DB)(s.db).Cache("db0")
+	for i := range 12 {
+		require.NoError(t, c.SetWith(t.Context(), fmt.Sprint("page", i), []byte("v"), 0, howdah.SetOptions{Tags: []string{"news"}}))
+	}
+	require.NoError(t, c.SetWith(t.Context(), "short", []byte("v"), time.Millisecond, howdah.SetOptions{Tags: []string{"brief"}}))
+	count := func(tag string, most int) (n int64, atLeast bool) {
+		t.Helper()
+		n, atLeast, err := s.db.Cache("db0").CountTag(t.Context(), tag, most)
+		require.NoError(t, err)
+		return n, atLeast
+	}
+	n, atLeast := count("news", 100)
+	require.EqualValues(t, 12, n)
+	require.False(t, atLeast)
+	n, atLeast = count("news", 10)
+	require.EqualValues(t, 10, n)
+	require.True(t, atLeast)
+	require.Eventually(t, func() bool { n, _ := count("brief", 100); return n == 0 }, time.Minute, time.Millisecond, "what has expired counts")
+	_, _, err := s.db.Cache("db0").CountTag(t.Context(), "", 10)
+	require.Error(t, err)
 }

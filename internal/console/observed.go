@@ -30,11 +30,12 @@ type removalRow struct {
 
 func (r *request) removalRows(f observe.Filter) []removalRow {
 	now := r.console.now()
+	f.NoPersons = !r.visitor.rights.has(persons)
 	var rows []removalRow
 	for _, removal := range r.console.removals.Recent(f) {
 		row := removalRow{
 			At: clock(removal.Time), Ago: ago(now, removal.Time), Cache: removal.Cache, Reason: string(removal.Reason), Whole: removal.Whole,
-			Detail: visible(removal.Detail), Unsure: removal.Unsure, Command: visible(removal.Command), Who: visible(removal.Name), Door: removal.Door,
+			Detail: visible(r.detail(&removal)), Unsure: removal.Unsure, Command: visible(removal.Command), Who: visible(removal.Name), Door: removal.Door,
 			Library: visible(removal.Library + " " + removal.Version), Address: visible(removal.Address),
 		}
 		if removal.Role != "" {
@@ -43,16 +44,25 @@ func (r *request) removalRows(f observe.Filter) []removalRow {
 		if removal.Whole && removal.Count != observe.Unknown {
 			row.Count = number(removal.Count)
 		}
-		if removal.Key != nil {
+		if removal.Key != nil && (len(removal.Key) > 0 || !removal.Whole) {
 			shown := r.shown(removal.Key)
 			if len(removal.Key) < removal.KeyBytes {
-				shown.Text, shown.Link = shown.Text+"…", ""
+				shown.Text, shown.Link, shown.Named = shown.Text+"…", "", false
 			}
 			row.Key = &shown
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// detail is what a removal says further, masked where it has tags, which can be named by keys.
+func (r *request) detail(removal *observe.Removal) string {
+	if removal.Reason == observe.Changed || r.seesKeys() {
+		return removal.Detail
+	}
+	text, _ := r.console.mask.Key([]byte(removal.Detail))
+	return text
 }
 
 // removalsView is the page of removals.
@@ -70,6 +80,9 @@ func (c *Console) removalsPage(r *request) error {
 	view := &removalsView{Off: c.removals == nil, Since: ago(c.now(), c.removals.Since()), Kept: c.removals.Kept(), Cache: q.Get("cache")}
 	filter := observe.Filter{Cache: view.Cache, Limit: removalsShown}
 	if view.Key = q.Get("key"); view.Key != "" {
+		if err := r.lookable([]byte(view.Key)); err != nil {
+			return err
+		}
 		filter.Key = []byte(view.Key)
 	}
 	view.Rows = r.removalRows(filter)
@@ -122,12 +135,16 @@ func (c *Console) clearSlow(r *request) error {
 	return r.back("slow", "cleared")
 }
 
-// prefixOf is the prefix that the address names.
+// prefixOf is the prefix that the address names. For those who see masked keys it ends with a
+// separator: a secret that its form alone gives away has none.
 func (r *request) prefixOf() ([]byte, error) {
 	text := r.URL.Query().Get("below")
 	prefix, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil, badRequest("The prefix in the address is not base64url.")
+	}
+	if n := len(prefix); n > 0 && !r.seesKeys() && prefix[n-1] != ':' && prefix[n-1] != '/' {
+		return nil, badRequest("The prefix in the address does not end with “:” or “/”.")
 	}
 	return prefix, nil
 }

@@ -18,6 +18,7 @@ type freshness struct {
 	Waiting bool   // they are being read
 	Stale   string // why the last attempt failed; "": it did not
 	Age     string
+	Partial string // which servers of several did not answer; "": all did
 }
 
 func freshnessOf[T any](seen figures.Seen[T]) freshness {
@@ -29,7 +30,27 @@ func freshnessOf[T any](seen figures.Seen[T]) freshness {
 		_, title, detail := httpapi.Explain(seen.Err)
 		f.Stale = title + ". " + detail
 	}
+	f.Partial = stat.MissingText(serversOf(seen.Value))
 	return f
+}
+
+// serversOf are the servers that figures are of, nil if there is one.
+func serversOf(value any) []stat.ServerState {
+	switch value := value.(type) {
+	case *stat.Report:
+		if value != nil {
+			return value.Servers
+		}
+	case *stat.Sampling:
+		if value != nil {
+			return value.Servers
+		}
+	case *figures.Cost:
+		if value != nil {
+			return value.Servers
+		}
+	}
+	return nil
 }
 
 // cacheRow is a cache, or the sessions, in the table of the overview.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/httpapi"
 	"github.com/howdah/howdah/internal/observe"
 )
@@ -185,18 +186,15 @@ var errLogin = errors.New("log in first")
 // fail answers with a page that says what happened and what to do.
 func (r *request) fail(err error) {
 	c := r.console
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the browser has left
-	}
 	if errors.Is(err, errLogin) {
 		r.askForLogin()
 		return
 	}
 	refused := (*refusal)(nil)
 	if !errors.As(err, &refused) {
-		status, title, detail := httpapi.Explain(err)
+		status, title, detail, left := httpapi.ExplainTo(r.Context(), err)
 		refused = &refusal{status, title, detail}
-		if status >= http.StatusInternalServerError {
+		if status >= http.StatusInternalServerError && !left {
 			c.log.Warn("a page of the console failed", "path", r.URL.Path, "error", err)
 		}
 	}
@@ -223,8 +221,20 @@ func (r *request) askForLogin() {
 	redirect(r.w, target)
 }
 
-// statementTime bounds the statements of one page.
-const statementTime = 2 * time.Second
+const (
+	// statementTime bounds the statements of one page.
+	statementTime = 2 * time.Second
+
+	// statementMargin is how long before that PostgreSQL ends them.
+	statementMargin = 100 * time.Millisecond
+)
+
+// limited is a cache whose statements PostgreSQL ends before ctx does: none goes on when its place
+// among the lookups is free for another.
+func limited(ctx context.Context, cache *core.Cache) *core.Cache {
+	deadline, _ := ctx.Deadline()
+	return cache.Limited(max(time.Until(deadline)-statementMargin, time.Millisecond))
+}
 
 // bounded is the context of the statements of a page.
 func (r *request) bounded() (context.Context, context.CancelFunc) {
@@ -252,6 +262,13 @@ func (r *request) log(action string, args ...any) {
 func (r *request) audit(cache, action, detail string) {
 	r.log(action, "cache", cache, "detail", detail)
 	r.console.removals.Audit(r.client(), r.visitor.role, cache, nil, strings.TrimSpace(action+" "+detail))
+}
+
+// auditPersons is audit for a change of sessions. Visitors without the right to see sessions
+// do not see it among the removals.
+func (r *request) auditPersons(action, detail string) {
+	r.log(action, "detail", detail)
+	r.console.removals.AuditPersons(r.client(), r.visitor.role, strings.TrimSpace(action+" "+detail))
 }
 
 // logged is a key as a log may have it.

@@ -3,15 +3,19 @@ package console
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"html"
 	"math"
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -113,11 +117,36 @@ func TestTemplatesHaveNoInlineScriptOrStyle(t *testing.T) {
 // hostile is text that no page may take for markup, or show as it is.
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>{{.}}` + "\u202e\x00\x1b[31m'`</title>"
 
+// watchHostile lets tables with hostile names be watched by hostile expressions, one of which
+// fails.
+func (s *site) watchHostile(text string) {
+	s.t.Helper()
+	run := func(sql string) {
+		s.t.Helper()
+		_, err := s.db.Pool().Exec(s.t.Context(), sql)
+		require.NoError(s.t, err, sql)
+	}
+	name := text
+	for len(name) > 63 { // what PostgreSQL takes
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	for i, expression := range []string{literal(text) + " || id", "'k' || (" + literal(text) + " || id)::integer"} {
+		table := pgx.Identifier{"public", strconv.Itoa(i) + name[1:]}.Sanitize()
+		run("CREATE TABLE " + table + " (id bigint PRIMARY KEY)")
+		run("SELECT howdah.watch_table(" + literal(table) + ", 'db0', key => " + literal(expression) + ")")
+		run("INSERT INTO " + table + " VALUES (1)")
+		run("DELETE FROM " + table)
+	}
+}
+
 // Hostile text in keys, values, fields, clients, users and addresses is text on every page.
 func TestHostileText(t *testing.T) {
 	s := open(t, nil)
 	c := (*howdah.DB)(s.db).Cache("db0")
 	ctx := t.Context()
+	user := strings.NewReplacer("\x00", "").Replace(hostile)
+	s.watchHostile(user) // it empties the cache
 	require.NoError(t, c.Set(ctx, hostile, []byte(hostile), time.Hour))
 	_, err := c.HSet(ctx, hostile+"h", map[string][]byte{hostile: []byte(hostile)}, 0)
 	require.NoError(t, err)
@@ -126,8 +155,9 @@ func TestHostileText(t *testing.T) {
 	require.NoError(t, c.Set(ctx, "gone:"+hostile, []byte("x"), time.Hour))
 	_, err = s.db.Cache("db0").As(&observe.Client{Door: observe.DoorRedis, Name: hostile, Library: hostile, Address: hostile}, hostile).DeletePrefix(ctx, []byte("gone:"))
 	require.NoError(t, err)
-	user := strings.NewReplacer("\x00", "").Replace(hostile)
 	_, err = s.sessions.Create(ctx, session.Start{User: user, UserAgent: user})
+	require.NoError(t, err)
+	_, err = s.db.Pool().Exec(ctx, "INSERT INTO howdah_internal.process VALUES (1, $1, $1, now(), now(), '1 s', 1, 1, 1, 1, 1, '1 s', '1 s', 1, 1)", user)
 	require.NoError(t, err)
 	b := s.browser(adminToken, sessionsToken)
 	q := url.QueryEscape
@@ -136,7 +166,7 @@ func TestHostileText(t *testing.T) {
 		b.get("caches/db0/entry?key64=" + key64([]byte(hostile))), b.get("caches/db0/delete-prefix?prefix=" + q(hostile)),
 		b.get("removals"), b.get("removals?key=" + q(hostile) + "&cache=" + q(hostile)), b.get("sessions"), b.get("sessions?user=" + q(user)),
 		b.get("sessions/revoke-user?user=" + q(user)), b.get("login?next=" + q(hostile) + "&ticket=" + q(hostile)), b.get("nowhere/" + q(hostile)),
-		b.get("caches/" + q(hostile)), b.get("slow"), b.get("clients"), b.get("?done=" + q(hostile)),
+		b.get("caches/" + q(hostile)), b.get("slow"), b.get("clients"), b.get("watches"), b.get("servers"), b.get("near"), b.get("?done=" + q(hostile)),
 	}
 	for _, suffix := range []string{"", "h", "l"} {
 		pages = append(pages, b.post("caches/db0/entry/value", url.Values{"key64": {key64([]byte(hostile + suffix))}}).want(t, http.StatusOK))
@@ -148,32 +178,63 @@ func TestHostileText(t *testing.T) {
 		require.Equal(t, 1, strings.Count(p.body, "</title>"), "page %d", i)
 	}
 	pages[2].has(t, `\u{202E}`, `\u{0}`, "&lt;script&gt;")
+	b.get("slow").has(t, "&lt;script&gt;alert(1)", `\u{202E}`) // which keeps 64 bytes of a key
+	b.get("removals").has(t, "&lt;script&gt;alert(1)", `\u{202E}`, `\u{0}`, `\u{1B}`)
+	for path, texts := range map[string]int{"servers": 2, "near": 1} {
+		shown := b.get(path).has(t, `\u{202E}`, `\u{1B}`)
+		require.Equal(t, texts, strings.Count(shown.body, "&lt;script&gt;alert(1)"), "the name and the version on %s", path)
+	}
+	watches := b.get("watches").has(t, `\u{202E}`, `\u{1B}`, "&lt;script&gt;alert(1)")
+	require.GreaterOrEqual(t, strings.Count(watches.body, "&lt;script&gt;alert(1)"), 4, "the names of tables, the expressions and the failure")
+}
+
+const password = "database-password-99"
+
+// withPassword is the URL of a database with a password in it.
+func withPassword(t *testing.T, address string) string {
+	t.Helper()
+	parsed, err := url.Parse(address)
+	require.NoError(t, err)
+	parsed.User = url.UserPassword(parsed.User.Username(), password)
+	return parsed.String()
 }
 
 // Those who see figures only see neither values nor the secrets in keys, and no page shows a
 // token, the secret of a session, its payload or the password of the database.
 func TestSecrets(t *testing.T) {
-	const password = "database-password-99"
-	address := pgtest.New(t)
-	s := openAt(t, address, nil)
+	s := openAt(t, withPassword(t, pgtest.New(t)), nil)
+	require.Equal(t, password, s.db.Pool().Config().ConnConfig.Password)
 	s.fill()
 	live, err := s.sessions.Create(t.Context(), session.Start{User: "ada", Payload: []byte(`{"secret":"payload-of-a-live-session"}`)})
 	require.NoError(t, err)
+	_, err = s.sessions.Get(t.Context(), live.Token())
+	require.NoError(t, err)
+	var digest []byte
+	require.NoError(t, s.db.Pool().QueryRow(t.Context(), "SELECT secret_hash FROM howdah.session").Scan(&digest))
 	viewer := s.browser(viewerToken)
 	all := s.browser(adminToken, viewerToken, sessionsToken)
-	secrets := []string{adminToken, viewerToken, sessionsToken, live.Token().Reveal(), "payload-of-a-live-session", password}
+	secrets := []string{adminToken, viewerToken, sessionsToken, live.Token().Reveal(), "payload-of-a-live-session", password,
+		hex.EncodeToString(digest), base64.StdEncoding.EncodeToString(digest), base64.RawURLEncoding.EncodeToString(digest)}
 	for _, path := range []string{"", "caches/db0", "caches/db0?below=" + key64([]byte("sess:")), "caches/db0/entries", "caches/db0/entries?prefix=sess:", "doctor", "cost", "slow", "removals", "near", "servers", "sessions", "login"} {
 		all.get(path).lacks(t, secrets...)
 		viewer.get(path).lacks(t, append(secrets, "b3c1f0aa77", "payload-of-a-session", "plain value")...)
 	}
 	viewer.get("caches/db0/entries").has(t, "sess:***")
+	for _, b := range []*browser{viewer, all} { // those who may see the key do not see it here
+		b.get("slow").has(t, "sess:***").lacks(t, append(secrets, "b3c1f0aa77")...)
+	}
 	viewer.get("caches/db0/entry?key64="+key64([]byte("sess:b3c1f0aa77"))).want(t, http.StatusForbidden)
 	all.get("caches/db0/entries").has(t, "sess:b3c1f0aa77")
 	all.post("caches/db0/entry/value", url.Values{"key64": {key64([]byte("sess:b3c1f0aa77"))}}).want(t, http.StatusOK).has(t, "payload-of-a-session")
 	for _, secret := range append(secrets, "b3c1f0aa77", "payload-of-a-session") {
 		require.NotContains(t, s.log.String(), secret)
+		require.NotContains(t, s.traced.String(), secret)
 	}
 	require.Contains(t, s.log.String(), "value shown")
+	require.Contains(t, s.log.String(), "slow call")
+	for _, operation := range []string{"session_create", "session_read", "get_entry"} {
+		require.Contains(t, s.traced.String(), "Operation:"+operation)
+	}
 }
 
 // Every kind of value is readable, and its download never runs in a browser.
@@ -211,6 +272,7 @@ func TestValues(t *testing.T) {
 		checkHeaders(t, file.header)
 	}
 	b.post("caches/db0/entry/value", url.Values{"key64": {key64([]byte("absent"))}}).want(t, http.StatusOK).has(t, "absent or expired")
+	b.get("caches/db0/entry?key64="+key64([]byte("absent"))).want(t, http.StatusOK).has(t, "absent or expired", "howdah.type")
 	b.post("caches/db0/entry/download", url.Values{"key64": {key64([]byte("absent"))}}).want(t, http.StatusNotFound)
 	b.post("caches/db0/entry/value", url.Values{"key64": {"!"}}).want(t, http.StatusBadRequest)
 }
@@ -256,7 +318,7 @@ func TestDatabaseAway(t *testing.T) {
 	_, err = migrate.Up(t.Context(), conn, migrate.Options{})
 	require.NoError(t, err)
 	require.NoError(t, conn.Close(t.Context()))
-	s := openAt(t, server.URL(), nil)
+	s := openAt(t, withPassword(t, server.URL()), nil)
 	b := s.browser(adminToken, sessionsToken)
 	b.get("").want(t, http.StatusOK).has(t, "The database answers")
 	server.Kill()
@@ -267,7 +329,12 @@ func TestDatabaseAway(t *testing.T) {
 	for _, path := range []string{"doctor", "near", "slow", "removals"} {
 		b.get(path).want(t, http.StatusOK)
 	}
-	b.get("caches/db0/entries").want(t, http.StatusServiceUnavailable).has(t, "The database is away")
+	b.get("caches/db0/entries").want(t, http.StatusServiceUnavailable).has(t, "The database is away").lacks(t, password)
+	for _, path := range []string{"", "caches/db0", "doctor", "cost", "servers", "watches", "sessions"} {
+		b.get(path).lacks(t, password)
+	}
+	require.NotEmpty(t, s.log.String())
+	require.NotContains(t, s.log.String(), password)
 }
 
 // A server whose role is not the owner says what the owner has to run.
@@ -311,10 +378,20 @@ func TestStatementsThatPagesShow(t *testing.T) {
 	for _, key := range keys {
 		require.NoError(t, c.Set(t.Context(), key, []byte("v"), 0))
 	}
+	one := [][]byte{[]byte("1")}
+	_, err := c.HSet(t.Context(), "hash", map[string][]byte{"f": []byte("1")}, 0)
+	require.NoError(t, err)
+	_, err = c.RPush(t.Context(), "list", one, 0)
+	require.NoError(t, err)
+	_, err = c.SAdd(t.Context(), "set", []string{"1"}, 0)
+	require.NoError(t, err)
+	_, err = c.ZAdd(t.Context(), "zset", []howdah.ZMember{{Member: "m", Score: 1}}, 0)
+	require.NoError(t, err)
+	keys = append(keys, "hash", "list", "set", "zset")
 	b := s.browser(adminToken, sessionsToken)
 	q := url.QueryEscape
 	paths := []string{"", "caches/db0", "caches/db0/entries", "caches/db0/entries?prefix=" + q("it's"), "watches", "sessions", "sessions?user=" + q(`a'b\c`), "doctor", "cost", "slow", "removals", "clients", "servers", "scripts"}
-	for _, key := range keys[:6] {
+	for _, key := range keys {
 		paths = append(paths, "caches/db0/entry?key64="+key64([]byte(key)))
 	}
 	shown := regexp.MustCompile(`<pre class="value" tabindex="0" data-copy>([^<]*)</pre>`)
@@ -336,6 +413,11 @@ func TestStatementsThatPagesShow(t *testing.T) {
 				require.NoError(t, rows.Err(), text)
 				if strings.Contains(path, "entry?") {
 					require.Equal(t, 1, n, text)
+					require.NotContains(t, text, "WHERE", "it reads the whole table")
+				}
+				if strings.Contains(path, "entries") {
+					require.Equal(t, 1, n, text)
+					require.Contains(t, text, "howdah.scan('db0', 0, ", "it reads no more than the page did")
 				}
 				ran++
 			case strings.HasPrefix(text, "curl"):
@@ -345,4 +427,28 @@ func TestStatementsThatPagesShow(t *testing.T) {
 		}
 	}
 	require.Greater(t, ran, 10)
+}
+
+// The empty key is a key: the list leads to it, and it has a name that can be read. A key of which
+// a removal keeps the beginning is cut, not masked.
+func TestEmptyAndCutKeys(t *testing.T) {
+	s := open(t, nil)
+	c := (*howdah.DB)(s.db).Cache("db0")
+	require.NoError(t, c.Set(t.Context(), "", []byte("v"), 0))
+	long := strings.Repeat("x", 2*observe.MaxKey)
+	require.NoError(t, c.Set(t.Context(), long, []byte("v"), 0))
+	_, err := s.db.Cache("db0").As(&observe.Client{Door: observe.DoorRedis}, "del").DeletePrefix(t.Context(), []byte(long))
+	require.NoError(t, err)
+	b := s.browser(adminToken)
+	require.Contains(t, b.get("caches/db0/entries").body, `entry?key64="><span class="help">the empty key</span></a>`)
+	entry := b.get("caches/db0/entry?key64=").want(t, http.StatusOK).body
+	require.Contains(t, entry, "<title>db0: the empty key · Howdah</title>")
+	b.get("caches/db0/entry").want(t, http.StatusBadRequest).has(t, "names no key").lacks(t, "Delete entry")
+	for _, form := range []string{"value", "download", "delete"} {
+		b.post("caches/db0/entry/"+form, url.Values{"version": {"1"}}).want(t, http.StatusBadRequest).has(t, "names no key")
+	}
+	require.NotContains(t, entry, "masked")
+	removals := b.get("removals").want(t, http.StatusOK).body
+	require.Contains(t, removals, long[:observe.MaxKey]+"…")
+	require.NotContains(t, removals, "masked")
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/session"
@@ -312,5 +314,113 @@ func TestTicket(t *testing.T) {
 		"1.2.3", "..", ".", "x",
 	} {
 		again.post("login", url.Values{"ticket": {wrong}}).want(t, http.StatusUnauthorized)
+	}
+}
+
+// Viewers learn no masked part of a key by guesses: a right one is answered as a wrong one is, on
+// every page that takes keys or prefixes.
+func TestGuesses(t *testing.T) {
+	s := open(t, nil)
+	s.fill()
+	const laravel = "b3C1f0aa77aBcDeFgHiJkLmNoPqRsTuVwXyZ0123"
+	c := (*howdah.DB)(s.db).Cache("db0")
+	for _, key := range []string{"sess:b3c1:csrf", "SESS:b3", "shop:" + laravel} {
+		require.NoError(t, c.Set(t.Context(), key, []byte("v"), time.Hour))
+	}
+	console := s.db.Cache("db0").As(&observe.Client{Door: observe.DoorConsole}, "")
+	_, err := console.DeletePrefix(t.Context(), []byte("token:b3"))
+	require.NoError(t, err)
+	viewer, admin := s.browser(viewerToken), s.browser(adminToken)
+	same := func(path func(guess string) string, right, wrong string) {
+		t.Helper()
+		clean := func(p page, guess string) string {
+			return formField.ReplaceAllString(strings.NewReplacer(url.QueryEscape(guess), "", key64([]byte(guess)), "", guess, "").Replace(p.body), "")
+		}
+		r, w := viewer.get(path(right)), viewer.get(path(wrong))
+		require.Equal(t, w.status, r.status, path(right))
+		require.Equal(t, clean(w, wrong), clean(r, right), path(right))
+	}
+	entries := func(guess string) string { return "caches/db0/entries?prefix=" + url.QueryEscape(guess) }
+	entries64 := func(guess string) string { return "caches/db0/entries?prefix64=" + key64([]byte(guess)) }
+	below := func(guess string) string { return "caches/db0?below=" + key64([]byte(guess)) }
+	entry := func(guess string) string { return "caches/db0/entry?key64=" + key64([]byte(guess)) }
+	removals := func(guess string) string { return "removals?key=" + url.QueryEscape(guess) }
+	for _, path := range []func(string) string{entries, entries64, below, entry, removals} {
+		same(path, "sess:b", "sess:c")
+		same(path, "sess:b3c1:", "sess:b3c2:")
+		same(path, "SESS:b", "SESS:c")
+		same(path, "sess:b3c1f0aa77", "sess:b3c1f0aa78")
+		same(path, "token:b3", "token:b4") // entries whose keys began so were removed
+		same(path, "shop:"+laravel, "shop:"+strings.ToUpper(laravel[:1])+laravel[1:])
+	}
+	for _, path := range []func(string) string{entries, entries64, below} {
+		same(path, "shop:b3C1", "shop:b3C2") // nothing but its length tells that this is a secret
+	}
+	const refused = "your token shows their beginnings only"
+	for _, path := range []func(string) string{entries, entries64, removals} {
+		viewer.get(path("sess:b")).want(t, http.StatusForbidden).has(t, refused)
+		viewer.get(path("sess:")).want(t, http.StatusOK)
+		admin.get(path("sess:b")).want(t, http.StatusOK)
+	}
+	viewer.get(below("sess:b3c1:")).want(t, http.StatusForbidden).has(t, refused)
+	viewer.get(entries("sess:")).has(t, "sess:***").lacks(t, "b3c1")
+	viewer.get(entries("user:1")).has(t, "user:1:profile", "user:17:profile")
+	admin.get(entries("shop:b3C1")).has(t, laravel)
+	admin.get(removals("token:b3c1")).has(t, "token:b3")
+}
+
+// Nothing about masked keys follows their order: neither that of the lists nor how many look alike.
+func TestMaskedKeysHaveNoOrder(t *testing.T) {
+	prefixes := observe.NewPrefixes(1)
+	s := open(t, func(o *Options) { o.Prefixes = prefixes })
+	c := (*howdah.DB)(s.db).Cache("db0")
+	for _, id := range []string{"m", "z", "a", "q", "b"} { // in this order are their sizes, and their versions
+		require.NoError(t, c.Set(t.Context(), "sess:"+id, []byte(strings.Repeat("x", 1+strings.Index("mzaqb", id))), time.Hour))
+		require.NoError(t, c.Set(t.Context(), "session:"+id+":csrf", []byte("v"), time.Hour))
+		prefixes.Cache("db0").Note([]byte("session_"+id+":x"), true)
+	}
+	s.db.Removals().Whole(observe.Caller{}, "db0", observe.Invalidated, 1, "user, sess:m", nil)
+	sizes := regexp.MustCompile(`sess:\*\*\*(?s:.*?)data-label="Size">([^<]*)<`)
+	read := func(p page) (found []string) {
+		for _, match := range sizes.FindAllStringSubmatch(p.body, -1) {
+			found = append(found, match[1])
+		}
+		return found
+	}
+	viewer := s.browser(viewerToken)
+	require.Equal(t, []string{"1 B", "2 B", "3 B", "4 B", "5 B"}, read(viewer.get("caches/db0/entries?prefix=sess:")))
+	var figures page
+	require.Eventually(t, func() bool {
+		figures = viewer.get("caches/db0?below=" + key64([]byte("session:")))
+		return strings.Contains(figures.body, "All 10 entries were read")
+	}, time.Minute, 10*time.Millisecond)
+	groups, reads, ok := strings.Cut(figures.body, "Reads by prefix")
+	require.True(t, ok)
+	_, groups, ok = strings.Cut(groups, "Entries and bytes by prefix")
+	require.True(t, ok)
+	require.Equal(t, 1, strings.Count(groups, "session:***"), groups)
+	require.Equal(t, 1, strings.Count(reads, "session_***"), reads)
+	require.Contains(t, reads, "≈ 5<")
+	viewer.get("removals").has(t, "user, sess:***").lacks(t, "sess:m")
+	s.browser(adminToken).get("removals").has(t, "user, sess:m")
+}
+
+// What somebody did to the sessions of users is shown to those who may see sessions, and is in
+// the log.
+func TestPersonsAreNotShown(t *testing.T) {
+	s := open(t, nil)
+	one, err := s.sessions.Create(t.Context(), session.Start{User: "ada"})
+	require.NoError(t, err)
+	_, err = s.sessions.Create(t.Context(), session.Start{User: "grace"})
+	require.NoError(t, err)
+	b := s.browser(sessionsToken)
+	b.post("sessions/revoke", url.Values{"id": {one.ID.String()}}).want(t, http.StatusSeeOther)
+	b.post("sessions/revoke-user", url.Values{"user": {"grace"}, "confirm": {"grace"}, "count": {"1"}}).want(t, http.StatusSeeOther)
+	named := []string{one.ID.String(), "grace"}
+	s.browser(viewerToken).get("removals").want(t, http.StatusOK).lacks(t, append(named, "revoked")...)
+	s.browser(adminToken).get("removals").want(t, http.StatusOK).lacks(t, append(named, "revoked")...)
+	s.browser(viewerToken, sessionsToken).get("removals").want(t, http.StatusOK).has(t, named...)
+	for _, name := range named {
+		require.Contains(t, s.log.String(), name)
 	}
 }

@@ -83,7 +83,7 @@ func (c *Console) revokeSession(r *request) error {
 	if !ended {
 		return &refusal{http.StatusNotFound, "The session has ended", "No session has this id; it may have expired or been revoked."}
 	}
-	r.audit("", "session revoked", id.String())
+	r.auditPersons("session revoked", id.String())
 	return r.back("sessions", "revoked")
 }
 
@@ -125,6 +125,6 @@ func (c *Console) revokeUser(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.audit("", "sessions of a user revoked", visible(user)+", "+number(n)+" sessions")
+	r.auditPersons("sessions of a user revoked", visible(user)+", "+number(n)+" sessions")
 	return r.back("sessions", "user")
 }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/howdah/howdah/internal/cluster"
 	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/statement"
@@ -40,10 +42,9 @@ func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 	if err := statement.CheckName(config.Name); err != nil {
 		return err
 	}
-	err := db.exec(ctx, schema.Query("create_cache"),
+	return db.change(ctx, cluster.Change{Query: "create_cache", Makes: true, Args: []any{
 		config.Name, config.Durability, interval(config.DefaultTTL), interval(config.MaxTTL), config.MaxBytes, config.MaxEntries,
-		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor), config.Near, config.LogKeys)
-	return fault.FromFunction(err)
+		config.Eviction, config.PrefixIndex, integer(config.TTLJitter), integer(config.Fillfactor), config.Near, config.LogKeys}})
 }
 
 // EnsureCache makes a cache if there is none of that name. See
@@ -53,18 +54,37 @@ func (db *DB) EnsureCache(ctx context.Context, config CacheConfig) error {
 		return err
 	}
 	// Asked first: a role that may not make caches may use those that exist.
-	var exists bool
-	rows, err := db.engines.Query(ctx, schema.Query("cache_exists"), config.Name)
-	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&exists}, func() error { return nil })
+	if exists, err := db.exists(ctx, config.Name); err != nil || exists {
+		return err
 	}
-	if err != nil || exists {
-		return fault.From(err, false, false)
-	}
-	if err = db.CreateCache(ctx, config); errors.Is(err, fault.ErrCacheExists) {
+	err := db.CreateCache(ctx, config)
+	if errors.Is(err, fault.ErrCacheExists) {
 		return nil // made at the same moment
 	}
 	return err
+}
+
+// exists tells whether there is a cache of a name.
+func (db *DB) exists(ctx context.Context, cache string) (exists bool, err error) {
+	rows, err := db.engines.Query(ctx, schema.Query("cache_exists"), cache)
+	if err == nil {
+		_, err = pgx.ForEachRow(rows, []any{&exists}, func() error { return nil })
+	}
+	return exists, fault.From(err, false, false)
+}
+
+// change changes a cache, on all servers if there are several.
+func (db *DB) change(ctx context.Context, change cluster.Change) error {
+	if db.servers() == nil {
+		return fault.FromFunction(db.exec(ctx, schema.Query(change.Query), change.Args...))
+	}
+	conn, err := db.engines.Acquire(ctx)
+	if err != nil {
+		return fault.From(err, false, false)
+	}
+	config := conn.Conn().Config()
+	conn.Release()
+	return cluster.Do(ctx, config, change)
 }
 
 // exec runs a statement on a connection of the pool.
@@ -119,22 +139,37 @@ func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOpti
 			return fmt.Errorf("%w: there is no setting %q", fault.ErrInvalidSetting, name)
 		}
 	}
-	err := db.exec(ctx, schema.Query("alter_cache"), append(args, reset, opts.Empty)...)
+	change := cluster.Change{Query: "alter_cache", Args: append(args, reset, opts.Empty)}
+	if opts.Empty {
+		change.Emptied = config.Name
+	}
+	err := db.change(ctx, change)
 	if err == nil {
 		db.changed(config.Name)
 		if opts.Empty {
 			db.Cache(config.Name).noteWhole(ctx, "alter", observe.Flushed, observe.Unknown, "", nil)
 		}
 	}
-	return fault.FromFunction(err)
+	return err
 }
 
 // changed has the settings of a cache read again, and its entries.
 func (db *DB) changed(cache string) {
-	if e := db.engines.Known(cache); e != nil {
+	db.eachEngine(cache, func(e *engine.Engine) {
 		e.Forget()
 		e.DropMemory()
-	}
+	})
+}
+
+// eachEngine calls fn with the engine of a cache, or those of its partitions, if they were
+// used before.
+func (db *DB) eachEngine(cache string, fn func(*engine.Engine)) {
+	_ = db.Cache(cache).each(context.Background(), func(c *Cache) error {
+		if e := c.db.engines.Known(c.settings()); e != nil {
+			fn(e)
+		}
+		return nil
+	})
 }
 
 // setting is one field of a CacheConfig; unset: it is to be the default.
@@ -168,12 +203,12 @@ func (db *DB) DropCache(ctx context.Context, name string) error {
 	if err := statement.CheckName(name); err != nil {
 		return err
 	}
-	err := db.exec(ctx, schema.Query("drop_cache"), name)
+	err := db.change(ctx, cluster.Change{Query: "drop_cache", Args: []any{name}})
 	if err == nil {
 		db.changed(name)
 		db.Cache(name).noteWhole(ctx, "drop", observe.Dropped, observe.Unknown, "", nil)
 	}
-	return fault.FromFunction(err)
+	return err
 }
 
 // SwapCaches exchanges the entries of two caches at one moment for all who use them, by
@@ -193,9 +228,7 @@ func (db *DB) SwapCaches(ctx context.Context, first, second string) error {
 	if err == nil {
 		for _, name := range []string{first, second} {
 			db.changed(name)
-			if e := db.engines.Known(name); e != nil {
-				edit.Of(e).Look()
-			}
+			db.eachEngine(name, func(e *engine.Engine) { edit.Of(e).Look() })
 		}
 		db.Cache(first).noteWhole(ctx, "swap", observe.Swapped, observe.Unknown, second, nil)
 		db.Cache(second).noteWhole(ctx, "swap", observe.Swapped, observe.Unknown, first, nil)

@@ -1,10 +1,12 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -30,19 +32,27 @@ type Cache struct {
 	guard    *Guard
 	seen     *Seen
 	writer   *tracking.Client
-	part     bool
+	limit    time.Duration // see Limited
+	piece    bool          // its calls are parts of something that is timed as a whole
 	caller   observe.Caller
 	known    atomic.Pointer[engine.Engine]
 	group    atomic.Pointer[fetch.Group]
+
+	parts  *parts // nil: the keys of the database are not divided
+	table  string // the name of the settings of the partition that this is; "": it is a whole cache
+	number int    // of that partition
 }
 
 // derive returns the same cache, for a method that changes how it is used.
 func (c *Cache) derive() *Cache {
-	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: c.fresh, guard: c.guard, seen: c.seen, writer: c.writer, part: c.part, caller: c.caller}
+	return &Cache{db: c.db, name: c.name, tx: c.tx, failOpen: c.failOpen, fresh: c.fresh, guard: c.guard, seen: c.seen, writer: c.writer, limit: c.limit, piece: c.piece, caller: c.caller, parts: c.parts, table: c.table, number: c.number}
 }
 
 // Name returns the cache's name.
 func (c *Cache) Name() string { return c.name }
+
+// settings is the name under which the settings of its table stand.
+func (c *Cache) settings() string { return cmp.Or(c.table, c.name) }
 
 // DB returns the cache's database.
 func (c *Cache) DB() *DB { return c.db }
@@ -52,6 +62,16 @@ func (c *Cache) With(tx Tx) *Cache {
 	d := c.derive()
 	d.tx = tx
 	return d
+}
+
+// Limited returns the same cache, for people who look at it: its Scan, All, Count, CountTag,
+// CountTTLs and Estimate run in READ ONLY transactions, in which PostgreSQL ends statements that take longer
+// than d.
+func (c *Cache) Limited(d time.Duration) *Cache {
+	l := c.derive()
+	l.limit = d
+	l.known.Store(c.known.Load())
+	return l
 }
 
 // FailOpen returns the same cache, whose reads are misses where they would fail
@@ -74,9 +94,9 @@ func (c *Cache) engine(ctx context.Context) (*engine.Engine, error) {
 	if e := c.ready(); e != nil {
 		return e, nil
 	}
-	e, err := c.db.engines.Engine(ctx, c.name, c.querier())
+	e, err := c.db.engines.Engine(ctx, c.settings(), c.querier())
 	if err == nil {
-		c.known.Store(e)
+		c.keep(e)
 	}
 	return e, err
 }
@@ -145,12 +165,20 @@ func (c *Cache) do(ctx context.Context, calls []*verb.Call) error {
 			call.Writer = c.writer
 		}
 	}
-	if c.part {
+	if c.piece {
 		for _, call := range calls {
 			call.Part = true
 		}
 	}
 	c.nameCaller(calls)
+	if c.isDivided() {
+		return c.forgive(c.doDivided(ctx, calls), calls)
+	}
+	return c.forgive(c.doNow(ctx, calls), calls)
+}
+
+// doNow runs calls on the table of the cache, or of its partition.
+func (c *Cache) doNow(ctx context.Context, calls []*verb.Call) error {
 	e, err := c.usable(ctx)
 	wants := c.db.WantedEvents()
 	if wants != 0 && err == nil {
@@ -172,9 +200,6 @@ func (c *Cache) do(ctx context.Context, calls []*verb.Call) error {
 		err = e.Do(ctx, calls[0])
 	default:
 		err = e.DoAll(ctx, calls)
-	}
-	if err != nil && c.failOpen && isForgivable(err) && readsOnly(calls) {
-		return &missed{err}
 	}
 	return err
 }
@@ -216,6 +241,10 @@ func readsOnly(calls []*verb.Call) bool {
 // for a large value. It is meant for servers and event loops, and not for a
 // cache bound to a transaction, where it panics.
 func (c *Cache) Start(call *verb.Call, done func(*verb.Call)) {
+	if c.isDivided() {
+		c.startDivided(call, done)
+		return
+	}
 	e, err := c.unasked()
 	if err != nil {
 		call.Err = err
@@ -223,9 +252,7 @@ func (c *Cache) Start(call *verb.Call, done func(*verb.Call)) {
 		return
 	}
 	call.Fresh = call.Fresh || c.fresh
-	if wants := c.db.WantedEvents(); wants != 0 {
-		c.watchEvents(e, call, wants)
-	}
+	c.watch(e, call)
 	e.Start(call, done)
 }
 
@@ -238,9 +265,9 @@ func (c *Cache) unasked() (*engine.Engine, error) {
 	if e := c.ready(); e != nil {
 		return e, nil
 	}
-	e, err := c.db.engines.Unasked(c.name)
+	e, err := c.db.engines.Unasked(c.settings())
 	if err == nil && e.Table().Known() {
-		c.known.Store(e)
+		c.keep(e)
 	}
 	return e, err
 }

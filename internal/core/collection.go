@@ -51,8 +51,12 @@ func (c *Cache) load(ctx context.Context, key []byte) (*verb.Entry, error) {
 // readMany is read for several keys, in one snapshot. Memory is not asked.
 func readMany[V any, T collection[V]](ctx context.Context, c *Cache, keys [][]byte) ([]T, error) {
 	list := make([]T, len(keys))
+	c, err := c.ofAll(keys)
+	if err != nil {
+		return nil, err
+	}
 	call := &verb.Call{Verb: statement.GetMany, Keys: keys, AnyKind: true}
-	err := c.Do(ctx, call)
+	err = c.Do(ctx, call)
 	switch {
 	case errors.Is(err, fault.ErrMiss):
 		return list, nil

@@ -4,6 +4,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/near"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/pubsub"
 	"github.com/howdah/howdah/internal/trace"
 	"github.com/howdah/howdah/internal/tracking"
@@ -32,14 +34,25 @@ type DB struct {
 	upkeep  *upkeep.Upkeep
 	opts    Options
 	fetches fetches
-	hub     *pubsub.Hub
 	bus     *bus.Bus
-	events  events
+	*shared
+
+	partitions *partitions   // nil: keys are not divided
+	entering   chan struct{} // holds transactions that begin, where partitions can move
 
 	subscriptions subscriptions
 
-	tracking *tracking.Table
 	follower *near.Memory // reads the change log; engines.Memory, if that is on
+}
+
+// shared is what all servers of a database have in common.
+type shared struct {
+	seed     []byte
+	divided  int // into how many partitions; 0: none
+	hub      *pubsub.Hub
+	events   *events
+	tracking *tracking.Table
+	slow     *observe.SlowLog // nil: there is none
 }
 
 // Open connects to a PostgreSQL URL. See howdah.Open.
@@ -77,23 +90,40 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 	if err := ping(ctx, pool.Acquire); err != nil {
 		return nil, err
 	}
-	var seed []byte
-	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&seed); err != nil {
+	common := &shared{hub: pubsub.New(values.Match), events: new(events), tracking: tracking.New()}
+	var err error
+	if common.slow, err = newSlowLog(o); err != nil {
+		return nil, err
+	}
+	if err := pool.QueryRow(ctx, schema.Query("seed")).Scan(&common.seed, &common.divided); err != nil {
 		return nil, fault.From(err, false, false)
 	}
+	db, err := build(pool, o, own, own && o.Pooler == "", common)
+	if err != nil {
+		return nil, err
+	}
+	db.connectWaiters()
+	db.upkeep.AskEvents = db.events.ask
+	db.events.publish = db.publishEvent
+	db.tracking.OnBegin(db.wakeFollowers)
+	if common.divided > 0 {
+		db.partitions = newPartitions(common.divided, db)
+		err = db.spread(ctx)
+	}
+	return db, err
+}
+
+// build makes a DB of a pool. It asks the database nothing. ownPool says that Close closes
+// the pool, ownConn that its connections have the settings that statements need.
+func build(pool *pgxpool.Pool, o Options, ownPool, ownConn bool, common *shared) (*DB, error) {
 	var engines *engine.Set
-	table := tracking.New()
-	follower, err := newFollower(o, &engines, table)
+	follower, err := newFollower(o, &engines, common.tracking)
 	if err != nil {
 		return nil, err
 	}
 	var memory *near.Memory
 	if o.Near.Bound != 0 {
 		memory = follower
-	}
-	slow, err := newSlowLog(o)
-	if err != nil {
-		return nil, err
 	}
 	called := make(chan struct{}, 1)
 	mode := pool.Config().ConnConfig.DefaultQueryExecMode
@@ -105,13 +135,14 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		MaxBatchBytes: o.MaxBatchBytes,
 		MaxQueueBytes: o.MaxQueueBytes,
 		MaxConns:      int(pool.Config().MaxConns),
-		Seed:          seed,
-		OwnPool:       own,
-		OwnConn:       own && o.Pooler == "",
+		Seed:          common.seed,
+		Partitions:    common.divided,
+		OwnPool:       ownPool,
+		OwnConn:       ownConn,
 		Named:         o.Pooler == "" && (mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe),
 		Memory:        memory,
-		Tracking:      table,
-		Slow:          slow,
+		Tracking:      common.tracking,
+		Slow:          common.slow,
 		Exclude:       prefixes(o.Near.Exclude),
 		Tracer:        o.Tracer,
 		Logger:        o.Logger,
@@ -121,14 +152,11 @@ func open(ctx context.Context, pool *pgxpool.Pool, o Options, own bool) (*DB, er
 		engines:  engines,
 		upkeep:   upkeep.New(engines, called, o.Pooler == "", o.MaxReplicationLag),
 		opts:     o,
-		hub:      pubsub.New(values.Match),
-		tracking: table, follower: follower,
+		shared:   common,
+		follower: follower,
+		entering: make(chan struct{}, pool.Config().MaxConns/2),
 	}
-	if db.bus, err = db.newBus(pool); err == nil {
-		db.connectWaiters()
-	}
-	db.upkeep.AskEvents = db.events.ask
-	db.events.publish = db.publishEvent
+	db.bus, err = db.newBus(pool)
 	return db, err
 }
 
@@ -160,9 +188,15 @@ func ping(ctx context.Context, acquire func(context.Context) (*pgxpool.Conn, err
 	}
 }
 
-// Maintain does one bounded round of upkeep. See howdah.DB.Maintain.
+// Maintain does one bounded round of upkeep on each server. See howdah.DB.Maintain.
 func (db *DB) Maintain(ctx context.Context, opts upkeep.Options) ([]upkeep.Round, error) {
-	return db.upkeep.Maintain(ctx, opts)
+	var rounds []upkeep.Round
+	var err error
+	for _, server := range db.all() {
+		done, failed := server.upkeep.Maintain(ctx, opts)
+		rounds, err = append(rounds, done...), cmp.Or(err, failed)
+	}
+	return db.partitions.wholeRounds(rounds), err
 }
 
 // Run does the upkeep until ctx ends. See howdah.DB.Run.
@@ -171,8 +205,21 @@ func (db *DB) Run(ctx context.Context) error {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
-	work.Go(func() { _ = db.follower.Run(beside) })
+	if s := db.servers(); s != nil {
+		s.begin(beside, &work)
+		defer s.end()
+	}
 	work.Go(func() { db.Waiters().Run(beside) })
+	return db.run(ctx)
+}
+
+// run is Run for one server.
+func (db *DB) run(ctx context.Context) error {
+	beside, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	work.Go(func() { _ = db.follower.Run(beside) })
 	work.Go(func() {
 		if db.bus.Run(beside) == nil { // another Run goes on otherwise
 			db.subscriptions.end(fault.ErrNotRunning)
@@ -195,7 +242,13 @@ func (db *DB) Timeout() time.Duration { return db.opts.Timeout }
 func (db *DB) Tracer() trace.Tracer { return db.opts.Tracer }
 
 // Cache returns the cache of that name, without asking the database.
-func (db *DB) Cache(name string) *Cache { return &Cache{db: db, name: name} }
+func (db *DB) Cache(name string) *Cache {
+	c := &Cache{db: db, name: name}
+	if db.partitions != nil {
+		c.parts = newParts(name, db.partitions.number)
+	}
+	return c
+}
 
 // Failure turns the error of a statement that was run on a connection of Pool
 // into the error that the DB's own calls would return. sent says that the
@@ -215,6 +268,16 @@ func (db *DB) Close() error {
 	db.fetches.close() // their loads want to store what they made
 	db.subscriptions.end(fault.ErrClosed)
 	db.Waiters().Close()
+	if s := db.servers(); s != nil {
+		for _, other := range s.close() {
+			defer other.closeServer()
+		}
+	}
+	return db.closeServer()
+}
+
+// closeServer is Close for one server.
+func (db *DB) closeServer() error {
 	ctx, cancel := context.WithTimeout(context.Background(), db.opts.Timeout)
 	defer cancel()
 	first, err := db.engines.Close(ctx)

@@ -40,9 +40,14 @@ func (db *DB) EventSetting() values.Class { return values.Class(db.events.settin
 // DB.Run obey within a second, this one at once. A transaction makes it a part of it; nil
 // is none. Errors: ErrPermission, ErrTimeout, ErrUnavailable, ErrUnknownOutcome.
 func (db *DB) SetEvents(ctx context.Context, tx Tx, classes values.Class) error {
-	db.events.change(func() {}) // what is being read now may be older
-	if err := (settings{db, tx}).change(ctx, "set_events", []any{classes.Letters()}, []any{nil}); err != nil {
-		return err
+	db.events.change(func() {})       // what is being read now may be older
+	for _, server := range db.all() { // SQL functions look on their own
+		if server != db {
+			tx = nil
+		}
+		if err := (settings{server, tx}).change(ctx, "set_events", []any{classes.Letters()}, []any{nil}); err != nil {
+			return err
+		}
 	}
 	db.events.change(func() { db.events.use(classes) })
 	return nil
@@ -70,6 +75,11 @@ func (s *events) ask() (answer func(setting string) (expired bool)) {
 		}
 		return values.Class(s.active.Load())&values.ExpiredEvent != 0
 	}
+}
+
+// known is ask for a server beside the coordinator, whose setting counts.
+func (s *events) known() (answer func(setting string) (expired bool)) {
+	return func(string) bool { return values.Class(s.active.Load())&values.ExpiredEvent != 0 }
 }
 
 func (s *events) use(classes values.Class) {

@@ -170,14 +170,16 @@ func (c *Cache) remembered(group *fetch.Group, key string, early float64) (value
 	if c.fresh {
 		return nil, 0, false
 	}
-	e := c.ready()
+	name := unsafe.Slice(unsafe.StringData(key), len(key)) // is not modified, and not kept
+	e := c.readyFor(name)
 	if e == nil { // only the Group has asked for it so far
-		if e = c.db.engines.Known(c.name); e == nil || !e.Table().Known() {
+		c = c.of(name)
+		if e = c.db.engines.Known(c.settings()); e == nil || !e.Table().Known() {
 			return nil, 0, false
 		}
-		c.known.Store(e)
+		c.keep(e)
 	}
-	entry, found := e.RecallOne(unsafe.Slice(unsafe.StringData(key), len(key))) // is not modified, and not kept
+	entry, found := e.RecallOne(name)
 	if !found || entry.Absent {
 		return nil, 0, false
 	}

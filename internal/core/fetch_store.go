@@ -101,7 +101,7 @@ func (s fetchStore) Release(ctx context.Context, leases []fetch.Lease) []bool {
 
 // Changed implements fetch.Store. The change log tells, if memory follows it.
 func (s fetchStore) Changed(key string) fetch.News {
-	e := s.c.ready()
+	e := s.c.readyFor([]byte(key))
 	if e == nil {
 		return fetch.News{}
 	}

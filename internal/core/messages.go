@@ -65,14 +65,34 @@ func (db *DB) Receivers(kind pubsub.Kind, channel []byte) int {
 
 // Listen has other processes send what they publish, for one more subscriber of the Hub.
 // joined says that they do, so that the subscription may be confirmed now; if not, done is
-// called then, or with an error. Each call that gave no error is ended by Unlisten.
+// called then, or with an error. Each call is ended by Unlisten, but for one that gave an
+// error, or whose done got one.
 // done must not block. Errors: ErrNotRunning, ErrUnavailable, ErrTimeout, ErrPermission.
 func (db *DB) Listen(kind pubsub.Kind, done func(error)) (joined bool, err error) {
-	return db.bus.Join(messageKind(kind), done)
+	of, s := messageKind(kind), db.servers()
+	if s == nil {
+		return db.bus.Join(of, done)
+	}
+	s.listen(of, 1)
+	joined, err = db.bus.Join(of, func(err error) {
+		if err != nil {
+			s.listen(of, -1)
+		}
+		done(err)
+	})
+	if err != nil {
+		s.listen(of, -1)
+	}
+	return joined, err
 }
 
 // Unlisten ends what Listen began.
-func (db *DB) Unlisten(kind pubsub.Kind) { db.bus.Leave(messageKind(kind)) }
+func (db *DB) Unlisten(kind pubsub.Kind) {
+	db.bus.Leave(messageKind(kind))
+	if s := db.servers(); s != nil {
+		s.listen(messageKind(kind), -1)
+	}
+}
 
 func (db *DB) checkMessage(channel, payload []byte) error {
 	if len(channel) > MaxChannelBytes {
@@ -114,13 +134,19 @@ func (db *DB) newBus(pool *pgxpool.Pool) (*bus.Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, _ := os.Hostname() // for people; a process without one is named by its number
 	return bus.New(bus.Options{
 		Acquire: db.engines.Acquire, Listen: listen, Failure: db.Failure, Deliver: db.receive,
-		Name:    fmt.Sprintf("%s/%d", host, os.Getpid()),
+		Name:    ProcessName(),
 		Timeout: db.opts.Timeout, MaxBatchBytes: db.opts.MaxBatchBytes, MaxQueueBytes: db.opts.MaxQueueBytes,
 		Logger: db.opts.Logger,
 	}), nil
+}
+
+// ProcessName is this process for people, in lists that the database keeps: its host and its
+// number. A process whose host has no name is named by its number.
+func ProcessName() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
 // listenBy returns how a connection for LISTEN is made, nil if the pooler does not pass

@@ -41,6 +41,9 @@ func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to str
 	if len(from) > verb.MaxKeyBytes || len(to) > verb.MaxKeyBytes {
 		return fmt.Errorf("%w: at most %d bytes", fault.ErrKeyTooLong, verb.MaxKeyBytes)
 	}
+	if _, err := c.ofAll([][]byte{[]byte(from), []byte(to)}); err != nil {
+		return err
+	}
 	if c.tx != nil {
 		return c.transferIn(ctx, c.tx, from, target, to, replace, remove)
 	}
@@ -52,13 +55,14 @@ func (c *Cache) transfer(ctx context.Context, from string, target *Cache, to str
 		return c.transferIn(ctx, tx, from, target, to, replace, remove)
 	})
 	if err == nil {
-		c.db.Waiters().Came(target.name, []byte(to))
+		target.Came([]byte(to))
 	}
 	return err
 }
 
 // transferIn is transfer in a transaction.
 func (c *Cache) transferIn(ctx context.Context, tx Tx, from string, target *Cache, to string, replace, remove bool) error {
+	c, target = c.of([]byte(from)), target.of([]byte(to))
 	source, err := c.With(tx).current(ctx)
 	if err != nil {
 		return err
@@ -66,6 +70,11 @@ func (c *Cache) transferIn(ctx context.Context, tx Tx, from string, target *Cach
 	goal, err := target.With(tx).current(ctx)
 	if err != nil {
 		return err
+	}
+	if c.tx != nil { // a transaction of the application: nothing holds the partition yet
+		if err := source.StayIn(ctx, tx); err != nil {
+			return txFailure(err)
+		}
 	}
 	if err = c.transferRow(ctx, tx, source, from, goal, to, replace, remove); err == nil {
 		err = c.With(tx).nameTransfer(ctx, from, target.With(tx), to, remove)

@@ -33,24 +33,28 @@ func newFollower(o Options, set **engine.Set, table *tracking.Table) (*near.Memo
 	if bound == 0 {
 		bound, bytes = trackingBound, 0
 	}
-	follower, err := near.New(near.Options{
+	kept := placements{}
+	return near.New(near.Options{
 		Bound:    bound,
 		Bytes:    bytes,
 		Listener: listener{table},
 		Logger:   o.Logger,
 		Poll: func(ctx context.Context, since near.Cursor) (near.Answer, error) {
-			answer, err := poll(ctx, *set, since)
+			answer, err := poll(ctx, *set, since, kept)
 			return answer, fault.From(err, false, false)
 		},
 	})
-	if err == nil {
-		table.OnBegin(follower.Wake)
+}
+
+// wakeFollowers has the change logs of all servers read, because a client begins to track.
+func (db *DB) wakeFollowers() {
+	for _, server := range db.all() {
+		server.follower.Wake()
 	}
-	return follower, err
 }
 
 // poll asks the change log what has changed since a snapshot.
-func poll(ctx context.Context, set *engine.Set, since near.Cursor) (near.Answer, error) {
+func poll(ctx context.Context, set *engine.Set, since near.Cursor, kept placements) (near.Answer, error) {
 	conn, err := set.Acquire(ctx)
 	if err != nil {
 		return near.Answer{}, err
@@ -65,6 +69,9 @@ func poll(ctx context.Context, set *engine.Set, since near.Cursor) (near.Answer,
 		return near.Answer{}, err
 	}
 	answer, err := readPoll(rows, set)
+	if err == nil {
+		err = kept.check(ctx, conn, set, &answer)
+	}
 	if err == nil && !answer.Lit {
 		_, err = conn.Exec(ctx, schema.Query("light_log"))
 	}
@@ -131,8 +138,27 @@ func (c *Cache) Fresh() *Cache {
 // Recall answers gets from memory, as engine.Engine.RecallBatch says. A cache that is
 // bound to a transaction, or always fresh, has nothing in memory.
 func (c *Cache) Recall(keys [][]byte, entries *[near.Batch]near.Entry, room int) (hits uint32, run int) {
+	if c.isDivided() {
+		return c.recallDivided(keys, entries, room)
+	}
 	if e := c.ready(); e != nil && c.tx == nil && !c.fresh {
 		return e.RecallBatch(keys, entries, room)
+	}
+	return 0, 0
+}
+
+// recallDivided is Recall for the keys at the beginning that are of one partition.
+func (c *Cache) recallDivided(keys [][]byte, entries *[near.Batch]near.Entry, room int) (hits uint32, run int) {
+	if len(keys) == 0 {
+		return 0, 0
+	}
+	number := c.db.partitions.of(keys[0])
+	same := 1
+	for same < len(keys) && c.db.partitions.of(keys[same]) == number {
+		same++
+	}
+	if e := c.readyPart(number); e != nil && c.tx == nil && !c.fresh {
+		return e.RecallBatch(keys[:same], entries, room)
 	}
 	return 0, 0
 }
@@ -140,8 +166,9 @@ func (c *Cache) Recall(keys [][]byte, entries *[near.Batch]near.Entry, room int)
 // RecallOne answers a get from memory, if it can. The entry's value must not be
 // modified.
 func (c *Cache) RecallOne(key string) (near.Entry, bool) {
-	if e := c.ready(); e != nil && c.tx == nil && !c.fresh {
-		return e.RecallOne(unsafe.Slice(unsafe.StringData(key), len(key))) // is not modified, and not kept
+	name := unsafe.Slice(unsafe.StringData(key), len(key)) // is not modified, and not kept
+	if e := c.readyFor(name); e != nil && c.tx == nil && !c.fresh {
+		return e.RecallOne(name)
 	}
 	return near.Entry{}, false
 }

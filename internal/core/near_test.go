@@ -63,7 +63,7 @@ func TestInvalidatedTagInMemory(t *testing.T) {
 		}
 	}
 	fill()
-	_, err := db.Pool().Exec(ctx, "DO $$ DECLARE s howdah_internal.cache := howdah_internal._settings('n'); BEGIN "+
+	_, err := db.Pool().Exec(ctx, "DO $$ DECLARE s howdah_internal.cache := howdah_internal._settings('n', ''); BEGIN "+
 		"EXECUTE format('DELETE FROM howdah_internal.cache_%s WHERE hash = howdah.key_hash_text(''evicted'')', s.id); "+
 		"EXECUTE format('DELETE FROM howdah_internal.tag_%s WHERE hash = howdah.key_hash_text(''evicted'')', s.id); "+
 		"PERFORM howdah_internal._log(s, ARRAY[howdah.key_hash_text('evicted')]); END $$")

@@ -11,13 +11,20 @@ import (
 )
 
 // Observe has the DB note which entries its calls end, and what they read.
-func (db *DB) Observe(o engine.Observed) { db.engines.Observe(o) }
+func (db *DB) Observe(o engine.Observed) {
+	for _, server := range db.all() {
+		server.engines.Observe(o)
+	}
+}
 
 // Removals remembers the entries that this DB has ended; nil: nothing does.
 func (db *DB) Removals() *observe.Removals { return db.engines.Removals() }
 
 // Prefixes counts the reads of this DB by prefix; nil: nothing does.
 func (db *DB) Prefixes() *observe.Prefixes { return db.engines.Prefixes() }
+
+// NamedPrefixes counts the reads of this DB by prefixes that were named; nil: nothing does.
+func (db *DB) NamedPrefixes() *observe.Named { return db.engines.NamedPrefixes() }
 
 // As returns the same cache, whose calls are those of a client: by a command, or, if that
 // is "", by their verbs.

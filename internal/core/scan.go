@@ -3,12 +3,16 @@ package core
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"math"
 	"math/rand/v2"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/howdah/howdah/internal/engine"
@@ -35,54 +39,108 @@ type ScanOptions struct {
 	Prefix []byte
 }
 
-// Scan cursors are slots of 2^10 hashes, so that they stay below 2^53, which
-// clients in JavaScript read exactly.
+// slots is the binary logarithm of how many hashes a cursor of Scan stands for. Cursors
+// stay below 2^53, which clients in JavaScript read exactly; in front of those of a
+// partition stands its number, of up to 64.
+type slots int
+
 const (
-	slotBits  = 10
-	maxCursor = 1 << (63 - slotBits)
+	wholeSlots slots = 10
+	partSlots  slots = 16
 )
+
+// cursorBits is how many bits a cursor has, cursors how many of them there are.
+func (s slots) cursorBits() int { return 63 - int(s) }
+func (s slots) cursors() uint64 { return 1 << s.cursorBits() }
+
+// last is the last hash of the first cursor; a page ends with such a hash.
+func (s slots) last() int64 { return 1<<s - 1 }
 
 // Scan returns one page of live entries, without their values, and the cursor
 // of the next page, 0 at the end. It begins with cursor 0 and keeps no state:
 // entries go by the hash of their keys, so whatever exists during the whole
 // scan is returned, once.
 func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
+	if c.isDivided() {
+		return c.scanDivided(ctx, cursor, opts)
+	}
+	page, next, _, err = c.scan(ctx, cursor, wholeSlots, opts)
+	return page, next, err
+}
+
+// scanDivided is Scan over one partition after the other.
+func (c *Cache) scanDivided(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	number, rest := int(cursor>>partSlots.cursorBits()), opts.count()
+	next = cursor & (partSlots.cursors() - 1)
+	for number < len(c.parts.names) {
+		var found []verb.Entry
+		var after uint64
+		var seen int
+		err := c.on(ctx, number, func(c *Cache) (err error) {
+			found, after, seen, err = c.scan(ctx, next, partSlots, ScanOptions{Count: rest, Prefix: opts.Prefix})
+			return err
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		page, next, rest = append(page, found...), after, rest-seen
+		if next == 0 {
+			number++
+		}
+		if rest <= 0 && number < len(c.parts.names) {
+			return page, uint64(number)<<partSlots.cursorBits() | next, nil
+		}
+	}
+	return page, 0, nil
+}
+
+// count is Count within its bounds.
+func (o *ScanOptions) count() int {
+	if o.Count <= 0 {
+		return 100
+	}
+	return min(o.Count, 10_000)
+}
+
+// scan is Scan over the table of the cache, or of its partition. It returns too how many
+// entries it has looked at.
+func (c *Cache) scan(ctx context.Context, cursor uint64, slots slots, opts ScanOptions) (page []verb.Entry, next uint64, seen int, err error) {
 	e, err := c.current(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
-	if cursor >= maxCursor {
-		return nil, 0, nil
+	if cursor >= slots.cursors() {
+		return nil, 0, 0, nil
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	count := opts.Count
-	if count <= 0 {
-		count = 100
-	}
-	count = min(count, 10_000)
+	count := opts.count()
 	// The page ends with its last slot, so that no entry of it is skipped.
-	rows, err := c.querier().Query(ctx, schema.Statement("scan_page", schema.Table{Name: e.Table().Name()}),
-		int64(cursor<<slotBits), count, notNil(opts.Prefix))
-	if err != nil {
-		return nil, 0, fault.From(err, false, false)
-	}
 	var last *int64
-	var n int
-	var row scannedRow
-	_, err = pgx.ForEachRow(rows, append([]any{&last, &n}, row.targets()...), func() error {
-		if row.key != nil {
-			page = append(page, row.entry())
+	err = c.reading(ctx, func(q statement.Querier) error {
+		rows, err := q.Query(ctx, schema.Statement("scan_page", e.Table().Shape()),
+			int64(cursor<<slots), count, notNil(opts.Prefix), slots.last())
+		if err != nil {
+			return err
 		}
-		return nil
+		var row scannedRow
+		_, err = pgx.ForEachRow(rows, append([]any{&last, &seen}, row.targets()...), func() error {
+			if row.key != nil {
+				page = append(page, row.entry())
+			}
+			return nil
+		})
+		return err
 	})
 	if err != nil {
-		return nil, 0, fault.From(err, false, false)
+		return nil, 0, 0, fault.From(err, false, false)
 	}
-	if last == nil || n < count || *last>>slotBits+1 >= maxCursor {
-		return page, 0, nil
+	if last == nil || seen < count || uint64(*last>>slots)+1 >= slots.cursors() {
+		return page, 0, seen, nil
 	}
-	return page, uint64(*last>>slotBits + 1), nil
+	return page, uint64(*last>>slots) + 1, seen, nil
 }
 
 // scannedRow takes the columns of an entry as pgx reads them.
@@ -132,10 +190,23 @@ func (c *Cache) All(ctx context.Context, prefix []byte) iter.Seq2[verb.Entry, er
 
 // Keys returns the live keys that begin with prefix (nil: all), in no order
 // and in one snapshot. All does the same in pieces.
-func (c *Cache) Keys(ctx context.Context, prefix []byte) ([][]byte, error) {
+func (c *Cache) Keys(ctx context.Context, prefix []byte) (keys [][]byte, err error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	err = c.each(ctx, func(c *Cache) error {
+		part, err := c.keys(ctx, prefix)
+		if err == nil {
+			keys = append(keys, part...)
+		}
+		return err
+	})
+	return keys, err
+}
+
+func (c *Cache) keys(ctx context.Context, prefix []byte) ([][]byte, error) {
 	var keys [][]byte
-	err := c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-		rows, err := tx.Query(ctx, schema.Statement("keys", schema.Table{Name: table}), prefixArgs(prefix)...)
+	err := c.whole(ctx, func(ctx context.Context, tx Tx, table schema.Table) error {
+		rows, err := tx.Query(ctx, schema.Statement("keys", table), prefixArgs(prefix)...)
 		if err != nil {
 			return err
 		}
@@ -150,25 +221,56 @@ func prefixArgs(prefix []byte) []any {
 }
 
 // Estimate returns about how many entries there are, by what PostgreSQL noted when it last
-// analyzed the table. It reads no entry. Error: ErrCacheNotFound.
-func (c *Cache) Estimate(ctx context.Context) (int64, error) {
-	var n *int64
-	if err := c.one(ctx, &n, schema.Query("estimated_entries"), c.name); err != nil {
-		return 0, fault.From(err, false, false)
+// analyzed the table. It reads no entry. Of several servers it adds up those that answer.
+// Errors: ErrCacheNotFound, or that of the first server if none answers.
+func (c *Cache) Estimate(ctx context.Context) (total int64, err error) {
+	all := c.db.all()
+	found := make([]*int64, len(all))
+	failed := make([]error, len(all))
+	var work sync.WaitGroup
+	for i, server := range all {
+		work.Go(func() {
+			at := c
+			if server != c.db {
+				at = server.Cache(c.name)
+			}
+			failed[i] = fault.From(at.reading(ctx, func(q statement.Querier) error {
+				return readOne(ctx, q, &found[i], schema.Query("estimated_entries"), c.name)
+			}), false, false)
+		})
 	}
-	if n == nil {
+	work.Wait()
+	exists, answered := false, false
+	for i, n := range found {
+		answered = answered || failed[i] == nil
+		if n != nil {
+			exists = true
+			total += *n
+		}
+	}
+	switch {
+	case !answered:
+		return 0, failed[0]
+	case !exists:
 		return 0, fault.ErrCacheNotFound
 	}
-	return *n, nil
+	return total, nil
 }
 
 // Count returns how many live entries there are, exactly: it reads the whole
 // table. Caches gives a cheap estimate.
-func (c *Cache) Count(ctx context.Context) (n int64, err error) {
-	err = c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-		return tx.QueryRow(ctx, schema.Statement("count", schema.Table{Name: table})).Scan(&n)
+func (c *Cache) Count(ctx context.Context) (total int64, err error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	err = c.each(ctx, func(c *Cache) error {
+		var n int64
+		err := c.whole(ctx, func(ctx context.Context, tx Tx, table schema.Table) error {
+			return tx.QueryRow(ctx, schema.Statement("count", table)).Scan(&n)
+		})
+		total += n
+		return err
 	})
-	return n, err
+	return total, err
 }
 
 // TTLCount is how many entries a cache holds, with and without a TTL.
@@ -180,23 +282,52 @@ type TTLCount struct {
 
 // CountTTLs is Count with a look at the TTLs. It too reads the whole table.
 func (c *Cache) CountTTLs(ctx context.Context) (n TTLCount, err error) {
-	var mean float64
-	err = c.whole(ctx, func(ctx context.Context, tx Tx, table string) error {
-		return tx.QueryRow(ctx, schema.Statement("count_ttls", schema.Table{Name: table})).Scan(&n.Entries, &n.WithTTL, &mean)
+	var seconds float64 // of all that expire
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	err = c.each(ctx, func(c *Cache) error {
+		var part TTLCount
+		var mean float64
+		err := c.whole(ctx, func(ctx context.Context, tx Tx, table schema.Table) error {
+			return tx.QueryRow(ctx, schema.Statement("count_ttls", table)).Scan(&part.Entries, &part.WithTTL, &mean)
+		})
+		n.Entries, n.WithTTL = n.Entries+part.Entries, n.WithTTL+part.WithTTL
+		seconds += mean * float64(part.WithTTL)
+		return err
 	})
+	mean := seconds / float64(max(1, n.WithTTL))
 	n.MeanTTL = time.Duration(min(mean*float64(time.Second), math.MaxInt64/2)) // a date far away does not fit
 	return n, err
 }
 
 // RandomKey returns the key of some live entry, or ErrMiss if there is none.
 func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
+	if !c.isDivided() {
+		return c.randomKey(ctx)
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	for _, number := range rand.Perm(len(c.parts.names)) {
+		var key []byte
+		err := c.on(ctx, number, func(c *Cache) (err error) {
+			key, err = c.randomKey(ctx)
+			return err
+		})
+		if !errors.Is(err, fault.ErrMiss) {
+			return key, err
+		}
+	}
+	return nil, fault.ErrMiss
+}
+
+func (c *Cache) randomKey(ctx context.Context) ([]byte, error) {
 	e, err := c.current(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
-	rows, err := c.querier().Query(ctx, schema.Statement("random_key", schema.Table{Name: e.Table().Name()}), rand.Int64())
+	rows, err := c.querier().Query(ctx, schema.Statement("random_key", e.Table().Shape()), rand.Int64())
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}
@@ -217,7 +348,13 @@ func (c *Cache) RandomKey(ctx context.Context) ([]byte, error) {
 func (c *Cache) DeletePrefix(ctx context.Context, prefix []byte) (total int64, err error) {
 	ctx, span := c.traced(ctx, "delete_prefix", 0, true)
 	defer func() { span.End(trace.Result{Err: err}) }()
-	total, err = c.deletePrefix(ctx, prefix, c.db.WantedEvents()&values.GenericEvent != 0)
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	err = c.each(ctx, func(c *Cache) error {
+		n, err := c.deletePrefix(ctx, prefix, c.db.WantedEvents()&values.GenericEvent != 0)
+		total += n
+		return err
+	})
 	if total > 0 || err == nil {
 		c.noteWhole(ctx, "delete_prefix", observe.ByPrefix, total, "", prefix)
 	}
@@ -245,7 +382,7 @@ func (c *Cache) deletePrefix(ctx context.Context, prefix []byte, announces bool)
 	}
 	p.sql = schema.Statement(page, e.ShapeIn(nil))
 	err = c.writeAll(ctx, e, func() error {
-		total, err = c.deletePages(ctx, p)
+		total, err = c.deletePages(ctx, e, p)
 		return err
 	})
 	return total, err
@@ -260,15 +397,18 @@ type pages struct {
 }
 
 // deletePages removes entries page by page.
-func (c *Cache) deletePages(ctx context.Context, p pages) (total int64, err error) {
+func (c *Cache) deletePages(ctx context.Context, e *engine.Engine, p pages) (total int64, err error) {
 	for p.start != nil {
 		var next any
 		var deleted int64
 		var keys [][]byte
-		rows, err := c.querier().Query(ctx, p.sql, p.start, p.end, p.prefix, p.announces)
-		if err == nil {
-			_, err = pgx.ForEachRow(rows, []any{&next, &deleted, &keys}, func() error { return nil })
-		}
+		err := c.staying(ctx, e, func(db statement.Querier) error {
+			rows, err := db.Query(ctx, p.sql, p.start, p.end, p.prefix, p.announces)
+			if err == nil {
+				_, err = pgx.ForEachRow(rows, []any{&next, &deleted, &keys}, func() error { return nil })
+			}
+			return err
+		})
 		if fault.IsLocked(err) && c.tx == nil && ctx.Err() == nil {
 			continue // somebody holds a row of this page for a moment
 		}
@@ -276,12 +416,29 @@ func (c *Cache) deletePages(ctx context.Context, p pages) (total int64, err erro
 			err = c.announceDeleted(ctx, keys)
 		}
 		if err != nil {
-			return total, fault.From(err, false, false)
+			return total, c.written(err)
 		}
 		total += deleted
 		p.start = next
 	}
 	return total, nil
+}
+
+// staying runs a statement that writes, while its partition stays on its server.
+func (c *Cache) staying(ctx context.Context, e *engine.Engine, fn func(statement.Querier) error) error {
+	in := func(tx pgx.Tx) error {
+		if err := e.StayIn(ctx, tx); err != nil {
+			return err
+		}
+		return fn(tx)
+	}
+	switch {
+	case c.tx != nil:
+		return in(c.tx)
+	case e.Table().Shard == 0:
+		return fn(c.db.engines)
+	}
+	return c.db.engines.Begin(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, in)
 }
 
 // writeAll runs a write of keys that are not known.
@@ -333,6 +490,31 @@ func (db *DB) FlushAll(ctx context.Context, caches []*Cache) error {
 func (c *Cache) flush(ctx context.Context) (err error) {
 	ctx, span := c.traced(ctx, "flush", 0, true)
 	defer func() { span.End(trace.Result{Err: err}) }()
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	return c.each(ctx, func(c *Cache) error { return c.flushTable(ctx) })
+}
+
+// bounded gives a call on all of a cache its time, for all partitions together.
+func (c *Cache) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.tx != nil { // where calls wait as long as their context allows
+		return ctx, func() {}
+	}
+	return engine.Bounded(ctx, wholeCacheTimeout)
+}
+
+// written turns the error of a statement that changes all of a cache into one of ours. If the
+// connection was lost, it may have been applied, but for one in a transaction, which ends with it.
+func (c *Cache) written(err error) error {
+	known := fault.State(err) != "" || pgconn.SafeToRetry(err) || errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrTimeout)
+	if err == nil || known || c.tx != nil {
+		return fault.FromFunction(err)
+	}
+	return fault.From(err, true, true)
+}
+
+// flushTable is flush for the table of the cache, or of its partition.
+func (c *Cache) flushTable(ctx context.Context) error {
 	e, err := c.engine(ctx)
 	if err != nil {
 		return err
@@ -340,7 +522,7 @@ func (c *Cache) flush(ctx context.Context) (err error) {
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	var xid uint64
-	flush := func() error { return c.one(ctx, &xid, schema.Query("flush"), c.name) }
+	flush := func() error { return c.one(ctx, &xid, schema.Query("flush"), c.settings()) }
 	err = c.writeAll(ctx, e, func() error {
 		if c.tx != nil { // the change log will tell
 			return flush()
@@ -352,13 +534,17 @@ func (c *Cache) flush(ctx context.Context) (err error) {
 		_, err := c.deletePrefix(ctx, nil, false)
 		return err
 	}
-	return fault.FromFunction(err)
+	return c.written(err)
 }
 
 // one runs a statement that answers one value, and leaves value as it is if there
 // is no row.
 func (c *Cache) one(ctx context.Context, value any, sql string, args ...any) error {
-	rows, err := c.querier().Query(ctx, sql, args...)
+	return readOne(ctx, c.querier(), value, sql, args...)
+}
+
+func readOne(ctx context.Context, q statement.Querier, value any, sql string, args ...any) error {
+	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return err
 	}
@@ -366,21 +552,45 @@ func (c *Cache) one(ctx context.Context, value any, sql string, args ...any) err
 	return err
 }
 
+// reading runs fn on what the statements of the cache that are not shared run on, within the
+// bounds of Limited.
+func (c *Cache) reading(ctx context.Context, fn func(statement.Querier) error) error {
+	if c.limit == 0 || c.tx != nil {
+		return fn(c.querier())
+	}
+	return c.db.engines.Begin(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx Tx) error {
+		if err := c.limitIn(ctx, tx); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// limitIn bounds the statements of a transaction as Limited says.
+func (c *Cache) limitIn(ctx context.Context, tx Tx) error {
+	if c.limit == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, schema.Query("limit_statements"), strconv.FormatInt(c.limit.Milliseconds(), 10))
+	return err
+}
+
 // whole runs fn in a read-only transaction that may scan the table from end
-// to end, which our connections otherwise avoid.
-func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx Tx, table string) error) error {
+// to end, which our connections otherwise avoid. ctx is that of bounded.
+func (c *Cache) whole(ctx context.Context, fn func(ctx context.Context, tx Tx, table schema.Table) error) error {
 	e, err := c.current(ctx)
 	if err != nil {
 		return err
 	}
-	table := e.Table().Name()
+	table := e.Table().Shape()
 	if c.tx != nil {
 		return fault.From(fn(ctx, c.tx, table), false, false)
 	}
-	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
-	defer cancel()
 	return fault.From(c.db.engines.Begin(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx Tx) error {
 		if _, err := tx.Exec(ctx, schema.Query("allow_seqscan")); err != nil {
+			return err
+		}
+		if err := c.limitIn(ctx, tx); err != nil {
 			return err
 		}
 		return fn(ctx, tx, table)

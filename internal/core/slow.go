@@ -20,16 +20,16 @@ func newSlowLog(o Options) (*observe.SlowLog, error) {
 }
 
 // SlowLog remembers the calls of the DB that took long.
-func (db *DB) SlowLog() *observe.SlowLog { return db.engines.Slow }
+func (db *DB) SlowLog() *observe.SlowLog { return db.slow }
 
 // Mask hides the secrets in keys: those of Options.MaskKeys are among its patterns.
-func (db *DB) Mask() *observe.Mask { return db.engines.Slow.Mask() }
+func (db *DB) Mask() *observe.Mask { return db.slow.Mask() }
 
 // Part returns the same cache, whose calls are parts of something that is timed as a
 // whole.
 func (c *Cache) Part() *Cache {
 	d := c.derive()
-	d.part = true
+	d.piece = true
 	d.known.Store(c.known.Load())
 	return d
 }

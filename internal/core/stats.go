@@ -1,7 +1,7 @@
 package core
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,13 +27,16 @@ type Stats struct {
 	DiskFull time.Time
 }
 
-// PoolStats are connections now.
+// PoolStats are connections now, to all servers, and what was counted of them.
 type PoolStats struct {
 	Total    int32
 	Idle     int32
 	Acquired int32
 	Max      int32
 	Limit    int32
+
+	Opened int64         // connections since the start
+	Waited time.Duration // for connections, of all callers together
 }
 
 // NearStats are the counters of the entries in memory, and what bounds them. All
@@ -47,19 +50,45 @@ type NearStats struct {
 // Stats returns a snapshot of the counters.
 func (db *DB) Stats() Stats {
 	var s Stats
-	for _, e := range db.engines.All() {
-		s.Caches = append(s.Caches, e.Stats())
+	byCache := map[string]*engine.Stats{}
+	for _, server := range db.all() {
+		s.add(server)
+		for _, e := range server.engines.All() {
+			part := e.Stats()
+			if sum := byCache[part.Name]; sum != nil {
+				sum.Add(part)
+			} else {
+				byCache[part.Name] = &part
+			}
+		}
 	}
-	slices.SortFunc(s.Caches, func(a, b engine.Stats) int { return cmp.Compare(a.Name, b.Name) })
-	s.Upkeep = db.upkeep.Stats()
+	for _, name := range slices.Sorted(maps.Keys(byCache)) {
+		s.Caches = append(s.Caches, *byCache[name])
+	}
 	s.Fetch = db.fetches.stats()
-	if memory := db.Near(); memory != nil {
-		s.Near = NearStats{Bound: db.opts.Near.Bound, MaxBytes: db.opts.Near.Bytes, Stats: memory.Stats()}
-	}
-	s.DiskFull, s.Retries = db.engines.DiskFull(), db.engines.Retries()
-	p := db.engines.Pool.Stat()
-	s.Pool = PoolStats{Total: p.TotalConns(), Idle: p.IdleConns(), Acquired: p.AcquiredConns(), Max: p.MaxConns(), Limit: db.engines.Limit()}
 	return s
+}
+
+// add adds what one server has counted.
+func (s *Stats) add(db *DB) {
+	s.Upkeep.Add(db.upkeep.Stats())
+	if memory := db.Near(); memory != nil {
+		s.Near.Bound = db.opts.Near.Bound
+		s.Near.MaxBytes = db.opts.Near.Bytes // which all servers share
+		s.Near.Add(memory.Stats())
+	}
+	s.Retries += db.engines.Retries()
+	if at := db.engines.DiskFull(); at.After(s.DiskFull) {
+		s.DiskFull = at
+	}
+	p := db.engines.Pool.Stat()
+	s.Pool.Total += p.TotalConns()
+	s.Pool.Idle += p.IdleConns()
+	s.Pool.Acquired += p.AcquiredConns()
+	s.Pool.Max += p.MaxConns()
+	s.Pool.Limit += db.engines.Limit()
+	s.Pool.Opened += p.NewConnsCount()
+	s.Pool.Waited += p.EmptyAcquireWaitTime()
 }
 
 // ReasonCount is how often something happened for one reason.

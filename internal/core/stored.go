@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/howdah/howdah/internal/cluster"
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgwire"
@@ -26,7 +27,35 @@ type StoredEntry struct {
 
 // Stored returns those of the keys that have a live entry, of any kind and in no order. It
 // bypasses memory, and does not count as a use of the entries.
-func (c *Cache) Stored(ctx context.Context, keys [][]byte) ([]StoredEntry, error) {
+func (c *Cache) Stored(ctx context.Context, keys [][]byte) (found []StoredEntry, err error) {
+	if !c.isDivided() {
+		return c.stored(ctx, keys)
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	byPart := make([][][]byte, len(c.parts.names))
+	for _, key := range keys {
+		number := c.db.partitions.of(key)
+		byPart[number] = append(byPart[number], key)
+	}
+	for number, keys := range byPart {
+		if len(keys) > 0 {
+			err := c.on(ctx, number, func(c *Cache) error {
+				part, err := c.stored(ctx, keys)
+				if err == nil {
+					found = append(found, part...)
+				}
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+func (c *Cache) stored(ctx context.Context, keys [][]byte) ([]StoredEntry, error) {
 	e, err := c.engine(ctx)
 	if err != nil {
 		return nil, err
@@ -37,7 +66,7 @@ func (c *Cache) Stored(ctx context.Context, keys [][]byte) ([]StoredEntry, error
 	for i, key := range keys {
 		hashes[i], wanted[string(key)] = c.db.engines.Hash(key), true
 	}
-	rows, err := c.querier().Query(ctx, schema.Statement("stored", schema.Table{Name: e.Table().Name()}), hashes)
+	rows, err := c.querier().Query(ctx, schema.Statement("stored", e.Table().Shape()), hashes)
 	if err != nil {
 		return nil, fault.From(err, false, false)
 	}
@@ -123,5 +152,11 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 // CreateDatabase makes the cache of a numbered database of Redis, unless it exists. Errors:
 // ErrPermission, for a role that may not.
 func (db *DB) CreateDatabase(ctx context.Context, number int) error {
-	return fault.FromFunction(db.exec(ctx, schema.Query("create_database"), number))
+	change := cluster.Change{Query: "create_database", Makes: true, Args: []any{number}}
+	if db.servers() != nil { // where all of them would be asked
+		if exists, err := db.exists(ctx, fmt.Sprintf("db%d", number)); err != nil || exists {
+			return err
+		}
+	}
+	return db.change(ctx, change)
 }

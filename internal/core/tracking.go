@@ -66,6 +66,11 @@ func (c *Cache) TrackPrefixes(ctx context.Context) error {
 
 // follow returns when the change log is followed, if the settings of the cache are fit.
 func (c *Cache) follow(ctx context.Context, fit func(*engine.Engine) error) error {
+	return c.each(ctx, func(c *Cache) error { return c.followTable(ctx, fit) })
+}
+
+// followTable is follow for the table of the cache, or of its partition.
+func (c *Cache) followTable(ctx context.Context, fit func(*engine.Engine) error) error {
 	e, err := c.engine(ctx)
 	if err == nil && fit(e) != nil { // it may have been turned on since
 		err = e.Reload(ctx, c.db.engines)
@@ -84,22 +89,27 @@ func (c *Cache) follow(ctx context.Context, fit func(*engine.Engine) error) erro
 	return nil
 }
 
-// Logged returns the number under which the change log has the changes of the cache, 0
-// if it has none, or that is not known yet. What was read may be tracked if the number was
-// the same before and after.
-func (c *Cache) Logged() int32 {
-	if e := c.usedEngine(); e != nil {
-		return e.Logged()
-	}
-	return 0
-}
+// Logged returns a number for where the change log has the changes of keys, 0 if it has
+// none, or that is not known yet. What was read may be tracked if the number was the same
+// before and after.
+func (c *Cache) Logged(keys [][]byte) int64 { return c.logged(keys, (*engine.Engine).Logged) }
 
 // LoggedKeys is Logged, 0 also if the log has no keys.
-func (c *Cache) LoggedKeys() int32 {
-	if e := c.usedEngine(); e != nil {
-		return e.LoggedKeys()
+func (c *Cache) LoggedKeys(keys [][]byte) int64 { return c.logged(keys, (*engine.Engine).LoggedKeys) }
+
+// logged adds up the numbers of the tables: a table that replaces another has a greater one.
+func (c *Cache) logged(keys [][]byte, of func(*engine.Engine) int32) (sum int64) {
+	if !c.isDivided() {
+		keys = [][]byte{nil}
 	}
-	return 0
+	for _, key := range keys {
+		e := c.of(key).usedEngine()
+		if e == nil || of(e) == 0 {
+			return 0
+		}
+		sum += int64(of(e))
+	}
+	return sum
 }
 
 // usedEngine is the engine of the cache if it was used before, or nil.
@@ -107,7 +117,7 @@ func (c *Cache) usedEngine() *engine.Engine {
 	if e := c.ready(); e != nil {
 		return e
 	}
-	return c.db.engines.Known(c.name)
+	return c.db.engines.Known(c.settings())
 }
 
 // Hash is the hash of a key in the change log.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +24,10 @@ type TxOptions struct {
 	Watch []Watch
 	Cache string
 	Keys  [][]byte
+
+	// Beside are keys of other caches, which must be in the same partition. Calls that use
+	// them elsewhere are not kept back.
+	Beside [][]byte
 }
 
 // Watch is a key and the version that it must still have, 0 for absent.
@@ -55,24 +60,65 @@ func (db *DB) Transact(ctx context.Context, opts TxOptions, fn func(ctx context.
 func (db *DB) inOrder(ctx context.Context, opts TxOptions, fn func(ctx context.Context, tx Tx) error) error {
 	ctx, cancel := engine.Bounded(ctx, db.opts.Timeout)
 	defer cancel()
-	if len(opts.Keys) == 0 {
-		return db.transact(ctx, opts.Watch, fn)
+	for tries := 0; ; tries++ {
+		cache, err := db.of(opts)
+		if err != nil {
+			return err
+		}
+		err = db.inOrderAt(ctx, cache, opts, fn)
+		if err == nil || cache.table == "" {
+			return err
+		}
+		if !cache.movesOn(ctx, err, tries) {
+			return db.naming(cache.number, err)
+		}
 	}
-	e, err := db.engines.Engine(ctx, opts.Cache, db.engines)
+}
+
+// inOrderAt is inOrder on the server that holds the keys.
+func (db *DB) inOrderAt(ctx context.Context, cache *Cache, opts TxOptions, fn func(ctx context.Context, tx Tx) error) error {
+	run := func(ctx context.Context) error { return cache.db.transact(ctx, cache, opts.Watch, fn) }
+	if len(opts.Keys) == 0 {
+		return run(ctx)
+	}
+	e, err := cache.engine(ctx)
 	if err != nil {
 		return err
 	}
-	return e.Exclusive(ctx, opts.Keys, func(ctx context.Context) error { return db.transact(ctx, opts.Watch, fn) })
+	return e.Exclusive(ctx, opts.Keys, run)
+}
+
+// of is the cache of a transaction, or the partition of it that holds the keys. Error:
+// ErrCrossPartition.
+func (db *DB) of(opts TxOptions) (*Cache, error) {
+	cache := db.Cache(opts.Cache)
+	if db.partitions == nil {
+		return cache, nil
+	}
+	keys := slices.Concat(opts.Keys, opts.Beside)
+	for _, w := range opts.Watch {
+		keys = append(keys, w.Key)
+		cache = db.Cache(cmp.Or(opts.Cache, w.Cache))
+	}
+	number, err := db.partitions.ofAll(keys)
+	if err != nil || number < 0 {
+		return cache, err
+	}
+	return cache.part(number), nil
 }
 
 // maxMoves is how often a transaction is repeated because the table of a cache has
 // another name: a table that is gone for good must not keep it.
 const maxMoves = 10
 
-func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
+func (db *DB) transact(ctx context.Context, cache *Cache, watch []Watch, fn func(context.Context, Tx) error) error {
+	moves := 0
 	for attempt := 0; ; attempt++ {
-		err := db.transactOnce(ctx, watch, fn)
-		if !fault.IsConflict(err) && !(fault.IsMoved(err) && attempt < maxMoves) {
+		err := db.transactOnce(ctx, cache, watch, fn)
+		if fault.IsMoved(err) {
+			moves++
+		}
+		if !fault.IsConflict(err) && !(fault.IsMoved(err) && moves <= maxMoves) {
 			return err
 		}
 		// Conflicts resolve fastest when the parties do not return in step.
@@ -85,10 +131,19 @@ func (db *DB) transact(ctx context.Context, watch []Watch, fn func(context.Conte
 	}
 }
 
-func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.Context, Tx) error) error {
+func (db *DB) transactOnce(ctx context.Context, cache *Cache, watch []Watch, fn func(context.Context, Tx) error) error {
 	end := func(bool) {}
-	err := db.engines.InTransaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ", func(tx pgx.Tx) error {
+	leave, err := cache.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	err = db.engines.InTransaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ", func(tx pgx.Tx) error {
 		end = db.events.collect(tx)
+		if err := cache.holdPlace(ctx, tx); err != nil {
+			return err
+		}
+		leave()
 		if err := db.checkWatched(ctx, tx, watch); err != nil {
 			return txFailure(err)
 		}
@@ -99,6 +154,51 @@ func (db *DB) transactOnce(ctx context.Context, watch []Watch, fn func(context.C
 		return fmt.Errorf("howdah: nothing was committed, because a statement inside the transaction had failed: return its error: %w", err)
 	}
 	return err
+}
+
+// enter waits until a transaction may begin that holds a partition in its place, for which it
+// needs a second connection for a moment: half of them stay for that. leave may be called
+// twice.
+func (c *Cache) enter(ctx context.Context) (leave func(), err error) {
+	if !c.mayMove() {
+		return func() {}, nil
+	}
+	if cap(c.db.entering) == 0 {
+		return nil, errors.New("howdah: a transaction on several servers needs 2 connections for a moment: raise MaxConns")
+	}
+	select {
+	case c.db.entering <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fault.Timeout("all connections were in use", context.Cause(ctx))
+	}
+	return sync.OnceFunc(func() { <-c.db.entering }), nil
+}
+
+// mayMove reports whether this is a partition that Citus may move to another server.
+func (c *Cache) mayMove() bool { return c.table != "" && c.db.partitions.servers != nil }
+
+// holdPlace keeps the partition on its server until a transaction ends, if it can move.
+// Error: ErrElsewhere.
+func (c *Cache) holdPlace(ctx context.Context, tx Tx) error {
+	if !c.mayMove() {
+		return nil
+	}
+	e, err := c.engine(ctx)
+	if err != nil {
+		return err
+	}
+	shard := e.Table().Shard
+	if _, err := tx.Exec(ctx, schema.Statement("hold_place", schema.Table{}), shard, c.number); err != nil {
+		return txFailure(err)
+	}
+	// The snapshot of the transaction may be older than its lock, and show a place that the
+	// partition has left: somebody with a younger one looks.
+	rows, err := c.db.engines.Query(ctx, schema.Query("present"), shard)
+	if err == nil {
+		rows.Close()
+		err = rows.Err()
+	}
+	return txFailure(err)
 }
 
 // txFailure keeps conflicts, which transact repeats, and translates the rest.
@@ -120,7 +220,8 @@ type watched struct {
 func (db *DB) checkWatched(ctx context.Context, tx Tx, watch []Watch) error {
 	byCache := map[string][]watched{}
 	for _, w := range watch {
-		byCache[w.Cache] = append(byCache[w.Cache], watched{w, db.engines.Hash(w.Key)})
+		name := db.Cache(w.Cache).of(w.Key).settings()
+		byCache[name] = append(byCache[name], watched{w, db.engines.Hash(w.Key)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCache)) {
 		e, err := db.engines.Engine(ctx, name, tx)

@@ -16,6 +16,21 @@ import (
 	"github.com/howdah/howdah/internal/values"
 )
 
+// popper waits for a list, as BLPOP does, and takes its first element.
+func popper(db *DB, key []byte) (w *edit.Waiter, took *string) {
+	w, took = &edit.Waiter{All: db.Waiters(), Keys: [][]byte{key}, Kind: values.KindList}, new(string)
+	w.Run = func(v *edit.View, keys [][]byte) bool {
+		e := v.Entry(keys[0])
+		list, ok := e.Value.(*values.List)
+		if ok {
+			*took = list.Pop(true)
+			e.Put(list)
+		}
+		return ok
+	}
+	return w, took
+}
+
 // A caller that waits is served by what another process leaves, which says so.
 func TestBlockedCallersOfAnotherProcess(t *testing.T) {
 	url := pgtest.New(t)
@@ -34,28 +49,20 @@ func TestBlockedCallersOfAnotherProcess(t *testing.T) {
 	}
 	for deadline := time.Now().Add(time.Minute); here.Bus().Stats().Received == 0; {
 		require.True(t, time.Now().Before(deadline), "nothing was announced")
-		took, ended := "", make(chan error, 1)
-		w := &edit.Waiter{All: here.Waiters(), Keys: [][]byte{key}, Kind: values.KindList}
-		w.Run = func(v *edit.View, keys [][]byte) bool {
-			e := v.Entry(keys[0])
-			list, ok := e.Value.(*values.List)
-			if ok {
-				took = list.Pop(true)
-				e.Put(list)
-			}
-			return ok
-		}
+		ended := make(chan error, 1)
+		w, took := popper(here, key)
 		here.Cache("db0").Wait(w, func(w *edit.Waiter) { ended <- w.Err })
 		require.Eventually(t, w.HasWaited, time.Minute, time.Millisecond)
 		push()
 		require.NoError(t, <-ended)
-		require.Equal(t, "v", took)
+		require.Equal(t, "v", *took)
 	}
 	require.Zero(t, here.Waiters().Count())
 }
 
 // membership is a bus that counts who has joined, and answers when it is told to.
 type membership struct {
+	mu      sync.Mutex
 	count   int // of those who have joined, or have asked to
 	settled bool
 	refuses bool
@@ -63,6 +70,8 @@ type membership struct {
 }
 
 func (m *membership) Join(_ bus.Kind, answer func(error)) (joined bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.refuses {
 		return false, errors.New("refused")
 	}
@@ -73,15 +82,39 @@ func (m *membership) Join(_ bus.Kind, answer func(error)) (joined bool, err erro
 	return m.settled, nil
 }
 
-func (m *membership) Leave(bus.Kind) { m.count-- }
+func (m *membership) Leave(bus.Kind) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count--
+}
+
+func (m *membership) joined() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.count
+}
+
+func (m *membership) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settled = false
+}
+
+func (m *membership) refuse(refuses bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuses = refuses
+}
 
 // answer says that others know, or could not be told.
 func (m *membership) answer(err error) {
+	m.mu.Lock()
 	answer := m.asked
 	if m.asked = nil; err != nil {
 		m.count--
 	}
 	m.settled = err == nil
+	m.mu.Unlock()
 	answer(err)
 }
 
@@ -91,7 +124,7 @@ func TestAnnouncementsAreWantedOnce(t *testing.T) {
 	r := seed.Rand(t)
 	for range 1000 {
 		m, looks := new(membership), 0
-		a := &announcements{bus: m, look: func() { looks++ }}
+		a := &interest{bus: m, kind: bus.Ready, joined: func() { looks++ }}
 		wants := false
 		for range 30 {
 			switch r.IntN(4) {

@@ -189,9 +189,10 @@ func schemaAbsent(db *database) []trouble {
 
 func cacheTableMissing(db *database) (found []trouble) {
 	for _, name := range db.missing {
+		whole, _, _ := strings.Cut(name, "/")
 		found = append(found, trouble{
 			object: "cache " + name, evidence: "howdah_internal.cache lists it, but its table is not there",
-			repair: []string{fmt.Sprintf("SELECT howdah.drop_cache(%s)", literal(name))},
+			repair: []string{fmt.Sprintf("SELECT howdah.drop_cache(%s)", literal(whole))},
 			note:   "Then make it again with howdah.create_cache, if it is still wanted.",
 		})
 	}
@@ -291,8 +292,8 @@ func unloggedReplicated(db *database, t *table) *trouble {
 	}
 	if t.cache != nil {
 		// Chosen, documented, and noticed when it happens.
-		tr.severity = Info
-		tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, durability => 'async')", literal(t.cache.Name))}
+		tr.severity, tr.settings = Info, true
+		tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, durability => 'async')", literal(t.cache.Whole))}
 	}
 	return tr
 }

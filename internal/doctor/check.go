@@ -25,12 +25,13 @@ type trouble struct {
 	repair   []string
 	note     string
 	severity Severity // "": that of the check
+	settings bool     // the repair changes settings of the whole cache
 }
 
 // checks are all checks, by family.
 func checks() []check {
 	return slices.Concat(settingsChecks(), holderChecks(), cacheChecks(), privilegeChecks(),
-		upkeepChecks(), nearChecks(), watchChecks(), tagChecks(), messageChecks(), healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
+		upkeepChecks(), nearChecks(), watchChecks(), tagChecks(), partitionChecks(), serverChecks(), messageChecks(), healthChecks(), handMadeChecks(), statementChecks(), selfChecks())
 }
 
 // Checks returns the severity of every check, by its ID. A finding may be more or less
@@ -78,12 +79,23 @@ func over(which func(*table) bool, judge func(*database, *table) *trouble) func(
 			if !which(t) {
 				continue
 			}
-			if tr := judge(db, t); tr != nil {
-				if tr.object == "" {
-					tr.object = t.shown()
+			tr := judge(db, t)
+			switch {
+			case tr == nil:
+				continue
+			case tr.settings:
+				tr.object = t.whole()
+				if t.shown() != tr.object {
+					tr.evidence = "partition " + t.cache.Partition + ": " + tr.evidence
 				}
-				found = append(found, *tr)
+			case tr.object == "":
+				tr.object = t.shown()
 			}
+			// One repair is for all partitions of a cache.
+			if last := len(found) - 1; last >= 0 && tr.settings && found[last].object == tr.object {
+				continue
+			}
+			found = append(found, *tr)
 		}
 		return found
 	}

@@ -40,7 +40,7 @@ func checksTable() string {
 		checks []check
 	}{
 		{"Server settings", settingsChecks()}, {"What holds old rows", holderChecks()}, {"Howdah tables", cacheChecks()},
-		{"Privileges", privilegeChecks()}, {"Upkeep", upkeepChecks()}, {"Change log", nearChecks()}, {"Watches of tables", watchChecks()}, {"Tags", tagChecks()}, {"Messages", messageChecks()}, {"Health of every table", healthChecks()}, {"Hand-made tables", handMadeChecks()},
+		{"Privileges", privilegeChecks()}, {"Upkeep", upkeepChecks()}, {"Change log", nearChecks()}, {"Watches of tables", watchChecks()}, {"Tags", tagChecks()}, {"Partitions", partitionChecks()}, {"Several servers", serverChecks()}, {"Messages", messageChecks()}, {"Health of every table", healthChecks()}, {"Hand-made tables", handMadeChecks()},
 		{"Statements and procedures", statementChecks()}, {"The examination itself", selfChecks()},
 	} {
 		fmt.Fprintf(&b, "\n### %s\n\n| Id | Severity | Found when | Why it matters | Repair |\n|---|---|---|---|---|\n", family.title)

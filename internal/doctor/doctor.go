@@ -15,6 +15,8 @@
 //	watches.go     tables whose changes invalidate entries
 //	messages.go    do notifications reach the servers that want messages?
 //	privileges.go  who may do what with them
+//	partitions.go  are the partitions of a cache all there, and alike?
+//	servers.go     are the servers alike that Citus spreads a database over?
 //	health.go      dead rows, bloat, expiry, age: Howdah tables and others
 //	handmade.go    the habits of hand-made cache and session tables
 //	statements.go  statements and procedures that do harm
@@ -62,13 +64,14 @@ type Finding struct {
 
 // Report is the result of an examination.
 type Report struct {
-	Database  string    `json:"database"`
-	Role      string    `json:"role"`
-	Server    string    `json:"server"`     // version of PostgreSQL
-	Caches    []string  `json:"caches"`     // Howdah tables that were examined
-	HandMade  []string  `json:"hand_made"`  // other tables that were examined
-	Findings  []Finding `json:"findings"`   // errors first, then warnings, then information
-	CheckedAt time.Time `json:"checked_at"` // by the database's clock
+	Database   string    `json:"database"`
+	Role       string    `json:"role"`
+	Server     string    `json:"server"`     // version of PostgreSQL
+	Caches     []string  `json:"caches"`     // Howdah tables that were examined
+	Partitions int       `json:"partitions"` // into which the keys of each cache are divided; 0: none
+	HandMade   []string  `json:"hand_made"`  // other tables that were examined
+	Findings   []Finding `json:"findings"`   // errors first, then warnings, then information
+	CheckedAt  time.Time `json:"checked_at"` // by the database's clock
 }
 
 // Worst is the highest severity found, "" if nothing was.
@@ -99,6 +102,10 @@ type Options struct {
 	// CheckSchema says, in a sentence, why this program cannot work with the
 	// Howdah schema of the database: migrate.Check does. Default: not checked.
 	CheckSchema func(context.Context, pgx.Tx) error
+
+	// Servers lists the servers of a database that Citus spreads, for its coordinator.
+	// Default: not checked.
+	Servers func(context.Context) ([]Server, error)
 
 	// StatementTimeout bounds each query. Default: 10 s.
 	StatementTimeout time.Duration
@@ -166,11 +173,13 @@ func Examine(ctx context.Context, conn *pgx.Conn, opts Options) (*Report, error)
 	}
 	r := &Report{
 		Database: db.name, Role: db.role, Server: db.version, CheckedAt: db.now,
-		Caches: []string{}, HandMade: []string{}, Findings: []Finding{},
+		Caches: []string{}, HandMade: []string{}, Findings: []Finding{}, Partitions: db.divided(),
 	}
 	for _, t := range db.tables {
 		if t.ours() {
-			r.Caches = append(r.Caches, t.shown())
+			if !slices.Contains(r.Caches, t.whole()) {
+				r.Caches = append(r.Caches, t.whole())
+			}
 		} else {
 			r.HandMade = append(r.HandMade, t.quoted)
 		}
@@ -189,15 +198,14 @@ func Examine(ctx context.Context, conn *pgx.Conn, opts Options) (*Report, error)
 	return r, nil
 }
 
-// limitTo keeps the table of one cache.
+// limitTo keeps the table of one cache, or those of its partitions.
 func limitTo(tables []*table, cache string) ([]*table, error) {
 	if cache == "" {
 		return tables, nil
 	}
-	for _, t := range tables {
-		if t.cache != nil && t.cache.Name == cache {
-			return []*table{t}, nil
-		}
+	other := func(t *table) bool { return t.cache == nil || t.cache.Whole != cache }
+	if tables = slices.DeleteFunc(tables, other); len(tables) > 0 {
+		return tables, nil
 	}
 	return nil, fmt.Errorf("%w: there is no cache %q in this database; \"howdah stat\" lists the caches", ErrCacheNotFound, cache)
 }

@@ -42,8 +42,10 @@ type database struct {
 	procedures []procedure
 	upkeep     []upkeep // one row; none: not known
 	tagTables  []tagTable
-	logs       []changeLog // one row; none: not known
-	polls      []polls     // one row; none: not known
+	partitions []partitions // one for each cache; none: caches are not divided
+	citus      *citus       // nil: it places no partitions here
+	logs       []changeLog  // one row; none: not known
+	polls      []polls      // one row; none: not known
 	watches    []watch
 	pollers    []poller
 
@@ -114,6 +116,9 @@ func (r *reader) read(fn func(pgx.Tx) error) error {
 	if err == nil {
 		_, err = tx.Exec(r.ctx, "SET LOCAL search_path = pg_catalog, pg_temp")
 	}
+	if err == nil { // Citus hides its shards otherwise
+		_, err = tx.Exec(r.ctx, "SET LOCAL citus.override_table_visibility = off")
+	}
 	if err != nil {
 		return err
 	}
@@ -157,7 +162,7 @@ func gather(ctx context.Context, conn *pgx.Conn, opts Options) (*database, error
 	db := &database{opts: opts, settings: make(map[string]setting)}
 	r := &reader{ctx, conn, opts, db}
 	for _, step := range []func() error{
-		r.identity, r.schema, r.settings, r.tables, r.samples, r.rounds, r.changeLog, r.watches, r.tags, r.messages, r.activity, r.replication, r.privileges, r.statements,
+		r.identity, r.schema, r.settings, r.partitions, r.citus, r.tables, r.samples, r.rounds, r.changeLog, r.watches, r.tags, r.messages, r.activity, r.replication, r.privileges, r.statements,
 	} {
 		if err := step(); err != nil {
 			return nil, err

@@ -116,7 +116,8 @@ func lowHOTRatio(db *database, t *table) *trouble {
 	switch next := max(50, t.fillfactor()-15); {
 	case next >= t.fillfactor(): // it is no lack of room
 	case t.cache != nil:
-		tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, fillfactor => %d)", literal(t.cache.Name), next)}
+		tr.settings = true
+		tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, fillfactor => %d)", literal(t.cache.Whole), next)}
 	default:
 		tr.repair = []string{fmt.Sprintf("ALTER TABLE %s SET (fillfactor = %d)", t.quoted, next)}
 	}

@@ -22,7 +22,7 @@ func TestServersThatPoll(t *testing.T) {
 	require.Equal(t, "the server with 3 subscribers and 0 clients that wait for keys polls for messages each 50 ms", found.Evidence)
 	require.Contains(t, found.Note, "--listen-url")
 	require.Nil(t, find(examine(t, conn, low), polling, "app/8"))
-	for _, end := range []string{"SET notified = true", "SET renewed_at = renewed_at - interval '1 min', notified = false"} {
+	for _, end := range []string{"SET notified = true", "SET rushing = true, notified = false", "SET renewed_at = renewed_at - interval '1 min', rushing = false"} {
 		run(t, conn, "UPDATE howdah_internal.server "+end)
 		gone(t, conn, low, found)
 	}

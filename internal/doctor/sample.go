@@ -6,8 +6,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sampleBlocks bounds how much of a table is read: 512 blocks are 4 MiB.
-const sampleBlocks = 512
+// sampleBlocks bounds how much of a table is read: 512 blocks are 4 MiB. Of partitions it is
+// for all of them together, but for sampleAtLeast.
+const (
+	sampleBlocks  = 512
+	sampleAtLeast = 32
+)
 
 // sample is what a few random blocks of a table say of the whole.
 type sample struct {
@@ -25,11 +29,15 @@ const rowOverhead = 28
 // samples reads a few blocks of every table that has a payload.
 func (r *reader) samples() error {
 	for _, t := range r.db.tables {
+		limit := int64(sampleBlocks)
+		if t.cache != nil {
+			limit = max(sampleAtLeast, limit/int64(max(1, r.db.divided())))
+		}
 		if t.payload == nil || t.HeapBytes == 0 || r.db.standby && t.Persistence == "u" {
 			continue
 		}
 		blocks := max(1, t.HeapBytes/8192)
-		share := min(1, float64(sampleBlocks)/float64(blocks))
+		share := min(1, float64(limit)/float64(blocks))
 		expired, late, budget := "false", "false", "0"
 		if t.expiry != nil {
 			expired = t.removable("")
@@ -46,7 +54,7 @@ func (r *reader) samples() error {
 			// A longer value is out of line and leaves a pointer of 18 bytes.
 			inline += fmt.Sprintf(" + coalesce(CASE WHEN pg_column_size(%[1]s) > 2000 THEN 18 ELSE pg_column_size(%[1]s) END, 0)", name)
 		}
-		s := sample{Blocks: min(blocks, sampleBlocks)}
+		s := sample{Blocks: min(blocks, limit)}
 		err := r.read(func(tx pgx.Tx) error {
 			return tx.QueryRow(r.ctx, fmt.Sprintf(`
 				SELECT count(*), count(*) FILTER (WHERE %[1]s), count(*) FILTER (WHERE %[2]s), count(*) FILTER (WHERE NOT (%[1]s)),

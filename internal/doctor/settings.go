@@ -185,7 +185,7 @@ func connectionsExhausted(db *database) []trouble {
 func synchronousCommitOff(db *database) []trouble {
 	for _, t := range db.tables {
 		if t.cache != nil && t.cache.Durability == "sync" && db.settings["synchronous_commit"].Setting == "off" {
-			return []trouble{db.sets("synchronous_commit", "cache "+t.cache.Name+" is of class sync", "on",
+			return []trouble{db.sets("synchronous_commit", "cache "+t.cache.Whole+" is of class sync", "on",
 				"Roles or transactions that may lose their last moments can switch it off for themselves.")}
 		}
 	}

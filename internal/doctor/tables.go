@@ -24,10 +24,19 @@ type table struct {
 
 func (t *table) ours() bool { return t.Schema == "howdah" || t.Schema == "howdah_internal" }
 
-// shown is the name by which people know it: that of the view of a cache.
+// shown is the name by which people know it: that of the view of a cache, with the
+// number of the partition that it is.
 func (t *table) shown() string {
+	if t.cache != nil && t.cache.Partition != "" {
+		return t.whole() + ", partition " + t.cache.Partition
+	}
+	return t.whole()
+}
+
+// whole is shown for the cache that it is a partition of.
+func (t *table) whole() string {
 	if t.cache != nil {
-		return "howdah." + quote("cache_"+t.cache.Name)
+		return "howdah." + quote("cache_"+t.cache.Whole)
 	}
 	return t.quoted
 }
@@ -91,15 +100,18 @@ type index struct {
 	ID         uint32
 }
 
-// cache is a row of howdah_internal.cache.
+// cache is a row of howdah_internal.cache: a cache, or a partition of one.
 type cache struct {
-	Name, Durability string
-	ID               int32 // in the name of its table
-	MaxBytes         int64 // 0: none
+	Name, Durability string // upkeep knows it by this name
+	ID               int32  // in the name of its table
+	MaxBytes         int64  // 0: none
 	MaxEntries       int64
 	Fillfactor       int
 	PrefixIndex      bool
 	Eviction         string
+	Whole            string // the name of the cache
+	Partition        string // as in its name; "": it is no partition
+	Placed           bool   // by Citus: its tables may be on another server
 }
 
 // The names by which hand-made tables are recognised.
@@ -218,6 +230,9 @@ func (r *reader) registry() error {
 	}
 	for i, c := range caches {
 		at := slices.IndexFunc(r.db.tables, func(t *table) bool { return t.Schema+"."+t.Name == schema.TableName(c.ID) })
+		if at < 0 && c.Placed {
+			continue
+		}
 		if at < 0 {
 			r.db.missing = append(r.db.missing, c.Name)
 		} else {

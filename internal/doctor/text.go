@@ -25,6 +25,9 @@ func (r *Report) WriteText(w io.Writer, s Style) error {
 	p := &page{style: s}
 	p.line("Database %s, PostgreSQL %s, seen as role %s.", r.Database, r.Server, r.Role)
 	p.line("Examined %s and %s.", listOf("Howdah table", r.Caches), listOf("other cache or session table", r.HandMade))
+	if r.Partitions > 0 {
+		p.line("The keys of each cache are divided into %d partitions.", r.Partitions)
+	}
 	var last Severity
 	for _, f := range r.Findings {
 		if f.Severity == Info && !s.Verbose {

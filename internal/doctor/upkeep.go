@@ -26,24 +26,29 @@ func (r *reader) rounds() (err error) {
 // table or, for "", on all. It commits after each: what one removes is locked
 // for a tenth of a second at most.
 func maintain(name string) string {
-	first := ""
+	// A round may run out of time before it has come to all tables, and begins with those
+	// that waited longest.
+	first, tables := "", "(SELECT count(*) + 1 FROM howdah_internal.cache)"
 	if name != "" {
-		first = literal(name) + ", "
+		first, tables = literal(name)+", ", "1"
 	}
 	return fmt.Sprintf(`DO $$
 DECLARE
+    tables CONSTANT bigint := %s;
     looked_at bigint;
     unfinished bigint;
+    finished bigint := 0;
 BEGIN
     LOOP
         SELECT count(*), count(*) FILTER (WHERE m.more) INTO looked_at, unfinished
         FROM howdah.maintain(%smax_blocks => 1000000, max_time => '100 ms') AS m;
         COMMIT;
-        EXIT WHEN looked_at > 0 AND unfinished = 0;
+        finished := CASE WHEN unfinished = 0 THEN finished + looked_at ELSE 0 END;
+        EXIT WHEN finished >= tables;
         PERFORM pg_sleep(0.01);  -- another process may be in a round
     END LOOP;
 END
-$$`, first)
+$$`, tables, first)
 }
 
 // regularly says how to let something do the upkeep from now on.
@@ -155,14 +160,17 @@ func overBudget(db *database, t *table) *trouble {
 		}
 		return tr
 	}
-	budget := fmt.Sprintf("max_bytes => %d", t.sample.Budget/4*5)
+	// Each partition has its share.
+	shares := int64(max(1, db.divided()))
+	budget := fmt.Sprintf("max_bytes => %d", t.sample.Budget/4*5*shares)
 	if t.cache.MaxEntries > 0 && t.sample.Live > t.cache.MaxEntries/10*11 {
-		budget = fmt.Sprintf("max_entries => %d", t.sample.Live/4*5)
+		budget = fmt.Sprintf("max_entries => %d", t.sample.Live/4*5*shares)
 		if t.cache.MaxBytes > 0 && t.sample.Budget > t.cache.MaxBytes/10*11 {
-			budget += fmt.Sprintf(", max_bytes => %d", t.sample.Budget/4*5)
+			budget += fmt.Sprintf(", max_bytes => %d", t.sample.Budget/4*5*shares)
 		}
 	}
-	tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, %s)", literal(t.cache.Name), budget)}
+	tr.settings = true
+	tr.repair = []string{fmt.Sprintf("SELECT howdah.alter_cache(%s, %s)", literal(t.cache.Whole), budget)}
 	tr.note = "This accepts the size. The policy evicts nothing: to keep the budget, delete entries, or choose another policy (eviction => 'allkeys-lru')."
 	return tr
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/tracking"
 	"github.com/howdah/howdah/internal/values"
@@ -181,7 +182,29 @@ var ErrSlow = errors.New("howdah: the function takes too long here")
 
 // Undo ends the edit that runs with an error: nothing of what it did is stored. Where
 // keys are missing (see Missed), err does not matter: the function runs again.
-func (v *View) Undo(err error) { v.undone, v.err = true, err }
+func (v *View) Undo(err error) {
+	if _, away := v.err.(*ElsewhereError); away {
+		return // what the function makes of the empty entry does not matter
+	}
+	v.undone, v.err = true, err
+}
+
+// ElsewhereError is the error of an edit that has asked for a key of another partition
+// than that of its first key.
+type ElsewhereError struct{ Key []byte }
+
+func (e *ElsewhereError) Error() string { return fault.ErrCrossPartition.Error() }
+func (e *ElsewhereError) Unwrap() error { return fault.ErrCrossPartition }
+
+// ask notes a key that was not loaded.
+func (v *View) ask(key []byte) {
+	key = bytes.Clone(key)
+	if !v.group.table.engine.Holds(key) {
+		v.Undo(&ElsewhereError{key})
+		return
+	}
+	v.missing = append(v.missing, key)
+}
 
 // find returns the entry of a key, nil if it was not loaded.
 func (v *View) find(key []byte) *values.Entry {
@@ -197,7 +220,7 @@ func (v *View) Entry(key []byte) *values.Entry {
 	if e := v.find(key); e != nil {
 		return e
 	}
-	v.missing = append(v.missing, append([]byte(nil), key...))
+	v.ask(key)
 	return new(values.Entry)
 }
 
@@ -231,7 +254,7 @@ func (v *View) Has(keys ...[]byte) bool {
 	has := true
 	for _, key := range keys {
 		if v.find(key) == nil {
-			v.missing = append(v.missing, append([]byte(nil), key...))
+			v.ask(key)
 			has = false
 		}
 	}

@@ -276,8 +276,12 @@ func (t *Table) Look() {
 	}
 }
 
-// found serves the keys of which a probe has found something.
+// found serves the keys of which a probe has found something. If the table is on another
+// server by now, its waiters end: one that was looking when it left is in line here since.
 func (t *Table) found(c *verb.Call) {
+	if fault.IsElsewhere(c.Err) || t.moves() && fault.IsMoved(c.Err) {
+		t.waiters.End(t.engine, c.Err)
+	}
 	if c.Err != nil {
 		return // the next one asks again
 	}
@@ -287,6 +291,9 @@ func (t *Table) found(c *verb.Call) {
 		}
 	}
 }
+
+// moves reports whether the table is that of a partition that may move to another server.
+func (t *Table) moves() bool { return t.engine.Partition() >= 0 && len(*t.waiters.sets.Load()) > 1 }
 
 // made returns the hashes of the entries that the group has made lists or sorted sets, if
 // other servers are to know.
@@ -299,7 +306,7 @@ func (g *group) made(err error) (hashes []int64) {
 		c := &g.stored[i]
 		l := &g.loaded[c.index]
 		if !c.delete && isWaitable(values.Kind(c.kind)) && (!l.found || l.kind != c.kind) {
-			hashes = append(hashes, g.table.waiters.set.Hash(g.keys[c.index]))
+			hashes = append(hashes, g.table.engine.Set().Hash(g.keys[c.index]))
 		}
 	}
 	return hashes

@@ -89,8 +89,8 @@ type place struct {
 // exactly once, on another goroutine or before Wait returns. It must be quick and must
 // not block.
 func (t *Table) Wait(w *Waiter, done func(*Waiter)) {
-	w.table, w.done = t, done
-	if w.Timeout > 0 {
+	w.begin(t, done)
+	if w.Timeout > 0 && w.deadline == 0 {
 		now := coalesce.Now()
 		w.deadline = now + min(int64(w.Timeout), math.MaxInt64-now)
 	}
@@ -100,6 +100,17 @@ func (t *Table) Wait(w *Waiter, done func(*Waiter)) {
 	}
 	w.edit = Edit{Keys: keys, Bytes: w.Bytes, Room: w.Room, Writer: w.Writer, Caller: w.Caller, Part: true, Run: w.try}
 	t.Start(t.own(&w.edit), w.tried)
+}
+
+// begin readies a waiter, also one that has ended because its keys are elsewhere: then it
+// keeps its deadline, and what it was told to leave with.
+func (w *Waiter) begin(t *Table, done func(*Waiter)) {
+	w.All.mu.Lock()
+	defer w.All.mu.Unlock()
+	if w.state == over && w.leaving == w.Err {
+		w.leaving = nil
+	}
+	w.table, w.done, w.state, w.parked, w.Err = t, done, trying, false, nil
 }
 
 // try is the function of the edit that begins a waiter.

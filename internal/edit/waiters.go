@@ -33,7 +33,7 @@ type Others struct {
 
 // Waiters is what the waiters of all caches of a database share.
 type Waiters struct {
-	set    *engine.Set
+	sets   atomic.Pointer[[]*engine.Set] // one for each server of the database
 	others atomic.Pointer[Others]
 	first  chan struct{} // gets a value when there is a waiter after a time without
 
@@ -46,10 +46,72 @@ type Waiters struct {
 // WaitersOf returns the waiters of all caches of a set of engines.
 func WaitersOf(set *engine.Set) *Waiters {
 	return set.Companion(func() any {
-		ws := &Waiters{set: set, first: make(chan struct{}, 1)}
+		ws := &Waiters{first: make(chan struct{}, 1)}
+		ws.sets.Store(&[]*engine.Set{set})
 		ws.timeouts.expire = ws.expire
 		return ws
 	}).(*Waiters)
+}
+
+// Include makes the waiters of another set of engines, of which none was used, some of
+// these: that of another server of PostgreSQL with partitions of the same caches.
+func (ws *Waiters) Include(set *engine.Set) {
+	set.Companion(func() any { return ws })
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	sets := append(slices.Clone(*ws.sets.Load()), set)
+	ws.sets.Store(&sets)
+}
+
+// Exclude ends what Include began. Waiters end with fault.ErrElsewhere, also those that are in
+// line only later.
+func (ws *Waiters) Exclude(set *engine.Set) {
+	ws.mu.Lock()
+	sets := slices.DeleteFunc(slices.Clone(*ws.sets.Load()), func(s *engine.Set) bool { return s == set })
+	ws.sets.Store(&sets)
+	ws.mu.Unlock()
+	for _, e := range set.All() {
+		ws.End(e, fault.ErrElsewhere)
+	}
+}
+
+// includes reports whether the waiters of a set of engines are some of these.
+func (ws *Waiters) includes(set *engine.Set) bool { return slices.Contains(*ws.sets.Load(), set) }
+
+// End ends the waiters of one engine with an error. What is pinned ends with its group.
+func (ws *Waiters) End(e *engine.Engine, err error) {
+	ws.mu.Lock()
+	ended := ws.endAll(Of(e).inLines(), err)
+	ws.mu.Unlock()
+	finishWaiters(ended)
+}
+
+// inLines are the waiters of a table. Waiters.mu is held.
+func (t *Table) inLines() (list []*Waiter) {
+	for _, l := range t.lines {
+		for at := l.waiters.Front(); at != nil; at = at.Next() {
+			list = append(list, at.Value.(*Waiter))
+		}
+	}
+	return list
+}
+
+// engines are those of all servers.
+func (ws *Waiters) engines() (all []*engine.Engine) {
+	for _, set := range *ws.sets.Load() {
+		all = append(all, set.All()...)
+	}
+	return all
+}
+
+// known calls fn with the engines of a cache, or of a partition: it may have moved from one
+// server to another.
+func (ws *Waiters) known(cache string, fn func(*Table)) {
+	for _, set := range *ws.sets.Load() {
+		if e := set.Known(cache); e != nil {
+			fn(Of(e))
+		}
+	}
 }
 
 // Connect names the other servers. Default: there are none, and what they leave is found
@@ -76,12 +138,8 @@ func (ws *Waiters) Close() {
 	ws.closed = true
 	ws.timeouts.stop()
 	var ended []*Waiter
-	for _, e := range ws.set.All() {
-		for _, l := range Of(e).lines {
-			for at := l.waiters.Front(); at != nil; at = at.Next() {
-				ended = append(ended, at.Value.(*Waiter))
-			}
-		}
+	for _, e := range ws.engines() {
+		ended = append(ended, Of(e).inLines()...)
 	}
 	ended = ws.endAll(ended, fault.ErrClosed)
 	ws.mu.Unlock()
@@ -139,7 +197,7 @@ func (ws *Waiters) enter(w *Waiter, by *group) {
 	for _, key := range distinct(w.Keys) {
 		l := t.lines[string(key)]
 		if l == nil {
-			l = &line{key: string(key), hash: ws.set.Hash(key)}
+			l = &line{key: string(key), hash: t.engine.Set().Hash(key)}
 			if t.lines == nil {
 				t.lines, t.byHash = make(map[string]*line), make(map[int64][]*line)
 			}
@@ -226,8 +284,11 @@ func (ws *Waiters) claim(t *Table, key []byte, kind values.Kind, n int, by *grou
 func (ws *Waiters) unpin(w *Waiter, ended, again []*Waiter) (_, _ []*Waiter) {
 	w.state, w.by, w.fresh, w.served = blocked, nil, false, false
 	err := w.leaving
-	if ws.closed {
+	switch {
+	case ws.closed:
 		err = fault.ErrClosed
+	case err == nil && !ws.includes(w.table.engine.Set()):
+		err = fault.ErrElsewhere
 	}
 	switch {
 	case err != nil:
@@ -287,7 +348,7 @@ func (ws *Waiters) remind() {
 
 // Look asks which of the keys that are waited for hold something, and serves those.
 func (ws *Waiters) Look() {
-	for _, e := range ws.set.All() {
+	for _, e := range ws.engines() {
 		Of(e).Look()
 	}
 }
@@ -296,19 +357,17 @@ func (ws *Waiters) Look() {
 // without an edit, those of other servers included. The waiters of this one are before
 // those who use the key from now on.
 func (ws *Waiters) Came(cache string, key []byte) {
-	if e := ws.set.Known(cache); e != nil {
-		if t := Of(e); t.isAwaited(key) {
+	ws.known(cache, func(t *Table) {
+		if t.isAwaited(key) {
 			t.serveKeys([][]byte{bytes.Clone(key)})
 		}
-	}
+	})
 	if o := ws.others.Load(); o != nil && o.Elsewhere() {
-		o.Announce(cache, ws.set.Hash(key))
+		o.Announce(cache, (*ws.sets.Load())[0].Hash(key))
 	}
 }
 
 // Ready serves the waiters for an entry that another server has changed.
 func (ws *Waiters) Ready(cache string, hash int64) {
-	if e := ws.set.Known(cache); e != nil {
-		Of(e).ready(hash)
-	}
+	ws.known(cache, func(t *Table) { t.ready(hash) })
 }

@@ -1,8 +1,9 @@
 package engine
 
 import (
+	"cmp"
+
 	"github.com/howdah/howdah/internal/coalesce"
-	"github.com/howdah/howdah/internal/statement"
 )
 
 // reservation is rows of one cache that a flight may write.
@@ -12,7 +13,7 @@ type reservation struct {
 }
 
 // admit makes sure that the settings of the caches are known, completes the
-// calls that a full cache refuses, lets those wait that write faster than upkeep
+// calls of those whose are not and those that a full cache refuses, lets those wait that write faster than upkeep
 // allows, and returns the others.
 func (fl *flight) admit(ops []*coalesce.Op) []*coalesce.Op {
 	if err := fl.refresh(ops); err != nil {
@@ -26,7 +27,7 @@ func (fl *flight) admit(ops []*coalesce.Op) []*coalesce.Op {
 		ops = ops[n:]
 		switch {
 		case !e.Table().Known():
-			fl.failAll(own, statement.Missing(e.name))
+			fl.failAll(own, cmp.Or(fl.unread, e.Table().Unusable()))
 		case fl.Kind() == coalesce.Read:
 			admitted = append(admitted, own...)
 		default:

@@ -104,12 +104,19 @@ func (s *Set) Limit() int32 {
 	return s.Pool.Config().MaxConns
 }
 
+// notSentError is that of a statement for which there was no connection. pgconn.SafeToRetry
+// knows it.
+type notSentError struct{ error }
+
+func (e *notSentError) Unwrap() error     { return e.error }
+func (e *notSentError) SafeToRetry() bool { return true }
+
 // Query runs a statement on a connection of the pool, which is given back when
 // the rows are closed.
 func (s *Set) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	conn, err := s.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return nil, &notSentError{err}
 	}
 	rows, err := conn.Query(ctx, sql, args...)
 	if err != nil {
@@ -148,7 +155,7 @@ func (r *heldRows) Close() {
 func (s *Set) Begin(ctx context.Context, opts pgx.TxOptions, fn func(pgx.Tx) error) error {
 	conn, err := s.Acquire(ctx)
 	if err != nil {
-		return err
+		return &notSentError{err}
 	}
 	defer conn.Release()
 	return pgx.BeginTxFunc(ctx, conn, opts, fn)

@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -154,7 +155,7 @@ func (n *counters) fail(v *verb.Verb, err error) {
 // Stats returns a snapshot of the counters.
 func (e *Engine) Stats() Stats {
 	cs := e.keys.Stats()
-	s := Stats{Name: e.name, Full: e.Table().Full, Merged: cs.Merged, Blocked: cs.Blocked, Queued: cs.Queued}
+	s := Stats{Name: e.cache, Full: e.Table().Full, Merged: cs.Merged, Blocked: cs.Blocked, Queued: cs.Queued}
 	s.BatchKeys.Sum = float64(cs.KeysTotal)
 	for i, n := range cs.Keys {
 		if i < len(cs.Keys)-1 {
@@ -176,6 +177,41 @@ func (e *Engine) Stats() Stats {
 		}
 	}
 	return s
+}
+
+// Add adds the counters of another partition of the cache.
+func (s *Stats) Add(part Stats) {
+	s.BatchKeys.add(&part.BatchKeys)
+	s.Batches += part.Batches
+	s.Merged += part.Merged
+	s.Blocked += part.Blocked
+	s.Queued += part.Queued
+	s.Full = s.Full || part.Full
+	for i, n := range part.Claims {
+		s.Claims[i] += n
+	}
+	for i, n := range part.Failures {
+		s.Failures[i] += n
+	}
+	for _, v := range part.Verbs {
+		at := slices.IndexFunc(s.Verbs, func(own VerbStats) bool { return own.Verb == v.Verb })
+		if at < 0 {
+			s.Verbs = append(s.Verbs, v)
+			continue
+		}
+		own := &s.Verbs[at]
+		own.Calls, own.Hits, own.Misses, own.Errors = own.Calls+v.Calls, own.Hits+v.Hits, own.Misses+v.Misses, own.Errors+v.Errors
+		own.Latency.add(&v.Latency)
+	}
+}
+
+// add adds what another histogram with the same bounds has counted.
+func (h *Histogram) add(other *Histogram) {
+	for i, n := range other.Counts {
+		h.Counts[i] += n
+	}
+	h.Count += other.Count
+	h.Sum += other.Sum
 }
 
 // stats returns the counters of a verb.

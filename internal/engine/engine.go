@@ -20,15 +20,18 @@ import (
 
 // Engine runs the calls of one cache.
 type Engine struct {
-	set      *Set
-	name     string
-	keys     *coalesce.Table
-	table    atomic.Pointer[statement.Table]
-	memory   atomic.Pointer[near.Cache] // of table; nil: nothing is kept in memory
-	used     atomic.Bool                // since the settings were read
-	counters counters
-	reads    atomic.Pointer[Reads]         // nil: reads are not counted
-	readsBy  atomic.Pointer[observe.Reads] // their prefixes; nil: likewise
+	set       *Set
+	name      string // of the cache, or of one of its partitions
+	cache     string // the name of the cache
+	partition int    // its number; -1: the engine serves a whole cache
+	keys      *coalesce.Table
+	table     atomic.Pointer[statement.Table]
+	memory    atomic.Pointer[near.Cache] // of table; nil: nothing is kept in memory
+	used      atomic.Bool                // since the settings were read
+	counters  counters
+	reads     atomic.Pointer[Reads]              // nil: reads are not counted
+	readsBy   atomic.Pointer[observe.Reads]      // their prefixes; nil: likewise
+	named     atomic.Pointer[observe.NamedReads] // those by prefixes that were named; nil: likewise
 
 	companion     any // see Companion
 	makeCompanion sync.Once
@@ -37,8 +40,14 @@ type Engine struct {
 	Pressure Pressure
 }
 
-// Name returns the cache's name.
+// Name returns the name of the cache, or of the partition of one that the engine serves.
 func (e *Engine) Name() string { return e.name }
+
+// Partition returns the number of the partition that the engine serves, -1 for a whole cache.
+func (e *Engine) Partition() int { return e.partition }
+
+// Cache returns the cache's name.
+func (e *Engine) Cache() string { return e.cache }
 
 // Set returns what the caches of one pool of connections share.
 func (e *Engine) Set() *Set { return e.set }
@@ -148,10 +157,17 @@ func (e *Engine) Do(ctx context.Context, c *verb.Call) error {
 // DoAll runs calls together and waits for all of them, in order only where they
 // share a key. It returns the first call's error; each has its own in Err.
 func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
+	return e.set.DoAll(ctx, calls, func(int) *Engine { return e })
+}
+
+// DoAll is Engine.DoAll for calls of several engines of the set: of is the engine of the
+// call at an index.
+func (s *Set) DoAll(ctx context.Context, calls []*verb.Call, of func(int) *Engine) (first error) {
 	now := coalesce.Now()
 	ops := make([]*coalesce.Op, 0, len(calls))
 	recall := !slices.ContainsFunc(calls, func(c *verb.Call) bool { return c.Verb == nil || c.Verb.Writes })
-	for _, c := range calls {
+	for i, c := range calls {
+		e := of(i)
 		if recall && e.Recall(c) { // a read after a write among them must see it
 			continue
 		}
@@ -163,8 +179,9 @@ func (e *Engine) DoAll(ctx context.Context, calls []*verb.Call) (first error) {
 			e.record(c)
 		}
 	}
-	for i, err := range e.set.coalescer.DoAll(ctx, ops) {
+	for i, err := range s.coalescer.DoAll(ctx, ops) {
 		c := ops[i].Call.(*verb.Call)
+		e := engineOf(c)
 		if err != nil {
 			c.Err = endError(err, c)
 		}

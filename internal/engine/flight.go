@@ -30,6 +30,7 @@ type flight struct {
 	altered    []*verb.Call  // see alter
 	apart      bool          // a transaction of several requests was refused
 	reprepared bool          // a statement was missing on the connection, and is prepared anew
+	unread     error         // why settings could not be read, because of which calls of others go on; nil: they were
 
 	trace  context.Context // what the tracer follows it by; nil: it does not
 	work   trace.Shared    // what it was told
@@ -111,26 +112,32 @@ func sameTable(ops []*coalesce.Op) int {
 	return n
 }
 
-// refresh reads the settings of the caches anew if those of one are too old.
+// refresh reads the settings of the caches anew if those of one are too old. While
+// they are locked, calls go on with those that are known.
 func (fl *flight) refresh(ops []*coalesce.Op) error {
-	now, stale, unknown := time.Now(), false, false
+	now := time.Now()
+	var stale []*Engine
 	for len(ops) > 0 {
 		e := engineOf(callOf(ops[0]))
 		if !e.used.Load() {
 			e.used.Store(true)
 		}
-		stale = stale || e.stale(now)
-		unknown = unknown || !e.Table().Known()
+		if e.stale(now) {
+			stale = append(stale, e)
+		}
 		ops = ops[sameTable(ops):]
 	}
-	if !stale {
+	if len(stale) == 0 {
 		return nil
 	}
-	err := fl.set.refresh(fl.bound, fl.conn)
-	if fault.IsLocked(err) && !unknown {
+	err := fl.set.refresh(fl.bound, fl.conn, stale)
+	locked := fault.IsLocked(err)
+	err = fault.From(err, false, false)
+	if locked {
+		fl.unread = err
 		return nil
 	}
-	return fault.From(err, false, false)
+	return err
 }
 
 // plan makes the requests of a batch, one for each statement that a cache needs.
@@ -149,6 +156,11 @@ func (fl *flight) plan(ops []*coalesce.Op) []*statement.Request {
 	}
 	for _, r := range requests {
 		r.Encode()
+	}
+	if fl.Kind() == coalesce.Read {
+		// One transaction: in the order in which others lock the tables of several caches.
+		slices.SortStableFunc(requests, func(a, b *statement.Request) int { return cmp.Compare(a.Table.ID, b.Table.ID) })
+		return requests
 	}
 	slices.SortStableFunc(requests, func(a, b *statement.Request) int { // see Ends
 		return cmp.Or(
@@ -261,10 +273,10 @@ func (fl *flight) lockTimeout(requests, step int) time.Duration {
 // call, carries nothing of the callers.
 // It returns how many requests were answered, and whether anything was sent.
 func (fl *flight) exchange(requests []*statement.Request, step int) (answered int, sent bool, err error) {
-	if fl.conn == nil {
+	if fl.conn == nil || fl.conn.Conn().IsClosed() { // a refusal or a deadline has ended it
 		return 0, false, errNoConnection
 	}
-	fl.asked, fl.lockLimit = withHolds(requests), fl.lockTimeout(len(requests), step)
+	fl.asked, fl.lockLimit = withLeads(requests), fl.lockTimeout(len(requests), step)
 	fl.each = fl.apart || step == callByCall || fl.Kind() == coalesce.Isolated
 	fl.x = pgwire.Exchange{Conn: fl.conn.Conn(), Requests: fl.one[:0], Named: fl.set.Named, Sender: fl}
 	x := &fl.x
@@ -299,7 +311,7 @@ func (fl *flight) exchange(requests []*statement.Request, step int) (answered in
 // with a greater id: all processes lock in one order, of tables and of hashes in
 // them, and do not wait for each other in a circle.
 func (fl *flight) Ends(request int) bool {
-	if fl.asked[request].IsHold() {
+	if fl.asked[request].Leads() {
 		return false
 	}
 	if fl.each || fl.Kind() == coalesce.Read {

@@ -88,9 +88,11 @@ func (e *Engine) fromMemory(v *verb.Verb, key []byte) (near.Entry, bool) {
 	case entry.Absent:
 		e.counters.recalled(v, key, 0, 1)
 		e.readsBy.Load().Note(key, false)
+		e.named.Load().Note(key, false)
 	default:
 		e.counters.recalled(v, key, 1, 0)
 		e.readsBy.Load().Note(key, true)
+		e.named.Load().Note(key, true)
 		if reads := e.reads.Load(); reads != nil {
 			reads.noteHit(e.set, key)
 		}
@@ -138,6 +140,11 @@ func (e *Engine) RecallBatch(keys [][]byte, entries *[near.Batch]near.Entry, roo
 	}
 	e.counters.recalled(statement.Get, keys[0], found, run-found)
 	e.readsBy.Load().NoteAll(run, func(i int) ([]byte, bool) { return keys[i], !entries[i].Absent })
+	if named := e.named.Load(); named != nil {
+		for i, key := range keys[:run] {
+			named.Note(key, !entries[i].Absent)
+		}
+	}
 	return hits, run
 }
 

@@ -14,6 +14,7 @@ import (
 type Observed struct {
 	Removals *observe.Removals
 	Prefixes *observe.Prefixes
+	Named    *observe.Named
 }
 
 // Observe has the Set note what its calls do.
@@ -21,9 +22,10 @@ func (s *Set) Observe(o Observed) {
 	s.removals.Store(o.Removals)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prefixes = o.Prefixes
-	for name, e := range s.engines {
-		e.readsBy.Store(o.Prefixes.Cache(name))
+	s.prefixes, s.namedPrefixes = o.Prefixes, o.Named
+	for _, e := range s.engines {
+		e.readsBy.Store(o.Prefixes.Cache(e.cache))
+		e.named.Store(o.Named.Cache(e.cache))
 	}
 }
 
@@ -37,6 +39,13 @@ func (s *Set) Prefixes() *observe.Prefixes {
 	return s.prefixes
 }
 
+// NamedPrefixes is what counts reads by prefixes that were named; nil: nothing does.
+func (s *Set) NamedPrefixes() *observe.Named {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.namedPrefixes
+}
+
 // noteRemovals remembers the entries that calls which have ended well have ended.
 func (e *Engine) noteRemovals(calls []*verb.Call) {
 	removals := e.set.Removals()
@@ -45,7 +54,7 @@ func (e *Engine) noteRemovals(calls []*verb.Call) {
 	}
 	for _, c := range calls {
 		if c.Verb.Ends && !c.Repeat {
-			e.eachEnded(c, func(key []byte, reason observe.Reason) { removals.Key(callerOf(c), e.name, reason, key, false) })
+			e.eachEnded(c, func(key []byte, reason observe.Reason) { removals.Key(callerOf(c), e.cache, reason, key, false) })
 		}
 	}
 }
@@ -59,7 +68,7 @@ func (e *Engine) noteUnsure(c *verb.Call) {
 	if (c.Verb == statement.Expire || c.Verb == statement.GetExpire) && !e.isPast(c.Expiry) {
 		return
 	}
-	note := func(key []byte) { removals.Key(callerOf(c), e.name, observe.Deleted, key, true) }
+	note := func(key []byte) { removals.Key(callerOf(c), e.cache, observe.Deleted, key, true) }
 	switch {
 	case c.Keys == nil:
 		note(c.Key)
@@ -161,23 +170,30 @@ func (e *Engine) EndsIn(tx pgx.Tx, by observe.Caller, key []byte, reason observe
 		return
 	}
 	key = slices.Clone(key)
-	WhenCommitted(tx, func(unsure bool) { removals.Key(by, e.name, reason, key, unsure) })
+	WhenCommitted(tx, func(unsure bool) { removals.Key(by, e.cache, reason, key, unsure) })
 }
 
 // noteReads counts by their prefixes the keys that a call has read which has ended.
 func (e *Engine) noteReads(c *verb.Call) {
-	reads := e.readsBy.Load()
-	if reads == nil || c.Err != nil || c.Held {
+	reads, named := e.readsBy.Load(), e.named.Load()
+	if reads == nil && named == nil || c.Err != nil || c.Held {
 		return
 	}
 	switch c.Verb {
 	case statement.Get, statement.GetEntry, statement.GetExpire:
 		reads.Note(c.Key, c.Status == verb.OK)
+		named.Note(c.Key, c.Status == verb.OK)
 	case statement.Claim:
 		if state := c.Claim.State; state != verb.Lost { // who has lost asks again
 			reads.Note(c.Key, state == verb.Hit || state == verb.Stale)
+			named.Note(c.Key, state == verb.Hit || state == verb.Stale)
 		}
 	case statement.GetMany:
 		reads.NoteAll(len(c.Entries), func(i int) ([]byte, bool) { return c.Keys[i], c.Entries[i].Found })
+		if named != nil {
+			for i := range c.Entries {
+				named.Note(c.Keys[i], c.Entries[i].Found)
+			}
+		}
 	}
 }

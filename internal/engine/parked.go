@@ -152,6 +152,17 @@ func (p *parked) run(ctx context.Context, tx pgx.Tx, fn func() error) error {
 	return err
 }
 
+// StayIn keeps the table on this server until a transaction ends, if Citus may move it: before
+// a write that is no call, in READ COMMITTED. Error: ErrElsewhere.
+func (e *Engine) StayIn(ctx context.Context, tx pgx.Tx) error {
+	shard := e.Table().Shard
+	if shard == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, schema.Statement("here", schema.Table{}), shard)
+	return err
+}
+
 // CatchUp sees to it that memory holds nothing older than a write of keys that are not
 // known, and that has been answered: it learns of them by the change log.
 func (e *Engine) CatchUp(ctx context.Context) {

@@ -41,10 +41,12 @@ type Options struct {
 	MaxQueueBytes int // for each cache
 	MaxConns      int // of the pool: so many flights at once
 
-	Seed    []byte // of the database, for the hashes of keys
-	OwnPool bool   // the pool serves nobody else: its idle connections may be dropped
-	OwnConn bool   // its connections carry the settings that statements need
-	Named   bool   // statements may be prepared by name (no transaction pooler)
+	Seed       []byte // of the database, for the hashes of keys
+	Partitions int    // into which the keys of each cache are divided; 0: none
+
+	OwnPool bool // the pool serves nobody else: its idle connections may be dropped
+	OwnConn bool // its connections carry the settings that statements need
+	Named   bool // statements may be prepared by name (no transaction pooler)
 
 	Memory  *near.Memory // hot entries of caches with a change log; nil: none
 	Exclude [][]byte     // prefixes of keys that are never in Memory
@@ -69,8 +71,9 @@ type Set struct {
 	mu      sync.RWMutex
 	engines map[string]*Engine
 
-	removals atomic.Pointer[observe.Removals] // nil: removals are not remembered
-	prefixes *observe.Prefixes                // guarded by mu; nil: reads are not counted by them
+	removals      atomic.Pointer[observe.Removals] // nil: removals are not remembered
+	prefixes      *observe.Prefixes                // guarded by mu; nil: reads are not counted by them
+	namedPrefixes *observe.Named                   // guarded by mu; nil: likewise
 
 	connections connections
 	coalescer   *coalesce.Coalescer
@@ -174,7 +177,7 @@ func (s *Set) Engine(ctx context.Context, cache string, q statement.Querier) (*E
 	if e := s.Known(cache); e != nil && e.Table().Known() {
 		return e, nil
 	}
-	if err := statement.CheckName(cache); err != nil {
+	if err := s.checkName(cache); err != nil {
 		return nil, err
 	}
 	ctx, cancel := Bounded(ctx, ConnectTimeout)
@@ -190,10 +193,19 @@ func (s *Set) Engine(ctx context.Context, cache string, q statement.Querier) (*E
 	return e, err
 }
 
+// checkName refuses what is no name of a cache, or, where there are partitions, of one of
+// these.
+func (s *Set) checkName(name string) error {
+	if s.Partitions > 0 {
+		return statement.CheckPartitionName(name)
+	}
+	return statement.CheckName(name)
+}
+
 // Unasked is Engine without asking whether the cache exists: the first flight
 // finds out. Errors: ErrClosed, ErrInvalidName.
 func (s *Set) Unasked(cache string) (*Engine, error) {
-	if err := statement.CheckName(cache); err != nil {
+	if err := s.checkName(cache); err != nil {
 		return nil, err
 	}
 	return s.engineOf(statement.Unknown(cache))
@@ -233,8 +245,9 @@ func (s *Set) engineOf(t *statement.Table) (*Engine, error) {
 }
 
 func newEngine(s *Set, t *statement.Table) *Engine {
-	e := &Engine{set: s, name: t.Cache, counters: newCounters()}
-	e.readsBy.Store(s.prefixes.Cache(t.Cache))
+	e := &Engine{set: s, name: t.Cache, cache: statement.CacheOf(t.Cache), partition: partitionOf(t.Cache), counters: newCounters()}
+	e.readsBy.Store(s.prefixes.Cache(e.cache))
+	e.named.Store(s.namedPrefixes.Cache(e.cache))
 	e.use(t)
 	e.Pressure.called = s.Called
 	e.Pressure.every.Store(firstRound)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,15 +45,16 @@ func (e *Engine) Reload(ctx context.Context, q statement.Querier) error {
 	return nil
 }
 
-// refresh reads the settings of the caches that were used since they were last
-// read: with hundreds of caches one query each would be much. A cache that does
-// not exist any more is Unknown afterwards.
-func (s *Set) refresh(ctx context.Context, conn *pgxpool.Conn) error {
+// refresh reads the settings of the caches that a flight needs, and of those that were used
+// since they were last read: with hundreds of caches one query each would be much. A flight
+// does not rely on another that reads the same settings at this moment, for it has no answer
+// yet. A cache that does not exist any more is Unknown afterwards.
+func (s *Set) refresh(ctx context.Context, conn *pgxpool.Conn, needed []*Engine) error {
 	now := time.Now()
 	var engines []*Engine
 	var names []string
 	for _, e := range s.All() {
-		if e.used.Load() && now.Sub(e.Table().Loaded) >= fullLife {
+		if (e.used.Load() || slices.Contains(needed, e)) && now.Sub(e.Table().Loaded) >= fullLife {
 			engines, names = append(engines, e), append(names, e.name)
 		}
 	}

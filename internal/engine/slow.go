@@ -114,7 +114,7 @@ func (e *Engine) NoteEdit(s Slow, by observe.Caller, keys [][]byte, failed bool)
 // NoteSlow adds who called, the cache and the keys to a slow call, and notes it. key is
 // for a call of one key, keys for one of several.
 func (e *Engine) NoteSlow(slow observe.SlowCall, by observe.Caller, key []byte, keys [][]byte) {
-	slow.Cache, slow.Command = e.name, by.Command
+	slow.Cache, slow.Command = e.cache, by.Command
 	slow.Door = observe.DoorGo
 	if by.Client != nil {
 		slow.Client = *by.Client

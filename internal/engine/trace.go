@@ -35,7 +35,7 @@ func (fl *flight) follow(ops []*coalesce.Op) {
 		work.Operation = "write"
 	}
 	for rest := ops; len(rest) > 0; rest = rest[sameTable(rest):] {
-		if name := engineOf(callOf(rest[0])).name; !slices.Contains(work.Caches, name) {
+		if name := engineOf(callOf(rest[0])).cache; !slices.Contains(work.Caches, name) {
 			work.Caches = append(work.Caches, name)
 		}
 	}

@@ -29,7 +29,7 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 	}
 	table := e.tableIn(tx)
 	if !table.Known() {
-		err := statement.Missing(e.name)
+		err := table.Unusable()
 		for _, c := range calls {
 			c.Err = err
 			e.record(c)
@@ -63,7 +63,7 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 }
 
 // planIn makes a request of each call, but for those that a full cache refuses, and
-// one without a call before what must hold its keys.
+// puts before each what must come first: see withLeads.
 func (e *Engine) planIn(table *statement.Table, calls []*verb.Call) []*statement.Request {
 	requests := make([]*statement.Request, 0, len(calls))
 	for _, c := range calls {
@@ -76,10 +76,7 @@ func (e *Engine) planIn(table *statement.Table, calls []*verb.Call) []*statement
 		r := statement.NewRequest(statement.FormOf(c, table), table, 1)
 		r.Add(c)
 		r.Encode()
-		if hold := statement.NewHold(r); hold != nil {
-			requests = append(requests, hold)
-		}
-		requests = append(requests, r)
+		requests = append(append(requests, leadsOf(r)...), r)
 	}
 	return requests
 }

@@ -49,11 +49,17 @@ func places(c *pgconn.Config) string {
 // lastReason is the innermost error: the driver wraps it in every address that
 // it tried.
 func lastReason(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	text := err.Error()
 	if i := strings.LastIndex(text, "error: "); i >= 0 {
 		text = text[i+len("error: "):]
 	}
-	return text
+	var lines []string // of an unknown host, the driver says each twice: with TLS and without
+	for line := range strings.Lines(text) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
 }
 
 // unreachable is a sentence about an error of the driver.

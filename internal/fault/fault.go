@@ -38,10 +38,24 @@ var (
 	ErrClosed         = errors.New("howdah: closed")
 	ErrNotRunning     = errors.New("howdah: messages need DB.Run, which does not run")
 	ErrWatch          = errors.New("howdah: a watched key changed")
+	ErrCrossPartition = errors.New("howdah: the keys are of several partitions")
 )
+
+// ErrElsewhere is the ErrUnavailable of a partition that is on another server than the one
+// that was asked. Nothing was done.
+var ErrElsewhere = fmt.Errorf("%w: the partition is on another server", ErrUnavailable)
 
 // MaxCollectionBytes is the largest packed form that a collection may have.
 const MaxCollectionBytes = 1 << 20
 
 // ErrLargeCollection is the ErrValueTooLarge of a hash, list, set or sorted set.
 var ErrLargeCollection = fmt.Errorf("%w: a collection may have %d bytes", ErrValueTooLarge, MaxCollectionBytes)
+
+// ServerError is an error of one of several servers: which one, and what.
+type ServerError struct {
+	Address string // host:port
+	Err     error
+}
+
+func (e *ServerError) Error() string { return "server " + e.Address + ": " + e.Err.Error() }
+func (e *ServerError) Unwrap() error { return e.Err }

@@ -43,7 +43,7 @@ var reasons = []struct {
 	{ReasonCollision, []error{ErrCollision}},
 	{ReasonRequest, []error{
 		ErrNotInteger, ErrOverflow, ErrNotFloat, ErrWrongType, ErrKeyTooLong, ErrValueTooLarge, ErrInvalidTag, ErrIsolation,
-		ErrInvalidTTL, ErrCacheNotFound, ErrInvalidName,
+		ErrInvalidTTL, ErrCacheNotFound, ErrInvalidName, ErrCrossPartition,
 	}},
 }
 

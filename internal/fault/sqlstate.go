@@ -73,6 +73,13 @@ func isUnloggedOnStandby(err error) bool {
 // its table has another name, which its settings say.
 func IsMoved(err error) bool { return errors.Is(err, ErrCacheNotFound) && State(err) == "42P01" }
 
+// IsElsewhere reports that the partition of a key is on another server than the one that
+// was asked. Nothing was changed.
+func IsElsewhere(err error) bool {
+	code := State(err)
+	return errors.Is(err, ErrElsewhere) || code == "HW098" || code == "HW099"
+}
+
 // From turns an error of a connection or of a statement into one of this
 // package. sent says that the statement had left this process, writes that it
 // changes data. It returns nil for nil.
@@ -97,6 +104,8 @@ func From(err error, sent, writes bool) error {
 		return fmt.Errorf("%w (its table is gone): %w", ErrCacheNotFound, err)
 	case code == "42501":
 		return fmt.Errorf("%w: run \"howdah migrate --runtime-role\" for this role: %w", ErrPermission, err)
+	case IsElsewhere(err):
+		return fmt.Errorf("%w: %w", ErrElsewhere, err)
 	case code == "HW016":
 		return fmt.Errorf("%w: use READ COMMITTED, or a call of its own: %w", ErrIsolation, err)
 	case code == "53300":

@@ -1,10 +1,7 @@
 package figures
 
 import (
-	"context"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah/internal/stat"
 )
@@ -20,14 +17,6 @@ type Cost struct {
 
 // costs are the measurements of the last hour, oldest first.
 type costs struct{ measured []*stat.Cost }
-
-func (c *costs) read(ctx context.Context, conn *pgx.Conn) (*Cost, error) {
-	now, err := stat.ReadCost(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	return c.add(now), nil
-}
 
 // add keeps a measurement, and forgets those that are older than an hour and those that
 // cannot be compared with it.

@@ -4,7 +4,8 @@
 // viewers asks nothing.
 //
 // All of it takes at most two connections of the DB's pool at a time, and one where the
-// pool has fewer than four. Each statement is READ ONLY and bounded by a statement_timeout
+// pool has fewer than four. Of a database on several servers it takes as many of each pool, and
+// reads all servers; what one holds that does not answer is missing, and the figures say so. Each statement is READ ONLY and bounded by a statement_timeout
 // of two seconds (the doctor's: ten).
 //
 // Where PostgreSQL does not answer, the last good figures are served with their age and

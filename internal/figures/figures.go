@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/howdah/howdah/internal/cluster"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/doctor"
 	"github.com/howdah/howdah/internal/fault"
@@ -35,6 +36,9 @@ type Options struct {
 	// Patience is how long viewers wait for newer figures before they are shown older ones,
 	// or ErrCounting. Default 800 ms: a page is to be there within a second.
 	Patience time.Duration
+
+	// Process is the number of this process among those of "howdah serve". 0: it is none.
+	Process int64
 }
 
 // Intervals of what is not live.
@@ -94,8 +98,11 @@ func New(o Options) *Figures {
 	f.observer = observer{db: o.DB}
 	f.report = shared[stat.Report]{room: f, interval: cmp.Or(o.Interval, 2*time.Second), timeout: readTimeout, linger: cmp.Or(o.Linger, 5*time.Minute), connect: f.acquire, read: f.observer.read, after: f.observer.note}
 	f.doctor = shared[doctor.Report]{room: f, interval: doctorInterval, timeout: doctorTimeout, connect: f.dial, read: examine}
-	f.cost = shared[Cost]{room: f, interval: costInterval, timeout: readTimeout, linger: costLinger, connect: f.acquire, read: f.costs.read}
-	f.servers = shared[stat.Servers]{room: f, interval: f.report.interval, timeout: readTimeout, connect: f.acquire, read: stat.ReadServers}
+	f.cost = shared[Cost]{room: f, interval: costInterval, timeout: readTimeout, linger: costLinger, connect: f.acquire, read: f.readCost}
+	f.servers = shared[stat.Servers]{room: f, interval: f.report.interval, timeout: readTimeout, connect: f.acquire,
+		read: func(ctx context.Context, conn *pgx.Conn) (*stat.Servers, error) {
+			return stat.ReadServers(ctx, conn, o.Process)
+		}}
 	f.mechanisms = shared[stat.Mechanisms]{room: f, interval: sampleInterval, timeout: readTimeout, connect: f.acquire, read: stat.ReadMechanisms}
 	return f
 }
@@ -176,7 +183,7 @@ func (f *Figures) sample(cache string) *shared[stat.Sampling] {
 	}
 	s := &shared[stat.Sampling]{room: f, interval: sampleInterval, timeout: readTimeout, connect: f.acquire,
 		read: func(ctx context.Context, conn *pgx.Conn) (*stat.Sampling, error) {
-			return stat.SampleCache(ctx, conn, cache, stat.MaxSampled)
+			return stat.SampleCache(ctx, conn, cache, stat.MaxSampled, serversOf(f.db)...)
 		}}
 	f.samples[cache] = s
 	return s
@@ -282,11 +289,51 @@ func (f *Figures) dial(ctx context.Context) (*pgx.Conn, func(), error) {
 	}, nil
 }
 
+// serversOf are the servers of a database on several, by the map that was read last.
+func serversOf(db *core.DB) (servers []stat.Server) {
+	for _, of := range db.Servers() {
+		server := stat.Server{Number: of.Number, Address: of.Address, Partitions: of.Partitions}
+		if of.DB != db {
+			server.Connect = func(ctx context.Context) (*pgx.Conn, func(), error) {
+				conn, err := of.DB.Acquire(ctx)
+				if err != nil {
+					return nil, nil, err
+				}
+				return conn.Conn(), conn.Release, nil
+			}
+		}
+		servers = append(servers, server)
+	}
+	return servers
+}
+
+// readCost is a reading of the cost.
+func (f *Figures) readCost(ctx context.Context, conn *pgx.Conn) (*Cost, error) {
+	now, err := stat.ReadCost(ctx, conn, serversOf(f.db)...)
+	if err != nil {
+		return nil, err
+	}
+	return f.costs.add(now), nil
+}
+
 // examine is a reading of the doctor.
 func examine(ctx context.Context, conn *pgx.Conn) (*doctor.Report, error) {
 	return doctor.Examine(ctx, conn, doctor.Options{
 		CheckSchema: func(ctx context.Context, tx pgx.Tx) error { return migrate.Check(ctx, tx) },
+		Servers:     CitusServers(conn.Config()),
 	})
+}
+
+// CitusServers lists the servers that Citus spreads a database over, for the doctor. The
+// others are reached as the one of config is.
+func CitusServers(config *pgx.ConnConfig) func(context.Context) ([]doctor.Server, error) {
+	return func(ctx context.Context) (found []doctor.Server, err error) {
+		states, err := cluster.List(ctx, config)
+		for _, s := range states {
+			found = append(found, doctor.Server{Address: s.Address(), Problem: s.Problem, Lacking: s.Lacking})
+		}
+		return found, err
+	}
 }
 
 // failure turns the error of a reading into one of package fault.

@@ -70,7 +70,7 @@ type counts struct {
 
 // read makes the report of now and of the reading before.
 func (o *observer) read(ctx context.Context, conn *pgx.Conn) (*stat.Report, error) {
-	now, err := stat.Read(ctx, conn)
+	now, err := stat.Read(ctx, conn, serversOf(o.db)...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,10 @@
 // Package handover checks what Howdah promises to clients that wait for elements of
-// lists and sorted sets (BLPOP, BRPOP, BLMOVE, BLMPOP, BZPOPMIN), against real servers:
+// lists and sorted sets (BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP, BZPOPMIN, BZPOPMAX,
+// BZMPOP), against real servers:
 //
 //   - no element is delivered twice,
 //   - none is lost, except with the connection that ended between the pop and the reply;
-//     BLMOVE, which keeps the element in a list of its own, loses none at all,
+//     BLMOVE and BRPOPLPUSH, which keep the element in another list, lose none at all,
 //   - of the clients that wait on one server for one key, the one that has waited longest
 //     is served first,
 //   - no client goes on waiting while there is an element.

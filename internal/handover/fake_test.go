@@ -48,7 +48,7 @@ type waiter struct {
 type pop struct {
 	name string
 	keys []string
-	to   string
+	to   string // of moves
 	most int
 }
 
@@ -70,7 +70,7 @@ func (s *store) take(p pop) (reply []byte) {
 			continue
 		}
 		i, n := 0, min(p.most, len(held))
-		if p.name == "BRPOP" || p.name == "BLMOVE" {
+		if p.name == "BRPOP" || p.to != "" {
 			i = len(held) - 1
 		}
 		elements := slices.Clone(held[i : i+n])
@@ -88,18 +88,22 @@ func (s *store) take(p pop) (reply []byte) {
 func (s *store) answer(p pop, key string, elements []string) []byte {
 	element := elements[0]
 	switch p.name {
-	case "BLMPOP":
+	case "BLMPOP", "BZMPOP":
 		reply := resp.AppendArray(resp.AppendBulkString(resp.AppendArray(nil, 2), key), len(elements))
 		for _, e := range elements {
+			if p.name == "BZMPOP" {
+				reply = resp.AppendBulkString(resp.AppendArray(reply, 2), e)
+				e = "1" // its score
+			}
 			reply = resp.AppendBulkString(reply, e)
 		}
 		return reply
-	case "BLMOVE":
+	case "BLMOVE", "BRPOPLPUSH":
 		if !s.fault(halfMoves) {
 			s.keys[p.to] = slices.Insert(s.keys[p.to], 0, element)
 		}
 		return resp.AppendBulkString(nil, element)
-	case "BZPOPMIN":
+	case "BZPOPMIN", "BZPOPMAX":
 		reply := resp.AppendBulkString(resp.AppendBulkString(resp.AppendArray(nil, 3), key), element)
 		return resp.AppendBulkString(reply, "1")
 	}
@@ -215,14 +219,14 @@ func (s *store) command(conn net.Conn, words []string) (reply []byte, w *waiter)
 	switch name := words[0]; name {
 	case "RPUSH", "LPUSH", "ZADD":
 		return s.push(name, words[1], words[2:]), nil
-	case "BLPOP", "BRPOP", "BZPOPMIN", "BLMOVE":
+	case "BLPOP", "BRPOP", "BZPOPMIN", "BZPOPMAX", "BLMOVE", "BRPOPLPUSH":
 		seconds, _ := strconv.ParseFloat(last, 64)
 		p := pop{name: name, keys: words[1 : len(words)-1], most: 1}
-		if name == "BLMOVE" {
+		if name == "BLMOVE" || name == "BRPOPLPUSH" {
 			p.keys, p.to = words[1:2], words[2]
 		}
 		return nil, s.wait(conn, p, seconds)
-	case "BLMPOP":
+	case "BLMPOP", "BZMPOP":
 		seconds, _ := strconv.ParseFloat(words[1], 64)
 		most, _ := strconv.Atoi(last)
 		return nil, s.wait(conn, pop{name: name, keys: words[3 : len(words)-3], most: most}, seconds)

@@ -17,7 +17,7 @@ type queue struct {
 type kind struct {
 	name  string
 	push  string // RPUSH, LPUSH, ZADD
-	pop   string // BLPOP, BRPOP, BZPOPMIN, BLMOVE, BLMPOP
+	pop   string // the command that waits
 	moves bool
 	most  int // elements that one pop may take
 }
@@ -28,6 +28,9 @@ var kinds = []*kind{
 	{name: "move", push: "LPUSH", pop: "BLMOVE", moves: true, most: 1},
 	{name: "several", push: "RPUSH", pop: "BLMPOP", most: 2},
 	{name: "sorted", push: "ZADD", pop: "BZPOPMIN", most: 1},
+	{name: "moved", push: "LPUSH", pop: "BRPOPLPUSH", moves: true, most: 1},
+	{name: "highest", push: "ZADD", pop: "BZPOPMAX", most: 1},
+	{name: "some sorted", push: "ZADD", pop: "BZMPOP", most: 2},
 }
 
 // pushWords is the command that pushes elements.
@@ -36,11 +39,15 @@ func (q queue) pushWords(elements []string, number func() int64) []string {
 }
 
 // pushed is what that command has behind the key. A sorted set has elements by a number
-// that increases.
+// that increases, or decreases where the highest is popped first.
 func (q queue) pushed(elements []string, number func() int64) (words []string) {
 	for _, e := range elements {
 		if q.kind.push == "ZADD" {
-			words = append(words, strconv.FormatInt(number(), 10))
+			n := number()
+			if q.kind.pop == "BZPOPMAX" {
+				n = -n
+			}
+			words = append(words, strconv.FormatInt(n, 10))
 		}
 		words = append(words, e)
 	}
@@ -63,8 +70,11 @@ func (k *kind) popWords(keys []string, to string, most int, seconds string) []st
 	switch k.pop {
 	case "BLMOVE":
 		return []string{k.pop, keys[0], to, "RIGHT", "LEFT", seconds}
-	case "BLMPOP":
-		return append(append([]string{k.pop, seconds, strconv.Itoa(len(keys))}, keys...), "LEFT", "COUNT", strconv.Itoa(most))
+	case "BRPOPLPUSH":
+		return []string{k.pop, keys[0], to, seconds}
+	case "BLMPOP", "BZMPOP":
+		end := map[string]string{"BLMPOP": "LEFT", "BZMPOP": "MIN"}[k.pop]
+		return append(append([]string{k.pop, seconds, strconv.Itoa(len(keys))}, keys...), end, "COUNT", strconv.Itoa(most))
 	}
 	return append(append([]string{k.pop}, keys...), seconds)
 }
@@ -78,10 +88,13 @@ func (k *kind) popped(reply resp.Reply, keys []string) (key string, elements []s
 		return "", nil, fmt.Errorf("%s answered %+v", k.pop, reply)
 	}
 	list := reply.Elems[1:2]
-	if k.pop == "BLMPOP" {
+	if k.pop == "BLMPOP" || k.pop == "BZMPOP" {
 		list = reply.Elems[1].Elems
 	}
 	for _, e := range list {
+		if k.pop == "BZMPOP" && len(e.Elems) > 0 {
+			e = e.Elems[0] // beside its score
+		}
 		elements = append(elements, string(e.Str))
 	}
 	return string(reply.Elems[0].Str), elements, nil

@@ -142,7 +142,7 @@ func TestDocumentedProblems(t *testing.T) {
 func problemTable() string {
 	kinds := []kind{
 		badRequest, invalidTTL, unauthorized, foreignHost, foreignOrigin, sessionsClosed, sessionNotFound, notMergeable, notFound, methodNotAllowed,
-		unsupportedMedia, internal, tagInvalidated,
+		unsupportedMedia, callerLeft, internal, tagInvalidated,
 	}
 	for _, f := range failures {
 		kinds = append(kinds, f.kind)

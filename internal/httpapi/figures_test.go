@@ -59,7 +59,9 @@ func TestFigures(t *testing.T) {
 	again := c.do("POST", "/v1/doctor", "").want(t, 200)
 	require.NotContains(t, again.body, report["checked_at"], "it was examined anew")
 	require.Contains(t, c.figures("/v1/cost")["cost"], "limits")
-	require.Contains(t, c.figures("/v1/servers")["servers"], "members")
+	servers := c.figures("/v1/servers")["servers"].(map[string]any)
+	require.Contains(t, servers, "members")
+	require.Equal(t, []any{}, servers["processes"], "none is a process of howdah serve")
 
 	for path, status := range map[string]int{
 		"/v1/caches/none/distribution":                    404,

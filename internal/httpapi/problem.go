@@ -42,7 +42,13 @@ var (
 	tooLarge           = kind{"too-large", http.StatusRequestEntityTooLarge, "The request or its answer is too large"}
 	unsupportedMedia   = kind{"unsupported-media-type", http.StatusUnsupportedMediaType, "The body is of a type that is not taken"}
 	internal           = kind{"internal", http.StatusInternalServerError, "The server failed"}
+	callerLeft         = kind{"caller-left", statusClientClosed, "The client stopped waiting"}
 )
+
+// statusClientClosed is what nginx made the status of a client that closes the connection before
+// its answer. RFC 9110 has none: the others of 4xx say that the request is wrong, those of 5xx that
+// the server is.
+const statusClientClosed = 499
 
 // failures are the kinds of the library's errors, the more telling first: an
 // unknown outcome is often a deadline too.
@@ -63,6 +69,7 @@ var failures = []struct {
 	{fault.ErrCacheExists, kind{"cache-exists", http.StatusConflict, "A cache of that name exists"}, "Alter it with PATCH, or choose another name."},
 	{fault.ErrKeyTooLong, kind{"key-too-long", http.StatusBadRequest, "The key is too long"}, "Keys hold at most 64 KiB."},
 	{fault.ErrValueTooLarge, tooLarge, "Store less, or raise the server's limit."},
+	{fault.ErrCrossPartition, kind{"cross-partition", http.StatusUnprocessableEntity, "The keys are of several partitions"}, "Give them a hash tag in common, as in {user:1}:name."},
 	{fault.ErrInvalidTag, kind{"invalid-tag", http.StatusBadRequest, "The tag is not valid"}, "A tag is text of 1 to 256 bytes; an entry has at most 64."},
 	{fault.ErrInvalidTTL, invalidTTL, "Give a positive Go duration such as 10m, seconds such as 600, or none."},
 	{fault.ErrInvalidName, kind{"invalid-cache-name", http.StatusBadRequest, "The cache name is not valid"}, ""},
@@ -110,6 +117,9 @@ func problemOf(err error) *problem {
 				// What is inside the server is for its log, and the advice of
 				// the library is for Go and SQL.
 				detail = f.title + "."
+				if of := (*fault.ServerError)(nil); errors.As(err, &of) {
+					detail = f.title + ": server " + of.Address + " of several."
+				}
 			}
 			return &problem{f.kind, strings.TrimSpace(detail + " " + f.advice)}
 		}
@@ -117,11 +127,28 @@ func problemOf(err error) *problem {
 	return &problem{internal, "The server failed in a way that it cannot explain; its log says more."}
 }
 
+// problemFor finds the problem of an error in serving a request with ctx, and whether it is that the
+// client left. One that has closed only its own side of the connection still reads the answer.
+func problemFor(ctx context.Context, err error) (p *problem, left bool) {
+	left = ctx.Err() != nil && errors.Is(err, context.Canceled)
+	if left && !errors.Is(err, fault.ErrUnknownOutcome) { // others, such as ErrUnavailable, only follow from it
+		return &problem{callerLeft, "The connection, or the client's side of it, was closed before the answer. Keep it open until the answer is there, and read what is stored before repeating a write."}, true
+	}
+	return problemOf(err), left
+}
+
 // Explain returns what a person may know of an error: the status of its answer, a title, and a
 // sentence with advice. What is inside the server is for its log.
 func Explain(err error) (status int, title, detail string) {
 	p := problemOf(err)
 	return p.status, p.title, p.detail
+}
+
+// ExplainTo is Explain for the client of a request with ctx. left says that the error comes from the
+// client's leaving, which is nothing for a log.
+func ExplainTo(ctx context.Context, err error) (status int, title, detail string, left bool) {
+	p, left := problemFor(ctx, err)
+	return p.status, p.title, p.detail, left
 }
 
 // sentence makes an error of the library one.
@@ -139,11 +166,8 @@ func sentence(message string) string {
 
 // fail answers with the error's problem.
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the client has gone, and so has what it asked for
-	}
-	p := problemOf(err)
-	if p.status >= http.StatusInternalServerError || errors.Is(err, fault.ErrPermission) {
+	p, left := problemFor(r.Context(), err)
+	if !left && (p.status >= http.StatusInternalServerError || errors.Is(err, fault.ErrPermission)) {
 		a.log.Warn("request failed", "method", r.Method, "route", r.Pattern, "cache", r.PathValue("cache"), "status", p.status, "code", p.code, "error", err)
 	}
 	header := w.Header()

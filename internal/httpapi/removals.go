@@ -91,7 +91,7 @@ func (a *api) listRemovals(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	filter := observe.Filter{Cache: values.Get("cache"), Limit: defaultRemovals}
+	filter := observe.Filter{Cache: values.Get("cache"), Limit: defaultRemovals, NoPersons: true} // the token of sessions opens those
 	key, given, err := queryKey(values)
 	if err != nil {
 		return err

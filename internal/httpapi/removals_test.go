@@ -111,6 +111,7 @@ func TestRemovalsInJSON(t *testing.T) {
 	removals.Key(observe.Caller{Command: "del"}, "db0", observe.Deleted, []byte("\xff"+strings.Repeat("x", 300)), true)
 	removals.Whole(observe.Caller{}, "db0", observe.ByPrefix, 7, "", []byte("user:"))
 	removals.Audit(&observe.Client{Door: observe.DoorConsole, Address: "10.1.1.1:5"}, "admin", "db0", []byte("k"), "value shown")
+	removals.AuditPersons(&observe.Client{Door: observe.DoorConsole}, "sessions", "sessions of a user revoked ada")
 	removals.Round("db0", 4, 0)
 	require.Equal(t, []string{
 		"db0 expired * 4 by upkeep maintain",
@@ -122,6 +123,7 @@ func TestRemovalsInJSON(t *testing.T) {
 	require.Contains(t, body, `"encoding":"base64","key_bytes":301,"count":1,"unsure":true,"command":"del","door":"Go"}`)
 	require.Contains(t, body, `"detail":"value shown","door":"console","address":"10.1.1.1:5","role":"admin"}`)
 	require.Contains(t, body, `"until":"`)
+	require.NotContains(t, body, "ada", "users are shown to the token of sessions only")
 }
 
 func TestPrefixesOverHTTP(t *testing.T) {

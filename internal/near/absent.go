@@ -44,3 +44,10 @@ func (m *Memory) limitAbsents(key entryKey, it *item) {
 		m.remove(o.key, o.item)
 	}
 }
+
+// resize changes the part of the budget; the next absent key makes what exceeds it leave.
+func (a *absents) resize(budget int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.budget = budget
+}

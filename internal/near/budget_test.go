@@ -66,6 +66,34 @@ func TestBudget(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
+// A smaller budget holds at once, and a larger one is used.
+func TestResize(t *testing.T) {
+	const budget = 4 << 20
+	c := leased(t, budget)
+	fill := func() {
+		for i := range 30_000 {
+			c.put(i, fmt.Sprint("key", i), Entry{Value: make([]byte, 256)})
+			c.put(i, fmt.Sprint("absent", i), Entry{Absent: true})
+		}
+	}
+	fill()
+	c.m.Resize(budget / 8)
+	require.LessOrEqual(t, c.m.Stats().Bytes, int64(budget/8))
+	fill()
+	require.LessOrEqual(t, c.m.Stats().Bytes, int64(budget/8))
+	require.LessOrEqual(t, c.m.absents.weight, int64(budget/64))
+	c.put(1, "large", Entry{Value: make([]byte, budget/64)})
+	_, ok := c.Get([]byte("large"))
+	require.False(t, ok, "an eighth is the most for one entry")
+	c.m.Resize(2 * budget)
+	fill()
+	require.Greater(t, c.m.Stats().Bytes, int64(budget))
+	c.m.Resize(0)
+	require.Zero(t, c.m.Stats().Bytes)
+	fill()
+	require.Zero(t, c.m.Stats().Bytes)
+}
+
 // Absent keys, of which there may be endlessly many, leave most of the budget to
 // values.
 func TestAbsentKeysWithinTheirPart(t *testing.T) {

@@ -147,7 +147,7 @@ func (f *filling) refusal(v *view, s state, now Instant) refusal {
 		return refusedParked
 	case f.item.expired(now):
 		return refusedExpired
-	case f.item.weight(f.key) > f.c.m.options.Bytes/8:
+	case f.item.weight(f.key) > f.c.m.bytes.Load()/8:
 		return refusedLarge
 	case f.t.own != f.c.gen.Load() || f.t.state.mark() != s.mark():
 		return refusedOvertaken

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -142,7 +143,7 @@ func TestListenerHearsOfKeys(t *testing.T) {
 func underListener(t *testing.T, test func(*testing.T, *served, *heard)) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := &served{began: time.Now(), stopped: make(chan error, 1)}, new(heard)
-		m, err := New(Options{Bound: 90 * time.Millisecond, Listener: h, Poll: s.poll})
+		m, err := New(Options{Bound: 90 * time.Millisecond, Listener: h, Poll: s.poll, Logger: slog.New(slog.NewTextHandler(s, nil))})
 		require.NoError(t, err)
 		s.m = m
 		ctx, cancel := context.WithCancel(t.Context())
@@ -207,6 +208,38 @@ func TestOutageIsTold(t *testing.T) {
 		s.takes = time.Hour
 		s.pause(1200 * time.Millisecond)
 		require.Greater(t, h.missed, told)
+	})
+}
+
+// Where nothing is kept in memory the log speaks of those who are told of changes, if there are any.
+func TestOutageIsLoggedForListeners(t *testing.T) {
+	underListener(t, func(t *testing.T, s *served, h *heard) {
+		outage := func(d time.Duration) string {
+			s.log.Reset()
+			s.fail = errors.New("PostgreSQL is away")
+			s.pause(d)
+			s.fail = nil
+			s.pause(time.Second)
+			return s.log.String()
+		}
+		s.pause(time.Second)
+		log := outage(2 * time.Second)
+		require.Contains(t, log, "Clients that track keys are told late")
+		require.Contains(t, log, "told of changes in time again")
+		require.NotContains(t, log, "near cache")
+
+		// Nobody listens; a caller makes the poll that fails.
+		h.unwanted.Store(true)
+		s.pause(time.Minute)
+		s.fail = errors.New("PostgreSQL is away")
+		s.log.Reset()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		s.mu.Unlock()
+		ok := s.m.Follow(ctx)
+		s.mu.Lock()
+		require.False(t, ok)
+		require.Empty(t, s.log.String())
 	})
 }
 

@@ -104,6 +104,7 @@ type Memory struct {
 	base    time.Time // of monotonic readings
 	clock   func() Instant
 
+	bytes   atomic.Int64 // the budget
 	view    atomic.Pointer[view]
 	asked   atomic.Bool                   // somebody read since the follower last looked
 	idle    atomic.Bool                   // the follower waits for wake
@@ -171,6 +172,7 @@ func New(o Options) (*Memory, error) {
 		own:      ownRows{rows: map[ownRow]uint64{}},
 	}
 	m.clock = func() Instant { return m.instant(now()) }
+	m.bytes.Store(o.Bytes)
 	m.absents.budget = o.Bytes / 8
 	m.counts.bound = o.Bound
 	m.view.Store(&view{})
@@ -190,6 +192,20 @@ func New(o Options) (*Memory, error) {
 	m.entries = entries
 	return m, nil
 }
+
+// Resize changes the budget, to at least 1 byte; MinBytes does not bound it. What exceeds it
+// leaves memory. A Memory that was made with none keeps nothing still.
+func (m *Memory) Resize(bytes int64) {
+	bytes = max(1, bytes)
+	if m.entries == nil || m.bytes.Swap(bytes) == bytes {
+		return
+	}
+	m.absents.resize(bytes / 8)
+	m.entries.SetMaximum(uint64(bytes))
+}
+
+// Budget is what Resize has set, at first Options.Bytes.
+func (m *Memory) Budget() int64 { return m.bytes.Load() }
 
 // Cache returns the handle of a cache, the same one for the same id. Durable
 // says whether its entries survive a crash of the server; the last call for an

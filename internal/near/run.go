@@ -156,23 +156,29 @@ func (m *Memory) poll(ctx context.Context, sent Instant) error {
 	}
 	m.counts.polled(m.clock().since(sent))
 	if m.entries != nil {
-		m.crowded.Store(int64(m.entries.WeightedSize()) > m.options.Bytes/4*3)
+		m.crowded.Store(int64(m.entries.WeightedSize()) > m.bytes.Load()/4*3)
 	}
 	return m.apply(sent, answer)
 }
 
-// note logs the begin and the end of an outage.
+// note logs the begin and the end of an outage, in the words of those whom it concerns: without
+// entries that is the Listener alone, and nobody where it wants nothing.
 func (l *loop) note(err error, now Instant) {
 	log := l.m.options.Logger
+	began, ended := "The near cache is not served, and reads ask PostgreSQL, because polls for changes fail.", "The near cache is served again."
+	if l.m.entries == nil {
+		began, ended = "Clients that track keys are told late of changes, because polls for them fail.", "Clients that track keys are told of changes in time again."
+	}
 	if err == nil {
 		if l.outage != (Instant{}) {
-			log.Info("The near cache is served again.", "after", now.since(l.outage))
+			log.Info(ended, "after", now.since(l.outage))
 		}
 		l.outage = Instant{}
 		return
 	}
-	if l.outage == (Instant{}) && !now.before(l.m.view.Load().end) {
+	concerned := l.m.entries != nil || l.m.listened()
+	if concerned && l.outage == (Instant{}) && !now.before(l.m.view.Load().end) {
 		l.outage = now
-		log.Warn("The near cache is not served, and reads ask PostgreSQL, because polls for changes fail.", "err", err)
+		log.Warn(began, "err", err)
 	}
 }

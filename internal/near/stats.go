@@ -73,6 +73,34 @@ type Drops struct {
 	Flush       uint64 // one cache was flushed, here or elsewhere
 }
 
+// Add adds what other memory has counted. The greater lag and age count.
+func (s *Stats) Add(o Stats) {
+	s.Hits, s.AbsentHits, s.Misses, s.Lapsed = s.Hits+o.Hits, s.AbsentHits+o.AbsentHits, s.Misses+o.Misses, s.Lapsed+o.Lapsed
+	for i, n := range o.Ages {
+		s.Ages[i] += n
+	}
+	s.MaxAge, s.Lag = max(s.MaxAge, o.MaxAge), max(s.Lag, o.Lag)
+	s.Fills += o.Fills
+	s.Refused.add(o.Refused)
+	s.Drops.add(o.Drops)
+	s.Polls, s.FailedPolls, s.Lapses = s.Polls+o.Polls, s.FailedPolls+o.FailedPolls, s.Lapses+o.Lapses
+	for i, n := range o.PollLatency {
+		s.PollLatency[i] += n
+	}
+	s.Bytes, s.Entries, s.Parked = s.Bytes+o.Bytes, s.Entries+o.Entries, s.Parked+o.Parked
+}
+
+func (r *Refusals) add(o Refusals) {
+	r.Same, r.Overtaken, r.Parked = r.Same+o.Same, r.Overtaken+o.Overtaken, r.Parked+o.Parked
+	r.Unlit, r.Server, r.Reset = r.Unlit+o.Unlit, r.Server+o.Server, r.Reset+o.Reset
+	r.Stranded, r.Large, r.Expired = r.Stranded+o.Stranded, r.Large+o.Large, r.Expired+o.Expired
+}
+
+func (d *Drops) add(o Drops) {
+	d.First, d.Server, d.Incarnation, d.Unlit = d.First+o.First, d.Server+o.Server, d.Incarnation+o.Incarnation, d.Unlit+o.Unlit
+	d.Floor, d.Overflow, d.Stranded, d.Flush = d.Floor+o.Floor, d.Overflow+o.Overflow, d.Stranded+o.Stranded, d.Flush+o.Flush
+}
+
 // refusal is the reason for which an answer was not kept.
 type refusal int
 

@@ -81,6 +81,22 @@ func (m *Mask) KeyCut(key []byte, limit int) (shown string, masked bool) {
 	return shown, masked
 }
 
+// Reaches reports whether the first n bytes of a key hold some of its secret. Whoever may
+// not see the secret must not be able to ask for keys by so much of them either: the answers
+// would tell the secret byte by byte. With len(prefix) as n it says so of a prefix.
+func (m *Mask) Reaches(key []byte, n int) bool {
+	start := m.secretStart(key)
+	return start >= 0 && start < n
+}
+
+// Visible returns what Key shows of a key, without the text that stands for the secret.
+func (m *Mask) Visible(key []byte) []byte {
+	if start := m.secretStart(key); start >= 0 {
+		return key[:start]
+	}
+	return key
+}
+
 // secretStart returns where the secret part of a key begins, or -1.
 func (m *Mask) secretStart(key []byte) int {
 	if m != nil && m.all {

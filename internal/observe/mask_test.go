@@ -83,3 +83,28 @@ func TestMaskSeesTheSecretBehindTheCut(t *testing.T) {
 		t.Errorf("KeyCut = %q, %v", shown, masked)
 	}
 }
+
+// A prefix may name all that is shown of a key, and no more.
+func TestMaskSaysHowFarAPrefixReaches(t *testing.T) {
+	mask, err := NewMask([]string{"invite:"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	laravel := "shop:aB3" + strings.Repeat("xY7z", 9) + "q"
+	for prefix, want := range map[string]bool{
+		"": false, "ses": false, "sess:": false, "SESS:": false, "user:42": false, "shop:sess:": false, laravel[:20]: false,
+		"sess:b": true, "shop:SESS:b": true, "token:sess:": true, "invite:a": true, laravel: true,
+	} {
+		if got := mask.Reaches([]byte(prefix), len(prefix)); got != want {
+			t.Errorf("Reaches(%q) = %v, want %v", prefix, got, want)
+		}
+	}
+	if mask.Reaches([]byte(laravel), 5) || !mask.Reaches([]byte(laravel), 6) {
+		t.Error("the id of a Laravel session is not masked from its first byte on")
+	}
+	for key, want := range map[string]string{"sess:b3": "sess:", "user:42": "user:42", laravel: "shop:"} {
+		if got := string(mask.Visible([]byte(key))); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", key, got, want)
+		}
+	}
+}

@@ -63,6 +63,10 @@ type Removal struct {
 	Client
 	Command string // or the verb
 	Role    string // of a person in the console
+
+	// Persons says that Detail names users or their sessions, which only those may see who
+	// may see sessions.
+	Persons bool
 }
 
 // Removals remembers which entries ended lately, and who ended them: those that this
@@ -204,6 +208,19 @@ func (r *Removals) Audit(who *Client, role, cache string, key []byte, what strin
 	s.setKey(r.seed, key)
 }
 
+// AuditPersons is Audit for a change of sessions. Only those who may see sessions may see it.
+func (r *Removals) AuditPersons(who *Client, role, what string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.next()
+	s.Removal = Removal{Time: time.Now(), Reason: Changed, Whole: true, Count: Unknown, Detail: cut(what), Role: role, Persons: true}
+	s.client = who
+	s.setKey(r.seed, nil)
+}
+
 // cut is what is kept of a text.
 func cut(text string) string {
 	if len(text) > MaxKey {
@@ -236,6 +253,8 @@ type Filter struct {
 	// Key chooses what has removed this key or may have: what concerned all of the cache,
 	// or keys by a prefix that it has, is among it. nil: all keys.
 	Key []byte
+	// NoPersons leaves out what names users or their sessions.
+	NoPersons bool
 	// Limit is how many at most, the last ones. 0: all.
 	Limit int
 }
@@ -277,7 +296,7 @@ func (s *slot) removal() Removal {
 // matches reports whether a filter chooses it; sum is of the filter's key, if that is long.
 func (s *slot) matches(f *Filter, sum uint64) bool {
 	switch {
-	case f.Cache != "" && f.Cache != s.Cache:
+	case f.Cache != "" && f.Cache != s.Cache, f.NoPersons && s.Persons:
 		return false
 	case f.Key == nil:
 		return true

@@ -142,6 +142,7 @@ func TestRemovalsThatAreOff(t *testing.T) {
 	r.Whole(someone, "db0", Flushed, 1, "", nil)
 	r.Round("db0", 1, 1)
 	r.Audit(nil, "admin", "", nil, "x")
+	r.AuditPersons(nil, "sessions", "x")
 	if r.Recent(Filter{}) != nil || r.Kept() != 0 || !r.Since().IsZero() {
 		t.Error("it remembers")
 	}
@@ -185,4 +186,17 @@ func BenchmarkRemovals(b *testing.B) {
 			r.Key(someone, "db0", Deleted, key, false)
 		}
 	})
+}
+
+// What names persons takes no place of the limit of those who may not see it.
+func TestRemovalsWithoutPersons(t *testing.T) {
+	r := NewRemovals(10)
+	r.Audit(nil, "admin", "db0", nil, "settings")
+	r.AuditPersons(nil, "sessions", "revoked ada")
+	if got := r.Recent(Filter{}); len(got) != 2 || !got[0].Persons || got[0].Detail != "revoked ada" || got[0].Role != "sessions" {
+		t.Errorf("%+v", got)
+	}
+	if got := r.Recent(Filter{NoPersons: true, Limit: 1}); len(got) != 1 || got[0].Persons || got[0].Detail != "settings" {
+		t.Errorf("%+v", got)
+	}
 }

@@ -51,10 +51,17 @@ func (s *Server) emptyDir() string {
 	defer cancel()
 	dir, err := directory.newDataDir(ctx)
 	s.must(err)
-	password, err := os.ReadFile(filepath.Join(s.dir, "password"))
-	s.must(err)
-	s.must(os.WriteFile(filepath.Join(dir, "password"), password, 0o600))
+	s.must(copyPassword(s.dir, dir))
 	return dir
+}
+
+// copyPassword gives the roles of one data directory the password of those of another.
+func copyPassword(from, to string) error {
+	password, err := os.ReadFile(filepath.Join(from, "password"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(to, "password"), password, 0o600)
 }
 
 func (b *Backup) cluster() string { return filepath.Join(b.dir, clusterName) }

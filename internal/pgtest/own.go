@@ -26,6 +26,17 @@ type Server struct {
 // Settings are pairs of a name and a value, as in "wal_level", "logical".
 func Own(t testing.TB, settings ...string) *Server {
 	t.Helper()
+	s, err := ownServer(t, settings, "")
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return s
+}
+
+// ownServer starts a server whose roles have the password of those in the data
+// directory "like"; "": one of their own.
+func ownServer(t testing.TB, settings []string, like string) (*Server, error) {
+	t.Helper()
 	s := &Server{t: t, settings: map[string]string{
 		"shared_buffers":  "64MB",
 		"max_connections": "200",
@@ -33,10 +44,22 @@ func Own(t testing.TB, settings ...string) *Server {
 	s.set(settings)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	server, err := startServer(ctx, s.settings)
-	s.must(err)
+	dir, err := directory.newDataDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if like != "" {
+		if err := copyPassword(like, dir); err != nil {
+			return nil, err
+		}
+	}
+	server, err := startNew(ctx, dir, s.settings)
+	if err != nil {
+		_ = embedded.Remove(ctx, dir)
+		return nil, err
+	}
 	s.begin(server)
-	return s
+	return s, nil
 }
 
 func (s *Server) set(settings []string) {
@@ -78,7 +101,7 @@ func (s *Server) NewURL() string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	s.must(applySchema(ctx, s.URL()))
+	s.must(applySchema(ctx, s.URL(), 0))
 	return s.URL()
 }
 
@@ -117,4 +140,13 @@ func (s *Server) remove() {
 	if err := embedded.Remove(ctx, s.dir); err != nil {
 		s.t.Errorf("pgtest: %v", err)
 	}
+}
+
+// Discard removes the data of a server that does not run and will not run again, as in a
+// test that would otherwise leave many.
+func (s *Server) Discard() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	s.must(embedded.Remove(ctx, s.dir))
 }

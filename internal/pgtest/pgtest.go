@@ -10,7 +10,9 @@
 //
 // The PostgreSQL is an installed one. HOWDAH_TEST_PG_VERSION=14 to 18 takes
 // the pinned binaries of that version instead (downloaded once, then cached),
-// and HOWDAH_TEST_PG_BINDIR those of a directory.
+// and HOWDAH_TEST_PG_BINDIR those of a directory. With the build tag citus there
+// are clusters of several servers (StartCitus); they need PostgreSQL 15 with the
+// Citus engine.
 //
 // The shared server has two goroutines of its own until Main stops it. A test
 // that looks for leaked ones calls New first and then
@@ -55,13 +57,20 @@ func Main(m *testing.M, end ...func()) {
 // the test, sessions and all.
 func New(t testing.TB) string {
 	t.Helper()
-	return shared.database(t, true)
+	return shared.database(t, template, 0)
+}
+
+// Divided is New for a database whose caches are divided into partitions: 2, 4, 8, 16, 32
+// or 64 of them.
+func Divided(t testing.TB, partitions int) string {
+	t.Helper()
+	return shared.database(t, fmt.Sprintf("%s_%d", template, partitions), partitions)
 }
 
 // Empty makes a database without the schema and returns its URL.
 func Empty(t testing.TB) string {
 	t.Helper()
-	return shared.database(t, false)
+	return shared.database(t, "", 0)
 }
 
 // TCP turns a URL of this package into one that connects by TCP, for
@@ -105,8 +114,7 @@ type sharedServer struct {
 	server *embedded.Server
 	err    error
 
-	template sync.Once
-	tmplErr  error
+	templates sync.Map // by name: func() error, which makes the template at its first call
 
 	names atomic.Int64
 }
@@ -133,18 +141,17 @@ func (s *sharedServer) start() error {
 	return s.err
 }
 
-func (s *sharedServer) database(t testing.TB, schema bool) string {
+// database makes a copy of a template that has so many partitions, or without one an empty
+// database.
+func (s *sharedServer) database(t testing.TB, from string, partitions int) string {
 	t.Helper()
 	if err := s.start(); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
-	from := "template1"
-	if schema {
-		s.template.Do(func() { s.tmplErr = s.makeTemplate() })
-		if s.tmplErr != nil {
-			t.Fatalf("pgtest: the template with the schema cannot be made: %v", s.tmplErr)
-		}
-		from = template
+	if from == "" {
+		from = "template1"
+	} else if err := s.template(from, partitions); err != nil {
+		t.Fatalf("pgtest: the template %s cannot be made: %v", from, err)
 	}
 	name := fmt.Sprintf("test_%d", s.names.Add(1))
 	if err := s.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER %s%s", name, from, embedded.Role, s.strategy())); err != nil {
@@ -168,13 +175,19 @@ func (s *sharedServer) strategy() string {
 	return " STRATEGY file_copy"
 }
 
-func (s *sharedServer) makeTemplate() error {
-	if err := s.exec(fmt.Sprintf("CREATE DATABASE %s OWNER %s", template, embedded.Role)); err != nil {
+// template makes a template, once.
+func (s *sharedServer) template(name string, partitions int) error {
+	once, _ := s.templates.LoadOrStore(name, sync.OnceValue(func() error { return s.makeTemplate(name, partitions) }))
+	return once.(func() error)()
+}
+
+func (s *sharedServer) makeTemplate(name string, partitions int) error {
+	if err := s.exec(fmt.Sprintf("CREATE DATABASE %s OWNER %s", name, embedded.Role)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	return applySchema(ctx, withDatabase(s.server.URL(), template))
+	return applySchema(ctx, withDatabase(s.server.URL(), name), partitions)
 }
 
 // exec runs one statement as the superuser, on a connection of its own: no
@@ -212,6 +225,11 @@ func startServer(ctx context.Context, settings map[string]string) (*embedded.Ser
 	if err != nil {
 		return nil, err
 	}
+	return startNew(ctx, dir, settings)
+}
+
+// startNew starts a server with a new cluster in its directory, with TCP.
+func startNew(ctx context.Context, dir string, settings map[string]string) (*embedded.Server, error) {
 	if err := placeCluster(ctx, dir); err != nil {
 		return nil, err
 	}

@@ -117,8 +117,10 @@ func (x *Exchange) send(pg *pgconn.PgConn) (written func() error, err error) {
 	buffer := buffers.Get().(*[]byte)
 	messages, err := x.encode((*buffer)[:0])
 	if err != nil {
-		for _, p := range x.parsing {
-			delete(x.prepared.names, p.name)
+		if x.Named {
+			for _, p := range x.parsing {
+				delete(x.prepared.names, p.name)
+			}
 		}
 		return nil, err
 	}

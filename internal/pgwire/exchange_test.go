@@ -14,6 +14,7 @@ import (
 // question is a request without parameters that keeps its answer.
 type question struct {
 	asked Statement
+	args  [][]byte
 	rows  []string
 	ended bool
 	err   error
@@ -22,7 +23,7 @@ type question struct {
 func ask(name, sql string) *question { return &question{asked: Statement{Name: name, SQL: sql}} }
 
 func (q *question) Statement() Statement   { return q.asked }
-func (q *question) Params() [][]byte       { return nil }
+func (q *question) Params() [][]byte       { return q.args }
 func (q *question) Begin()                 { q.rows, q.ended, q.err = nil, false, nil }
 func (q *question) Row(values [][]byte)    { q.rows = append(q.rows, string(values[0])) }
 func (q *question) End()                   { q.ended = true }
@@ -58,6 +59,20 @@ func done(t *testing.T, conn *pgx.Conn) (all []string) {
 	all, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	return all
+}
+
+// What cannot be a message is an error, and the connection lives on: nothing was sent.
+func TestExchangeThatCannotBeSent(t *testing.T) {
+	conn := connect(t)
+	for _, named := range []bool{true, false} {
+		x := &Exchange{Conn: conn, Named: named, Sender: groups{}, Requests: []Request{&question{asked: Statement{Name: "many", SQL: "SELECT 'x'"}, args: make([][]byte, 1<<16)}}}
+		require.ErrorContains(t, x.Run(), "too many parameters")
+		require.False(t, x.IsSent)
+		q := ask("many", "SELECT 'x'")
+		x = &Exchange{Conn: conn, Named: named, Sender: groups{}, Requests: []Request{q}}
+		require.NoError(t, x.Run())
+		require.Equal(t, []string{"x"}, q.rows)
+	}
 }
 
 // What PostgreSQL refuses takes the others of its transaction along, before it

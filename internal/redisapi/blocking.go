@@ -50,10 +50,13 @@ func (c *Conn) startBlocking(cmd *Command, args [][]byte, now int64) {
 	cache := c.engine.caches[c.database]
 	c.pipe.Exclusive(func() {
 		c.blocked.Store(b)
-		if c.ended.Load() {
+		switch ended := c.ended.Load(); {
+		case ended && c.ctx.Err() != nil: // closed
 			b.waiter.Err = errHungUp
 			b.finish(&b.waiter)
 			return
+		case ended: // the client may still read what is there for it
+			b.waiter.Leave(errHungUp, edit.IfItWaits)
 		}
 		cache.Wait(&b.waiter, b.finish)
 	})

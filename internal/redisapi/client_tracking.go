@@ -136,6 +136,9 @@ func clientTracking(t *task, args [][]byte) error {
 			return err
 		}
 		if options.blind, err = t.followLog(options.broadcast); err != nil {
+			if !c.worked { // redis-py would go on and keep copies of which it is told nothing
+				c.hangUp()
+			}
 			return err
 		}
 		if options.broadcast {
@@ -152,8 +155,8 @@ func clientTracking(t *task, args [][]byte) error {
 
 // followLog sees to it that the changes of the database that is chosen are followed. A
 // client that asks while it sets up its connection may take an error for the end of that,
-// and try for ever. Without a log it goes on: what it reads is ended at once. One that
-// broadcasts is blind then: other connections may read for it.
+// and try for ever, or for nothing. Without a log it goes on: what it reads is ended at once.
+// One that broadcasts is blind then: other connections may read for it.
 func (t *task) followLog(broadcast bool) (blind bool, err error) {
 	c := t.conn
 	cache := c.engine.caches[c.database]

@@ -42,6 +42,8 @@ type Conn struct {
 	// or, while there is one, by the task; these read it without.
 	session
 
+	messageProto resp.Proto // of messages that answer no request: it changes with the reply of HELLO; written as session is
+
 	redirectBroken atomic.Bool // the connection that gets its invalidations is gone
 
 	tracker *tracking.Client // nil: CLIENT TRACKING ON was never given; written as session is
@@ -81,6 +83,7 @@ func newConn(e *Engine, info Info, wake func()) *Conn {
 	c.ctx, c.cancel = context.WithCancel(e.ctx)
 	c.begun = c.since
 	c.session.reset(e)
+	c.messageProto = c.proto
 	c.identify()
 	c.parser.SetAuthenticated(c.authenticated)
 	return c
@@ -203,7 +206,7 @@ func (c *Conn) start(r *request) {
 	}
 	if c.pipe.Start(r, r.size) {
 		if tracks { // behind Start: an invalidation must not overtake the reply
-			c.track(&r.tracked, false)
+			c.track(&r.tracked, c.database, false)
 		}
 		c.engine.caches[c.database].Start(&r.call, r.done)
 	}

@@ -106,7 +106,7 @@ func hello(c *Conn, args [][]byte, reply []byte) []byte {
 		c.set(func(s *session) { s.proto = resp.Proto(proto) })
 	}
 	reply = resp.AppendMap(reply, c.proto, 7)
-	for _, pair := range [][2]string{{"server", "redis"}, {"version", CompatibleVersion}} {
+	for _, pair := range [][2]string{{"server", "redis"}, {"version", c.engine.options.RedisVersion}} {
 		reply = resp.AppendBulkString(reply, pair[0])
 		reply = resp.AppendBulkString(reply, pair[1])
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/schema"
 )
 
 const (
@@ -73,11 +72,16 @@ func (e *Engine) ensure(ctx context.Context, number int) error {
 	if name != "db"+strconv.Itoa(number) {
 		return refusal(fmt.Sprintf("ERR database %d is the cache %q, which does not exist; create it with SELECT howdah.create_cache('%s')", number, name, name))
 	}
-	if _, err := e.options.DB.Pool().Exec(ctx, schema.Query("create_database"), number); err != nil {
-		if sqlState(err) == "42501" { // insufficient_privilege
-			return refusal(fmt.Sprintf("NOPERM database %d does not exist, and the database role may not create it; run SELECT howdah.create_database(%d) as the owner of the schema", number, number))
+	err := e.options.DB.CreateDatabase(ctx, number)
+	if errors.Is(err, fault.ErrPermission) {
+		run := fmt.Sprintf("run SELECT howdah.create_database(%d)", number)
+		if len(e.options.DB.Servers()) > 1 { // where no function of SQL makes caches
+			run = fmt.Sprintf("run howdah caches create db%d", number)
 		}
-		return unavailable(err)
+		return refusal(fmt.Sprintf("NOPERM database %d does not exist, and the database role may not create it; %s as the owner of the schema", number, run))
+	}
+	if err != nil {
+		return err
 	}
 	e.exists[number].Store(true)
 	return nil

@@ -36,7 +36,8 @@ func (c *Conn) dispatch(args [][]byte, now int64) (taken bool) {
 	skips := c.skipNext
 	c.startCommand()
 	cmd, err := c.engine.commands.find(args)
-	c.tracking.note(cmd)
+	spent := c.tracking.spent
+	c.spendCaching(cmd)
 	if err != nil {
 		c.countUnknown(cmd, args)
 		c.reject(cmd, err)
@@ -47,7 +48,7 @@ func (c *Conn) dispatch(args [][]byte, now int64) (taken bool) {
 		return true
 	}
 	if c.pauseStops(cmd, args) {
-		c.set(func(s *session) { s.skipNext = skips })
+		c.set(func(s *session) { s.skipNext, s.tracking.spent = skips, spent })
 		c.pipe.Exclusive(func() { c.engine.pause.hold(c) })
 		return false
 	}
@@ -145,7 +146,7 @@ func (c *Conn) blockOn(cmd *Command, args [][]byte, run func(*task, *Command, []
 	c.block(ctx, func(t *task) {
 		start := c.engine.clock()
 		if tracks {
-			t.track(cmd.appendKeys(nil, owned))
+			t.track(c.database, cmd.appendKeys(nil, owned))
 		}
 		t.answer(cmd, run(t, cmd, owned)) // without a transaction: the error is in the reply
 		took := c.engine.clock() - start
@@ -160,16 +161,16 @@ func (c *Conn) blockOn(cmd *Command, args [][]byte, run func(*task, *Command, []
 func (c *Conn) startCommand() {
 	c.muted = c.silent || c.skipNext
 	c.skipNext = false
-	c.tracking.spend(c.multi)
+	c.endCaching()
 }
 
 // answer gives the reply of a command that needs no database.
 func (c *Conn) answer(cmd *Command, reply []byte) {
 	c.engine.stats.count(cmd, 0, reply)
-	if c.subs != nil && c.subs.proto != c.proto { // HELLO: messages change with its reply
+	if c.messageProto != c.proto { // HELLO: messages change with its reply
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.subs.proto = c.proto
+		c.messageProto = c.proto
 	}
 	if !c.muted {
 		c.pipe.Append(reply)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -24,8 +25,19 @@ import (
 )
 
 // CompatibleVersion is the version of Redis whose commands, replies and error
-// texts this package reproduces. HELLO and INFO report it.
+// texts this package reproduces. HELLO and INFO report it unless Options.RedisVersion
+// says another one; scripts always see it.
 const CompatibleVersion = "7.0.15"
+
+// CheckRedisVersion says what is wrong with a version for Options.RedisVersion.
+func CheckRedisVersion(version string) error {
+	if !redisVersion.MatchString(version) {
+		return errors.New("is not a version of Redis that clients can read: write three numbers, such as 7.4.0")
+	}
+	return nil
+}
+
+var redisVersion = regexp.MustCompile(`^(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){2}$`)
 
 // Databases is the number of databases that SELECT accepts.
 const Databases = 16
@@ -86,6 +98,10 @@ type Options struct {
 	// Version of Howdah, for INFO. Default "dev".
 	Version string
 
+	// RedisVersion is the version of Redis that HELLO and INFO report, for clients that
+	// refuse an older one. It changes nothing else. Default CompatibleVersion.
+	RedisVersion string
+
 	// Logger receives failed authentication, unexpected errors of commands, and
 	// the names of commands that Howdah lacks. Default: nothing is logged.
 	Logger *slog.Logger
@@ -109,6 +125,10 @@ func (o *Options) validate() error {
 	setDefault(&o.MaxClients, 10000)
 	setDefault(&o.TaskTimeout, 30*time.Second)
 	setDefault(&o.Version, "dev")
+	setDefault(&o.RedisVersion, CompatibleVersion)
+	if err := CheckRedisVersion(o.RedisVersion); err != nil {
+		return fmt.Errorf("redisapi: Options.RedisVersion %q %w", o.RedisVersion, err)
+	}
 	if o.Database == nil {
 		o.Database = func(number int) string { return fmt.Sprintf("db%d", number) }
 	}

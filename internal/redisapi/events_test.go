@@ -127,23 +127,101 @@ func TestMissesBesideMemory(t *testing.T) {
 	require.Len(t, h.take(), 3)
 }
 
-// What a cache over its budget evicts is published.
+// What a cache over its budget evicts is published, each key once, and is gone.
 func TestEvicted(t *testing.T) {
 	url := pgtest.New(t)
 	s := serveURL(t, url, Options{})
-	_, err := (*core.DB)(s.db).Pool().Exec(t.Context(), `SELECT howdah.alter_cache('db0', max_entries => 100, eviction => 'allkeys-lru')`)
+	pool := (*core.DB)(s.db).Pool()
+	_, err := pool.Exec(t.Context(), `SELECT howdah.alter_cache('db0', max_entries => 100, eviction => 'allkeys-lru')`)
 	require.NoError(t, err)
 	s.running(t)
 	s.joined(t)
 	h, c := listenTo(t, s), dial(t, s.addr())
-	c.setEvents("Ee")
+	c.setEvents("Ee$")
+	const keys = 400
+	for i := range keys {
+		c.want(resp.OK, "SET", fmt.Sprint("k", i), "v")
+	}
+	evicted := func(i int) int { return h.count(fmt.Sprint("__keyevent@0__:evicted k", i)) }
 	require.Eventually(t, func() bool {
-		for i := range 200 {
-			c.do("SET", fmt.Sprint("k", i), "v")
+		gone := 0
+		for i := range keys {
+			absent := c.do("GET", fmt.Sprint("k", i)) == "$-1\r\n"
+			if absent != (evicted(i) > 0) {
+				return false // upkeep is at work, or the event is on its way
+			}
+			if absent {
+				gone++
+			}
 		}
-		list := h.take()
-		return len(list) > 0 && list[0][:len("__keyevent@0__:evicted k")] == "__keyevent@0__:evicted k"
-	}, 30*time.Second, 10*time.Millisecond)
+		return gone > 0
+	}, 30*time.Second, 10*time.Millisecond, "no key was evicted, or a key is gone without an event, or there after it")
+	// Whatever was sent before this has come when this comes.
+	_, err = pool.Exec(t.Context(), "SELECT howdah.set('db0', 'last', 'v')")
+	require.NoError(t, err)
+	h.await(t, "__keyevent@0__:set last")
+	for i := range keys {
+		require.LessOrEqual(t, evicted(i), 1, "k%d", i)
+	}
+}
+
+// What is stored under a lease by SQL or by Redis is published as a SET, at COMMIT; what is not
+// stored, and that there was nothing to load, is no event.
+func TestEventsOfLeases(t *testing.T) {
+	s := serve(t, Options{})
+	pool := (*core.DB)(s.db).Pool()
+	s.running(t)
+	s.joined(t)
+	h, c := listenTo(t, s), dial(t, s.addr())
+	c.setEvents("KEA")
+	claim := func(key string) (token int64) {
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT token FROM howdah.claim_text('db0', $1) WHERE state = 'won'", key).Scan(&token))
+		return token
+	}
+	fulfil := func(key string, token int64, value, ttl any) (stored bool) {
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT howdah.fulfil_text('db0', $1, $2, $3, $4::text::interval) IS NOT NULL", key, token, value, ttl).Scan(&stored))
+		return stored
+	}
+	require.True(t, fulfil("plain", claim("plain"), "v", nil))
+	require.True(t, fulfil("short", claim("short"), "v", "1 hour"))
+	require.True(t, fulfil("nothing", claim("nothing"), nil, "1 hour"))
+	token := claim("refused")
+	c.want(resp.OK, "SET", "refused", "newer")
+	require.False(t, fulfil("refused", token, "v", nil))
+
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	token = claim("undone")
+	_, err = tx.Exec(t.Context(), "SELECT howdah.fulfil_text('db0', 'undone', $1, 'v')", token)
+	require.NoError(t, err)
+	require.NoError(t, tx.Rollback(t.Context()))
+
+	lease := fetched(t, c.do("HOWDAH.FETCH", "by redis"), "won", "", true, true)
+	c.want(resp.One, "HOWDAH.STORE", "by redis", lease, "60000", "v")
+	_, err = pool.Exec(t.Context(), "SELECT howdah.set('db0', 'last', 'v')")
+	require.NoError(t, err)
+	h.await(t, "__keyevent@0__:set last")
+	heard := h.take()
+	of := func(key string) (events []string) {
+		for _, e := range heard {
+			if strings.HasPrefix(e, "__keyspace@0__:"+key+" ") || strings.HasSuffix(e, " "+key) {
+				events = append(events, e)
+			}
+		}
+		return events
+	}
+	set := func(key string) []string {
+		return []string{"__keyspace@0__:" + key + " set", "__keyevent@0__:set " + key}
+	}
+	expire := func(key string) []string {
+		return []string{"__keyspace@0__:" + key + " expire", "__keyevent@0__:expire " + key}
+	}
+	require.Equal(t, set("plain"), of("plain"))
+	require.Equal(t, append(set("short"), expire("short")...), of("short"))
+	require.Empty(t, of("nothing"))
+	require.Equal(t, set("refused"), of("refused"), "of the SET")
+	require.Empty(t, of("undone"))
+	require.Equal(t, append(set("by redis"), expire("by redis")...), of("by redis"))
 }
 
 // Every server obeys a CONFIG SET of one of them, and publishes to the subscribers of all.

@@ -78,10 +78,9 @@ func (x *execution) settle(err error) {
 		s.Settle(err)
 	}
 	x.served = nil
-	waiters := x.conn.engine.options.DB.Waiters()
 	if err == nil {
 		for _, w := range x.written {
-			waiters.Came(x.conn.engine.caches[w.database].Name(), w.key)
+			x.conn.engine.caches[w.database].Came(w.key)
 		}
 	}
 	x.written = nil

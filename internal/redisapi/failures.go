@@ -64,6 +64,8 @@ func (e *Engine) errorText(err error, writes bool) string {
 		return string(errKeyTooLong)
 	case errors.Is(err, fault.ErrWrongType):
 		return statusError(verb.WrongType)
+	case errors.Is(err, fault.ErrCrossPartition):
+		return "CROSSSLOT Keys in request don't hash to the same slot"
 	case errors.Is(err, fault.ErrLargeCollection):
 		return fmt.Sprintf("ERR collection is larger than %d bytes, the most that Howdah stores under one key", fault.MaxCollectionBytes)
 	case errors.Is(err, fault.ErrValueTooLarge):
@@ -78,13 +80,13 @@ func (e *Engine) errorText(err error, writes bool) string {
 		return "ERR invalid expire time"
 	case errors.Is(err, fault.ErrUnknownOutcome):
 		if writes {
-			return "ERR outcome unknown: the connection to PostgreSQL was lost or the time ran out after the command was sent; it may or may not have been applied"
+			return "ERR outcome unknown: the connection to " + postgres(err) + " was lost or the time ran out after the command was sent; it may or may not have been applied"
 		}
-		return errUnavailable
+		return unreachable(err)
 	case errors.Is(err, fault.ErrTimeout):
-		return "ERR timeout: PostgreSQL did not answer in time; the command was not applied"
+		return "ERR timeout: " + postgres(err) + " did not answer in time; the command was not applied"
 	case errors.Is(err, fault.ErrUnavailable), errors.Is(err, fault.ErrClosed):
-		return errUnavailable
+		return unreachable(err)
 	case errors.Is(err, fault.ErrOverloaded):
 		return "TRYAGAIN Too many commands are waiting for PostgreSQL, try again"
 	case errors.Is(err, fault.ErrPermission):
@@ -99,6 +101,15 @@ func (e *Engine) errorText(err error, writes bool) string {
 	return "ERR " + err.Error()
 }
 
-// errUnavailable begins with LOADING, after which every client library repeats
-// the command.
-const errUnavailable = "LOADING Howdah cannot reach PostgreSQL, try again"
+// unreachable begins with LOADING, after which every client library repeats the command.
+func unreachable(err error) string {
+	return "LOADING Howdah cannot reach " + postgres(err) + ", try again"
+}
+
+// postgres is PostgreSQL, and which server of several an error comes from.
+func postgres(err error) string {
+	if of := (*fault.ServerError)(nil); errors.As(err, &of) {
+		return "PostgreSQL at " + of.Address + " (one of several servers)"
+	}
+	return "PostgreSQL"
+}

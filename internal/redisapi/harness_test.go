@@ -2,6 +2,7 @@ package redisapi
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -47,7 +48,7 @@ const patience = time.Minute
 
 func serveWith(t testing.TB, url string, dbOptions howdah.Options, options Options) *testServer {
 	t.Helper()
-	dbOptions.Timeout = patience
+	dbOptions.Timeout = cmp.Or(dbOptions.Timeout, patience)
 	db, err := howdah.Open(context.Background(), url, &dbOptions)
 	if err != nil {
 		t.Fatal(err)

@@ -99,7 +99,7 @@ func infoServer(w *infoWriter, t *task) {
 	e := t.conn.engine
 	uptime := time.Since(e.started)
 	executable, _ := os.Executable()
-	w.field("redis_version", CompatibleVersion)
+	w.field("redis_version", e.options.RedisVersion)
 	w.field("howdah_version", e.options.Version)
 	w.field("redis_git_sha1", "00000000")
 	w.field("redis_git_dirty", 0)

@@ -88,11 +88,11 @@ func appendInvalidation(dst []byte) []byte {
 
 // sendDues sends the invalidations that go to another connection, and those that the keys
 // which the task has read need besides.
-func (c *Conn) sendDues(read *tracked, due dues) {
-	if read.cache != nil {
-		c.confirm(read, due.keys)
-		if !read.broadcast {
-			c.askExpiries(read)
+func (c *Conn) sendDues(read []tracked, due dues) {
+	for i := range read {
+		c.confirm(&read[i], due.keys)
+		if !read[i].broadcast {
+			c.askExpiries(&read[i])
 		}
 	}
 	for _, what := range due.elsewhere {
@@ -112,7 +112,7 @@ func (c *Conn) owes(own bool, hold func(*owed)) (held bool, mode trackingMode, p
 		hold(&c.owed)
 		return true, mode, proto
 	}
-	return false, c.session.tracking, c.session.proto
+	return false, c.session.tracking, c.messageProto
 }
 
 // invalidate tells the client that its copy of a key is not valid any more.
@@ -177,7 +177,7 @@ func (c *Conn) tell(mode trackingMode, what []byte) {
 func (c *Conn) takeInvalidation(redirected bool, what []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	proto := c.session.proto
+	proto := c.messageProto
 	var message []byte
 	switch {
 	case proto == resp.RESP3:
@@ -196,7 +196,7 @@ func (c *Conn) tellBroken(redirect int64) {
 	c.redirectBroken.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if proto := c.session.proto; proto == resp.RESP3 {
+	if proto := c.messageProto; proto == resp.RESP3 {
 		message := resp.AppendBulkString(resp.AppendPush(nil, proto, 2), "tracking-redir-broken")
 		c.checkBacklog(c.pipe.Push(resp.AppendInt(message, redirect)))
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/howdah/howdah/internal/seed"
 )
 
-var transfers = flag.Int("transfers", 10_000, "how many scripts and transactions the test of money runs")
+var transfers = flag.Int("transfers", manyTransfers, "how many scripts and transactions the test of money runs")
 
 // A transfer deletes an account that it empties, and makes one at its first deposit.
 // The accounts are declared, or given as arguments.

@@ -89,12 +89,20 @@ func (c *counters) countError(reply []byte) {
 	c.errors.add(word)
 }
 
+// probes are what client libraries ask for when they connect, to go on without where a server has it
+// not, as Redis 7.0 has not: redis-py 8.1 sends CLIENT MAINT_NOTIFICATIONS.
+var probes = setOf("client|maint_notifications")
+
 // countUnknown counts a command, or a subcommand of cmd, that there is not, and
-// logs each name once. Clients that owe the password choose no names.
+// logs each name once. Clients that owe the password choose no names. Probes are not counted:
+// nothing fails that somebody should look into.
 func (c *Conn) countUnknown(cmd *Command, args [][]byte) {
 	name := otherName
 	if c.authenticated {
 		name = unknownName(cmd, args)
+	}
+	if probes[name] {
+		return
 	}
 	name, first := c.engine.stats.unknown.add(name)
 	c.engine.stats.unknownBy.add(name + librarySeparator + c.client.Library)

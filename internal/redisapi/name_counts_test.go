@@ -50,6 +50,8 @@ func TestUnknownCommandsAreCounted(t *testing.T) {
 	c.do(strings.Repeat("x", maxUnknownLength+1))
 	c.do("")
 	c.do("GET") // is refused, not unknown
+	// redis-py asks for it whenever it connects, and goes on without.
+	c.want("-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.\r\n", "CLIENT", "MAINT_NOTIFICATIONS", "ON", "moving-endpoint-type", "internal-ip")
 	c.want(resp.OK, "MULTI")
 	c.do("XRANGE", "h")
 	c.do("EXEC")
@@ -61,6 +63,9 @@ func TestUnknownCommandsAreCounted(t *testing.T) {
 	}
 	if len(unknown) != 4 {
 		t.Errorf("counted: %v", unknown)
+	}
+	if strings.Contains(log.String(), "maint_notifications") {
+		t.Error("a probe was logged")
 	}
 	if n := strings.Count(log.String(), "command=xrange"); n != 1 {
 		t.Errorf("xrange was logged %d times", n)

@@ -53,13 +53,17 @@ func (p *pause) over() {
 		p.mu.Unlock()
 		return
 	}
-	p.mu.Unlock()
-	p.stop()
+	p.endAndUnlock() // at once: a pause that begins in between would be lost
 }
 
 // stop ends the pause, and has the connections go on.
 func (p *pause) stop() {
 	p.mu.Lock()
+	p.endAndUnlock()
+}
+
+// endAndUnlock is stop by a caller that holds the lock. The connections go on without it.
+func (p *pause) endAndUnlock() {
 	p.mode.Store(pauseNone)
 	p.end = time.Time{}
 	held := p.held

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/seed"
 )
@@ -18,9 +19,24 @@ import (
 // TestStream sends the same random commands to redis-server and to Howdah and
 // compares the replies. HOWDAH_SEED repeats a run.
 func TestStream(t *testing.T) {
-	const commands = 100_000
-	g := &generator{Rand: seed.Rand(t), start: time.Now().Unix()}
-	redis, howdah := startRedis(t), serve(t, Options{}).addr()
+	compareStreams(t, 100_000, "", serve(t, Options{}).addr())
+}
+
+// With one hash tag in all keys a database in partitions answers as one without.
+func TestStreamDivided(t *testing.T) {
+	compareStreams(t, 10_000, streamTag, serveURL(t, pgtest.Divided(t, streamPartitions), Options{}).addr())
+}
+
+const streamPartitions = 8
+
+// streamTag begins all keys of a stream that stays in one partition.
+const streamTag = "{t}"
+
+// compareStreams sends so many random commands to redis-server and to Howdah.
+func compareStreams(t *testing.T, commands int, tag, howdah string) {
+	t.Helper()
+	g := &generator{Rand: seed.Rand(t), start: time.Now().Unix(), tag: tag}
+	redis := startRedis(t)
 	var pairs [2]streamPair
 	for i := range pairs {
 		pairs[i] = streamPair{redis: dial(t, redis), howdah: dial(t, howdah)}
@@ -142,6 +158,7 @@ type generator struct {
 	made  int
 	ttls  int
 	start int64
+	tag   string // that begins each key; "": none
 }
 
 type op struct {
@@ -156,7 +173,10 @@ func (g *generator) add(connection int, args ...string) {
 
 func (g *generator) pick(words ...string) string { return words[g.IntN(len(words))] }
 
-func (g *generator) key() string {
+func (g *generator) key() string { return g.tag + g.name() }
+
+// name is a key without the tag.
+func (g *generator) name() string {
 	switch g.IntN(10) {
 	case 0, 1:
 		return fmt.Sprintf("n%d", g.IntN(4))
@@ -169,6 +189,7 @@ func (g *generator) key() string {
 }
 
 func (g *generator) value(key string) string {
+	key = strings.TrimPrefix(key, g.tag)
 	switch {
 	case strings.HasPrefix(key, "n"):
 		return g.pick("0", "1", "-1", "42", "9223372036854775807", "-9223372036854775808", "9223372036854775806", "-9223372036854775807", "12345678901", "", "abc", " 1", "01")
@@ -239,7 +260,7 @@ func (g *generator) block() {
 	}
 	g.add(connection, "MULTI")
 	for range g.IntN(12) {
-		g.add(connection, g.command()...)
+		g.add(connection, g.inside()...)
 	}
 	switch g.IntN(12) {
 	case 0:
@@ -251,6 +272,16 @@ func (g *generator) block() {
 	}
 	g.add(connection, g.pick("EXEC", "EXEC", "EXEC", "DISCARD"))
 	g.add(connection, "SELECT", "0")
+}
+
+// inside makes a command of a transaction: in one partition none that concerns all of them.
+func (g *generator) inside() []string {
+	for {
+		command := g.command()
+		if g.tag == "" || !slices.Contains([]string{"DBSIZE", "KEYS", "RANDOMKEY", "FLUSHDB", "FLUSHALL"}, command[0]) {
+			return command
+		}
+	}
 }
 
 // changes are commands of one client between WATCH and MULTI of another: they
@@ -333,12 +364,12 @@ func (g *generator) command() []string {
 	case 31, 32, 33:
 		return words(g.pick("INCR", "DECR"), key)
 	case 34, 35:
-		if key != "" && key[0] == 'f' {
+		if strings.HasPrefix(key, g.tag+"f") {
 			return words("INCRBY", key, strconv.Itoa(g.IntN(100)-50))
 		}
 		return words(g.pick("INCRBY", "DECRBY"), key, g.pick("1", "-1", "0", "100", "-9223372036854775808", "9223372036854775807", "x", "1.0", "007"))
 	case 36:
-		return words("INCRBYFLOAT", fmt.Sprintf("f%d", g.IntN(4)), g.pick("0.25", "-0.5", "1", "100", "-3.75", "1e2", "0", "0.1", "-0.01", "999.99", "x", "", "nan", "inf", "+1"))
+		return words("INCRBYFLOAT", g.tag+fmt.Sprintf("f%d", g.IntN(4)), g.pick("0.25", "-0.5", "1", "100", "-3.75", "1e2", "0", "0.1", "-0.01", "999.99", "x", "", "nan", "inf", "+1"))
 	case 37, 38:
 		return append(words(g.pick("DEL", "UNLINK")), g.keys(1+g.IntN(3))...)
 	case 39, 40:
@@ -369,14 +400,14 @@ func (g *generator) command() []string {
 	case 49:
 		return words(g.pick("PING", "ECHO"), g.value("s"))
 	case 50:
-		return g.pickWords([]string{"nosuch", key}, []string{"GET"}, []string{"SET", key}, []string{"PING"}, []string{"CLIENT", "GETNAME"}, []string{"SET", key, "v", "foo"}, []string{"OBJECT", "REFCOUNT", "nosuchkey"})
+		return g.pickWords([]string{"nosuch", key}, []string{"GET"}, []string{"SET", key}, []string{"PING"}, []string{"CLIENT", "GETNAME"}, []string{"SET", key, "v", "foo"}, []string{"OBJECT", "REFCOUNT", g.tag + "nosuchkey"})
 	}
 	return g.rare(key)
 }
 
 func (g *generator) pickWords(choices ...[]string) []string { return choices[g.IntN(len(choices))] }
 
-func (g *generator) stringKey() string { return fmt.Sprintf("s%d", g.IntN(12)) }
+func (g *generator) stringKey() string { return g.tag + fmt.Sprintf("s%d", g.IntN(12)) }
 
 func (g *generator) pickExpiry() []string {
 	switch g.IntN(3) {
@@ -406,8 +437,11 @@ func (g *generator) rare(key string) []string {
 	case 3, 4:
 		return []string{"SELECT", g.pick("0", "0", "0", "1", "2")}
 	case 5:
-		return []string{"KEYS", g.pick("*", "s*", "s[0-4]", "?1", "n*", "nosuch*", "\\s1", "[^s]*", "")}
+		return []string{"KEYS", g.tag + g.pick("*", "s*", "s[0-4]", "?1", "n*", "nosuch*", "\\s1", "[^s]*", "")}
 	case 6:
+		if g.tag != "" { // the cursor names a partition: redis-server's does not
+			return []string{"DBSIZE"}
+		}
 		return []string{"SCAN", "0", "COUNT", "1000", "MATCH", g.pick("*", "s*", "f?")}
 	case 7:
 		return []string{"DBSIZE"}
@@ -419,7 +453,7 @@ func (g *generator) rare(key string) []string {
 		}
 		return []string{"DBSIZE"}
 	case 10:
-		return []string{"OBJECT", "ENCODING", "nosuchkey"}
+		return []string{"OBJECT", "ENCODING", g.tag + "nosuchkey"}
 	}
 	return []string{"EXISTS", key}
 }

@@ -14,7 +14,6 @@ import (
 // no message comes before the confirmation of its subscription or behind that of its end.
 type subscriptions struct {
 	conn  *Conn // nil inside EXEC: they take effect when it has ended
-	proto resp.Proto
 	names [pubsub.Kinds]map[string]*pubsub.Subscription
 	total int
 	bytes int // memory
@@ -25,7 +24,7 @@ type subscriptions struct {
 const subscriptionOverhead = 256
 
 func newSubscriptions(c *Conn) *subscriptions {
-	return &subscriptions{conn: c, proto: c.proto, most: c.engine.options.MaxPendingBytes}
+	return &subscriptions{conn: c, most: c.engine.options.MaxPendingBytes}
 }
 
 // add subscribes to a name, unless that is done.
@@ -160,9 +159,9 @@ func (c *Conn) stageSubscriptions(cmd *Command, args [][]byte, reply []byte) []b
 }
 
 // resume gives the reply of a task, together with which the subscriptions that it has made
-// take effect.
+// take effect, and the protocol of messages that it has chosen.
 func (c *Conn) resume(t *task) {
-	if c.subs == nil && c.staged == nil {
+	if c.subs == nil && c.staged == nil && c.messageProto == c.proto {
 		c.pipe.Resume(t.out, &t.large)
 		return
 	}
@@ -173,9 +172,7 @@ func (c *Conn) resume(t *task) {
 		c.unlisten(false)
 	}
 	c.staged = nil
-	if c.subs != nil {
-		c.subs.proto = c.proto
-	}
+	c.messageProto = c.proto
 	c.pipe.Resume(t.out, &t.large)
 }
 
@@ -210,7 +207,7 @@ func (c *Conn) Deliver(m *pubsub.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed && c.subs.takes(m) && !c.engine.silent.Load() {
-		c.checkBacklog(c.pipe.Push(encodeMessage(m, c.subs.proto)))
+		c.checkBacklog(c.pipe.Push(encodeMessage(m, c.messageProto)))
 	}
 }
 

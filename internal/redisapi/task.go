@@ -22,7 +22,7 @@ type task struct {
 	mute bool
 
 	ctx     context.Context // without a deadline: the library bounds each of its calls
-	tracked tracked         // keys
+	tracked []tracked       // keys, for each database that they are read in
 
 	tx  *transaction // EXEC: the transaction around it
 	out []byte
@@ -52,8 +52,7 @@ func (t *task) start() {
 	}
 	go func() {
 		defer t.conn.engine.tasks.Done()
-		tracks := t.conn.tracker != nil
-		if tracks {
+		if t.conn.tracker != nil {
 			t.conn.holdInvalidations()
 		}
 		t.do(t)
@@ -62,12 +61,13 @@ func (t *task) start() {
 			t.large.Release()
 		}
 		var due dues
+		tracks := t.conn.tracker != nil // EXEC may have made it
 		if tracks {
 			due = t.takeOwed()
 		}
 		t.conn.resume(t)
 		if tracks {
-			t.conn.sendDues(&t.tracked, due)
+			t.conn.sendDues(t.tracked, due)
 		}
 	}()
 }

@@ -29,19 +29,19 @@ func (m *trackingMode) remembers(cmd *Command) bool {
 	return m.on && cmd.tracked && !(m.optIn && !m.caching) && !(m.optOut && m.caching)
 }
 
-// spend ends what CLIENT CACHING has set, when the command that it was given for is
+// endCaching ends what CLIENT CACHING has set, when the command that it was given for is
 // over. A transaction is one command.
-func (m *trackingMode) spend(multi bool) {
-	if m.spent && !multi {
-		m.caching, m.spent = false, false
+func (c *Conn) endCaching() {
+	if c.tracking.spent && !c.multi {
+		c.set(func(s *session) { s.tracking.caching, s.tracking.spent = false, false })
 	}
 }
 
-// note takes note that a command has come. Those of CLIENT do not use up what CLIENT
-// CACHING has set.
-func (m *trackingMode) note(cmd *Command) {
-	if m.caching && (cmd == nil || cmd.parent == nil || cmd.parent.Name != "client") {
-		m.spent = true
+// spendCaching takes note that a command has begun. Those of CLIENT do not use up what
+// CLIENT CACHING has set.
+func (c *Conn) spendCaching(cmd *Command) {
+	if c.tracking.caching && !c.tracking.spent && (cmd == nil || cmd.parent == nil || cmd.parent.Name != "client") {
+		c.set(func(s *session) { s.tracking.spent = true })
 	}
 }
 
@@ -55,14 +55,15 @@ func (cmd *Command) isTracked() bool {
 type tracked struct {
 	cache     *core.Cache
 	broadcast bool  // the client is notified by prefix
-	log       int32 // core.Cache.Logged, or LoggedKeys, before the read
+	late      bool  // a change after the read may have come before the client was told of changes
+	log       int64 // core.Cache.Logged, or LoggedKeys, before the read
 	keys      [][]byte
 	hashes    []int64
 }
 
 func (t *tracked) reset() {
 	clear(t.keys)
-	t.cache, t.broadcast, t.keys, t.hashes = nil, false, shrink(t.keys, keepKeys), shrink(t.hashes, keepKeys)
+	t.cache, t.broadcast, t.late, t.keys, t.hashes = nil, false, false, shrink(t.keys, keepKeys), shrink(t.hashes, keepKeys)
 }
 
 // trackCall makes a call that is to be tracked one that also says when what it finds
@@ -84,9 +85,9 @@ func (r *request) trackCall() {
 
 // track registers keys before they are read. Those of a client that broadcasts are
 // registered only if confirm will look at them, and until then.
-func (c *Conn) track(t *tracked, confirmed bool) {
+func (c *Conn) track(t *tracked, database int, confirmed bool) {
 	db, table := c.engine.options.DB, c.engine.options.DB.Tracking()
-	t.cache, t.broadcast = c.engine.caches[c.database], c.tracking.broadcast
+	t.cache, t.broadcast = c.engine.caches[database], c.tracking.broadcast
 	t.log = t.number()
 	if t.broadcast {
 		for i := 0; confirmed && i < len(t.keys); i++ {
@@ -102,11 +103,11 @@ func (c *Conn) track(t *tracked, confirmed bool) {
 }
 
 // number is that of the table in the log whose changes the client is notified about.
-func (t *tracked) number() int32 {
+func (t *tracked) number() int64 {
 	if t.broadcast {
-		return t.cache.LoggedKeys()
+		return t.cache.LoggedKeys(t.keys)
 	}
-	return t.cache.Logged()
+	return t.cache.Logged(t.keys)
 }
 
 // unfollowed reports whether the log may lack changes of what was read: the cache has
@@ -149,14 +150,17 @@ func (c *Conn) askExpiries(t *tracked) {
 func (c *Conn) checkFollowed(t *tracked) {
 	if t.unfollowed() {
 		for _, key := range t.keys {
-			c.endCopy(t, key)
+			c.endCopy(key)
 		}
 	}
 }
 
 // endCopy tells the client that a key which it has read is not valid any more.
-func (c *Conn) endCopy(t *tracked, key []byte) {
-	if !t.broadcast {
+func (c *Conn) endCopy(key []byte) {
+	c.mu.Lock()
+	broadcast := c.session.tracking.broadcast // now: EXEC may have changed it
+	c.mu.Unlock()
+	if !broadcast {
 		c.invalidate(string(key), false)
 		return
 	}
@@ -172,7 +176,7 @@ func (c *Conn) endCopy(t *tracked, key []byte) {
 // the keys were registered. For what has changed in between it invalidates again, behind the
 // answer, except the keys in due, whose invalidations follow anyway.
 func (c *Conn) confirm(t *tracked, due []string) {
-	table, stale := c.engine.options.DB.Tracking(), t.unfollowed()
+	table, stale := c.engine.options.DB.Tracking(), t.late || t.unfollowed()
 	for i, key := range t.keys {
 		var told bool
 		if t.broadcast {
@@ -181,7 +185,7 @@ func (c *Conn) confirm(t *tracked, due []string) {
 			told = !table.Tracks(c.tracker, t.hashes[i], key)
 		}
 		if (stale || told) && !slices.Contains(due, string(key)) {
-			c.endCopy(t, key)
+			c.endCopy(key)
 		}
 	}
 }
@@ -192,7 +196,7 @@ func (c *Conn) trackRun(keys [][]byte) *tracked {
 		return nil
 	}
 	t := &tracked{keys: slices.Clone(keys)}
-	c.track(t, true)
+	c.track(t, c.database, true)
 	return t
 }
 
@@ -217,13 +221,16 @@ func (c *Conn) confirmRun(t *tracked, entries []near.Entry) {
 	c.confirm(t, nil)
 }
 
-// track registers the keys that a task is about to read, until its reply has its place.
-func (t *task) track(keys [][]byte) {
+// track registers the keys that a task is about to read in a database, until its reply has
+// its place.
+func (t *task) track(database int, keys [][]byte) *tracked {
+	read := tracked{}
 	for _, key := range keys {
-		t.tracked.keys = append(t.tracked.keys, append([]byte(nil), key...))
+		read.keys = append(read.keys, bytes.Clone(key))
 	}
-	t.tracked.hashes = t.tracked.hashes[:0]
-	t.conn.track(&t.tracked, true)
+	t.conn.track(&read, database, true)
+	t.tracked = append(t.tracked, read)
+	return &t.tracked[len(t.tracked)-1]
 }
 
 // trackQueue registers the keys that the commands of a transaction read. Commands that
@@ -235,16 +242,51 @@ func (x *execution) trackQueue() {
 	if !mode.on && !changes {
 		return
 	}
-	var keys [][]byte
+	c.makeTracker()
+	c.holdInvalidations() // there may have been no client when the task began
+	var reads [Databases][][]byte
+	database, late := c.database, changes && x.beginsLate()
 	for _, q := range x.queue {
+		if number, selects := c.engine.selects(q); selects {
+			database = number
+		}
 		if mode.remembers(q.cmd) || changes && q.cmd.tracked {
-			keys = q.cmd.appendKeys(keys, q.args)
+			reads[database] = q.cmd.appendKeys(reads[database], q.args)
 		}
 	}
-	if len(keys) > 0 {
-		c.makeTracker()
-		x.track(keys)
+	for database, keys := range reads {
+		if len(keys) > 0 {
+			x.track(database, keys).late = late
+		}
 	}
+}
+
+// selects reports whether a queued command chooses a database that there is.
+func (e *Engine) selects(q queuedCommand) (number int, selects bool) {
+	if q.cmd.fullName != "select" {
+		return 0, false
+	}
+	number, err := parseDatabase(q.args[1])
+	return number, err == nil && e.exists[number].Load()
+}
+
+// beginsLate reports whether CLIENT TRACKING in a transaction may come after the snapshot that
+// the transaction reads by: of a change in between the client is not told. Nor does it help
+// that keys are registered if their values are told by prefix in the end, or the reverse.
+func (x *execution) beginsLate() bool {
+	e := x.conn.engine
+	hasSnapshot := x.watched != nil || len(e.options.DB.Servers()) > 1 // where it first holds its partition in its place
+	for _, q := range x.queue {
+		switch free := q.cmd.free != nil && q.cmd.free(e, q.args); {
+		case q.cmd.fullName == "client|tracking":
+			if hasSnapshot || x.conn.tracking.broadcast || slices.ContainsFunc(q.args, func(arg []byte) bool { return is(arg, "BCAST") }) {
+				return true
+			}
+		case q.cmd.now == nil && q.cmd.subscribes == nil && !q.cmd.publishes && !free:
+			hasSnapshot = true
+		}
+	}
+	return false
 }
 
 // changesTracking reports whether one of the commands of a transaction may change what is

@@ -329,3 +329,25 @@ func TestOwnChangesAreToldBeforeTheNextCommand(t *testing.T) {
 		}
 	}
 }
+
+// What changes while HELLO runs is not told in the new protocol before its reply is.
+func TestTrackingBesideHello(t *testing.T) {
+	c := newTestConn(serve(t, Options{}).engine)
+	defer c.Close()
+	c.beginTracking(trackingMode{})
+	hello, _ := c.engine.commands.find([][]byte{[]byte("hello")})
+	reply := hello.now(c.Conn, [][]byte{[]byte("HELLO"), []byte("3")}, nil)
+	c.invalidate("k", false)
+	c.answer(hello, reply)
+	c.invalidate("k", false)
+	c.Output(&c.out)
+	if got, want := string(c.out.Bytes()), string(reply)+invalidation("k"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	c.out.Reset()
+	c.do("MULTI", "HELLO 2", "EXEC")
+	c.invalidate("k", false)
+	if c.Output(&c.out); c.out.Len() > 0 {
+		t.Errorf("got %q", c.out.Bytes())
+	}
+}

@@ -487,6 +487,15 @@ var trackingScenes = map[string]string{
 		b SET k 1
 		b SET j 1
 		a CLIENT TRACKINGINFO`,
+	"tracking that a transaction begins": `
+		b SET k 1
+		a MULTI
+		a CLIENT TRACKING ON
+		a GET k
+		a SET k 2
+		a EXEC
+		a GET k
+		b SET k 3`,
 	"reset": `
 		c CLIENT TRACKING ON
 		a CLIENT TRACKING ON NOLOOP

@@ -286,11 +286,12 @@ func (x *execution) options() core.TxOptions {
 			})
 		}
 	}
+	keys := &options.Keys
 	for _, q := range x.queue {
 		if q.cmd.Name == "select" {
-			break // Keys are of one cache; in other caches row locks have to do
+			keys = &options.Beside // Keys are of one cache; in other caches row locks have to do
 		}
-		options.Keys = q.cmd.appendKeys(options.Keys, q.args)
+		*keys = q.cmd.appendKeys(*keys, q.args)
 	}
 	return options
 }

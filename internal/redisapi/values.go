@@ -178,7 +178,7 @@ func (c *Conn) startEdit(r *request) {
 		tracks := c.tracking.remembers(cmd)
 		c.block(c.engine.ctx, func(t *task) {
 			if tracks {
-				t.track(r.edit.Keys)
+				t.track(c.database, r.edit.Keys)
 			}
 			start := c.engine.clock()
 			t.answer(cmd, t.doEdit(r))
@@ -194,7 +194,7 @@ func (c *Conn) startEdit(r *request) {
 	if c.pipe.Start(r, r.size) {
 		if c.tracking.remembers(r.cmd) {
 			r.tracked.keys = append(r.tracked.keys, r.edit.Keys...)
-			c.track(&r.tracked, false)
+			c.track(&r.tracked, c.database, false)
 		}
 		c.engine.caches[c.database].StartEdit(&r.edit, func(e *edit.Edit) {
 			if r.tracked.cache != nil {
@@ -264,7 +264,7 @@ func (t *task) runValue(cmd *Command, args [][]byte) error {
 	var answer []byte // of its own: the edit may go on when the task has ended
 	change.Run = func(v *edit.View) {
 		answer = evaluate(answer[:0], cmd.value, t.conn.proto, callOver(v, args))
-		if t.tracked.cache != nil {
+		if len(t.tracked) > 0 {
 			t.conn.noteFieldExpiries(change.Keys, v, v.Now)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 type clients struct {
 	one, other string // addresses
 	cluster    string // of a server that is a cluster, on a database of its own
+	newer      string // of a third server on the database, which says that it is a newer Redis
 	url        string // of the database, for psql
 	scripts    string // testdata/clients
 }
@@ -40,7 +41,8 @@ func TestClients(t *testing.T) {
 	scripts, err := filepath.Abs("testdata/clients")
 	require.NoError(t, err)
 	cluster := startBeside(t, func(c *Config) { c.RedisCluster = true })
-	c := &clients{one: one.Redis.String(), other: other.Redis.String(), cluster: cluster.Redis.String(), url: url, scripts: scripts}
+	newer := startBeside(t, func(c *Config) { c.DatabaseURL, c.RedisVersion = url, "7.4.0" })
+	c := &clients{one: one.Redis.String(), other: other.Redis.String(), cluster: cluster.Redis.String(), newer: newer.Redis.String(), url: url, scripts: scripts}
 	t.Run("python", c.python)
 	t.Run("node", c.node)
 	t.Run("php", func(t *testing.T) {
@@ -78,7 +80,7 @@ func (c *clients) run(t *testing.T, dir string, more []string, name string, args
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "REDIS_ADDR="+c.one, "OTHER_ADDR="+c.other, "CLUSTER_ADDR="+c.cluster, "DATABASE_URL="+c.url, "NODE_PATH="+filepath.Join(dir, "node_modules"),
+	cmd.Env = append(os.Environ(), "REDIS_ADDR="+c.one, "OTHER_ADDR="+c.other, "CLUSTER_ADDR="+c.cluster, "NEWER_ADDR="+c.newer, "DATABASE_URL="+c.url, "NODE_PATH="+filepath.Join(dir, "node_modules"),
 		"PYTHONDONTWRITEBYTECODE=1")
 	cmd.Env = append(cmd.Env, more...)
 	cmd.WaitDelay = 10 * time.Second // a worker that the script has left holds the output open

@@ -13,6 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/pgtest"
 )
 
 // cluster is a go-redis cluster client with its default settings.
@@ -58,6 +60,40 @@ func TestGoRedisCluster(t *testing.T) {
 	t.Run("tls", func(t *testing.T) {
 		test(t, func(c *Config) { c.TLSCert, c.TLSKey = certs.cert, certs.key })
 	})
+}
+
+// Clients of a Redis Cluster use a database in partitions: keys of several slots are one
+// command, and a transaction is of one partition.
+func TestGoRedisClusterDivided(t *testing.T) {
+	s := start(t, func(c *Config) { c.RedisCluster, c.DatabaseURL = true, pgtest.Divided(t, 8) })
+	c := s.cluster()
+	checkCluster(t, c)
+	checkClusterSlots(t, c)
+	checkClusterMessages(t, c)
+
+	const number = 50
+	ctx, plain := t.Context(), s.client()
+	var keys []string
+	var want []any
+	pairs := map[string]any{}
+	for i := range number {
+		keys, want = append(keys, fmt.Sprint("many:", i)), append(want, fmt.Sprint(i))
+		pairs[keys[i]] = i
+	}
+	require.NoError(t, c.MSet(ctx, pairs).Err())
+	require.Equal(t, want, c.MGet(ctx, keys...).Val())
+	require.Equal(t, int64(number), c.Exists(ctx, keys...).Val())
+	_, err := plain.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for _, key := range keys {
+			p.Incr(ctx, key)
+		}
+		return nil
+	})
+	require.ErrorContains(t, err, "CROSSSLOT")
+	require.ErrorContains(t, c.MSetNX(ctx, pairs).Err(), "CROSSSLOT")
+	require.ErrorContains(t, c.Eval(ctx, "return 1", keys).Err(), "CROSSSLOT")
+	require.Equal(t, want, c.MGet(ctx, keys...).Val(), "nothing was done")
+	require.Equal(t, int64(number), c.Del(ctx, keys...).Val())
 }
 
 // checkCluster does what applications do.

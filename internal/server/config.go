@@ -12,6 +12,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/observe"
+	"github.com/howdah/howdah/internal/pgurl"
 	"github.com/howdah/howdah/session"
 )
 
@@ -68,6 +69,11 @@ type Config struct {
 	// RedisAnnounce is the host:port that RedisCluster tells clients to connect to. Default:
 	// the address that each has connected to, as the server sees it.
 	RedisAnnounce string
+
+	// RedisVersion is the version of Redis that HELLO and INFO report to Redis clients, some
+	// of which refuse an older one. It changes nothing else. Default 7.0.15, of which the
+	// replies are.
+	RedisVersion string
 
 	// NoScripts refuses Lua scripts of Redis clients.
 	NoScripts bool
@@ -142,6 +148,11 @@ type Config struct {
 	// others are added up. Default 64.
 	MetricsCaches int
 
+	// MetricsPrefixes are prefixes of keys whose reads have series of their own in /metrics,
+	// for each cache. A key counts for the longest that it begins with. At most
+	// observe.MaxNamed; default: none.
+	MetricsPrefixes []string
+
 	// ShutdownTimeout bounds how long Run takes to return once its context is
 	// done. Default 10 s.
 	ShutdownTimeout time.Duration
@@ -186,8 +197,26 @@ func (c *Config) option(name string) string {
 	return c.OptionName(name)
 }
 
-// complete checks c and fills in its defaults.
+// ConfigError is an error of Run that the Config alone gives: nothing was tried.
+type ConfigError struct{ err error }
+
+// Error is one sentence that says what to set instead.
+func (e *ConfigError) Error() string { return e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *ConfigError) Unwrap() error { return e.err }
+
+// complete checks c and fills in its defaults. Its errors are ConfigErrors.
 func (c *Config) complete() error {
+	if err := c.checkAll(); err != nil {
+		return &ConfigError{err}
+	}
+	c.setDefaults()
+	return nil
+}
+
+// checkAll finds what is wrong with c, the URLs and the sessions included.
+func (c *Config) checkAll() error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -206,9 +235,10 @@ func (c *Config) complete() error {
 			return err
 		}
 	}
-	if err := c.Sessions.Validate(); err != nil {
-		return err
-	}
+	return c.Sessions.Validate()
+}
+
+func (c *Config) setDefaults() {
 	c.Near.complete(c.DatabaseURL == "")
 	setDefault(&c.MaxClients, 10000)
 	setDefault(&c.Removals, observe.DefaultRemovals)
@@ -225,7 +255,6 @@ func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return nil
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -272,13 +301,27 @@ func (c *Config) check() error {
 	case c.Pooler != "" && c.Pooler != "transaction":
 		return fmt.Errorf("%s %q is unknown: use \"transaction\", or leave it out for a direct connection or a pooler in session mode", name("pooler"), c.Pooler)
 	}
-	if err := c.checkCluster(name); err != nil {
+	if err := c.checkPrefixes(name); err != nil {
+		return err
+	}
+	if err := c.checkRedis(name); err != nil {
 		return err
 	}
 	if err := c.Console.check(c, name); err != nil {
 		return err
 	}
 	return c.Near.check(name)
+}
+
+// checkPrefixes finds what is wrong with MetricsPrefixes.
+func (c *Config) checkPrefixes(name func(string) string) error {
+	if len(c.MetricsPrefixes) > 0 && c.HTTPAddr == "" {
+		return fmt.Errorf("%s is for the metrics, which HTTP serves: give %s an address, or leave it out", name("metrics-prefixes"), name("http-addr"))
+	}
+	if _, err := observe.NewNamed(c.MetricsPrefixes); err != nil {
+		return fmt.Errorf("%s %w", name("metrics-prefixes"), err)
+	}
+	return nil
 }
 
 // maxRemovals bounds Config.Removals: each takes some 300 bytes, and its key.
@@ -288,11 +331,11 @@ const maxRemovals = 1_000_000
 // never repeats the URL, which may hold a password.
 func checkDatabaseURL(option, text string) error {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" || u.Opaque != "" {
-		return nil // a key=value string, or one that the driver explains
-	}
-	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
+	if err == nil && u.Scheme != "" && u.Opaque == "" && u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return fmt.Errorf("%s must begin with postgres://, not with %s://", option, u.Scheme)
+	}
+	if _, err := pgurl.Config(text); err != nil {
+		return fmt.Errorf("%s is not valid (want postgres://user@host:5432/database): %w", option, err)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 type database struct {
 	db       *howdah.DB
 	embedded *embedded.Server // nil: somebody's
+	process  *process
 
 	stopUpkeep context.CancelFunc
 	upkeep     sync.WaitGroup
@@ -73,8 +74,12 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 		return explain(err, c)
 	}
 	d.db = db
+	named, err := observe.NewNamed(c.MetricsPrefixes)
+	if err != nil {
+		return err // which the check of the settings has found before
+	}
 	(*core.DB)(db).Observe(engine.Observed{
-		Removals: observe.NewRemovals(c.Removals), Prefixes: observe.NewPrefixes(c.PrefixSample),
+		Removals: observe.NewRemovals(c.Removals), Prefixes: observe.NewPrefixes(c.PrefixSample), Named: named,
 	})
 	if d.embedded == nil {
 		to := db.Pool().Config().ConnConfig // without the password
@@ -83,6 +88,7 @@ func (d *database) open(ctx context.Context, databaseURL string, c *Config) erro
 	if err := d.prepareLogs(ctx, c); err != nil {
 		return err
 	}
+	d.process = newProcess((*core.DB)(db), c)
 	d.runUpkeep(c)
 	return nil
 }
@@ -96,6 +102,7 @@ func (d *database) runUpkeep(c *Config) {
 			c.Logger.Error("upkeep has ended: expired entries will stay until another process removes them", "error", err)
 		}
 	})
+	d.upkeep.Go(func() { d.process.run(ctx) })
 	// A subscription that is confirmed takes the messages of other servers too.
 	_ = (*core.DB)(d.db).Bus().Await(ctx)
 }

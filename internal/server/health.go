@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -67,16 +69,46 @@ func diskIsFull(stats core.Stats) bool {
 	return !stats.DiskFull.IsZero() && time.Since(stats.DiskFull) < diskFullFor
 }
 
-// degradation returns in one sentence what the server can do less well than it
-// should, "" if there is nothing.
-func degradation(stats core.Stats) string {
-	switch {
-	case diskIsFull(stats):
-		return "the disk of the database is full: writes that need space fail"
-	case stats.Pool.Limit < stats.Pool.Max:
-		return fmt.Sprintf("the database allows %d of the %d connections asked for", stats.Pool.Limit, stats.Pool.Max)
+// idleUpkeep is for how long no server may have done a round of upkeep before it counts as
+// not running, as for the alert and the doctor.
+const idleUpkeep = 2 * time.Minute
+
+// upkeepIsIdle says whether no server has done upkeep lately. A database whose caches had none
+// yet has the time since the server began.
+func upkeepIsIdle(found states, began time.Time) bool {
+	if !found.up || len(found.caches) == 0 {
+		return false // not known, or nothing to do
 	}
-	return ""
+	last := 0.0
+	for _, cache := range found.caches {
+		last = max(last, cache.lastRound)
+	}
+	if last == 0 {
+		return time.Since(began) > idleUpkeep
+	}
+	return time.Since(time.Unix(int64(last), 0)) > idleUpkeep
+}
+
+// degradation returns in one sentence what the server can do less well than it
+// should, "" if there is nothing. It names no cache: anybody may read it.
+func degradation(stats core.Stats, found states, began time.Time) string {
+	var reasons []string
+	if diskIsFull(stats) {
+		reasons = append(reasons, "the disk of the database is full: writes that need space fail")
+	}
+	if stats.Pool.Limit < stats.Pool.Max {
+		reasons = append(reasons, fmt.Sprintf("the database allows %d of the %d connections asked for", stats.Pool.Limit, stats.Pool.Max))
+	}
+	if found.up && slices.ContainsFunc(found.caches, func(c cacheState) bool { return c.full }) {
+		reasons = append(reasons, "a cache is full and refuses writes: its eviction is noeviction")
+	}
+	if upkeepIsIdle(found, began) {
+		reasons = append(reasons, "no server does upkeep: what has expired or exceeds a budget stays")
+	}
+	if stats.Near.Bound > 0 && stats.Near.Lag > stats.Near.Bound {
+		reasons = append(reasons, "the memory of this server has lapsed: reads ask the database")
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // reason is what anybody may know of an error: not the addresses and names

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
@@ -117,18 +118,93 @@ func TestDegraded(t *testing.T) {
 	require.Contains(t, metrics, "\nhowdah_database_disk_full 1\n")
 }
 
+// A cache that refuses writes, and upkeep that nobody does, are said by /readyz.
+func TestDegradedCaches(t *testing.T) {
+	s := start(t, nil)
+	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	run := func(sql string) {
+		t.Helper()
+		_, err := conn.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	becomes := func(want string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			status, body := s.get("/readyz", "")
+			require.Equal(t, http.StatusOK, status)
+			return strings.TrimSpace(body) == want
+		}, time.Minute, 10*time.Millisecond, want)
+	}
+	c := s.client()
+	becomes(`{"status":"ready"}`)
+	run("SELECT howdah.alter_cache('db0', max_entries => 10, eviction => 'noeviction')")
+	require.Eventually(t, func() bool {
+		for i := range 20 {
+			if c.Set(t.Context(), fmt.Sprint("k", i), "v", 0).Err() != nil {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, 10*time.Millisecond)
+	becomes(`{"status":"degraded","reason":"a cache is full and refuses writes: its eviction is noeviction"}`)
+	run("SELECT howdah.alter_cache('db0', max_entries => 1000)")
+	becomes(`{"status":"ready"}`)
+
+	// Somebody holds the lease of upkeep and does none.
+	run("UPDATE howdah.leader SET holder = 'nobody', until = now() + interval '1 hour'")
+	require.Eventually(t, func() bool {
+		run("UPDATE howdah.upkeep SET last_round = now() - interval '3 min'")
+		_, body := s.get("/readyz", "")
+		return strings.TrimSpace(body) == `{"status":"degraded","reason":"no server does upkeep: what has expired or exceeds a budget stays"}`
+	}, time.Minute, 10*time.Millisecond)
+}
+
 func TestDegradation(t *testing.T) {
 	now := time.Now()
+	began := now.Add(-time.Hour)
+	const (
+		full   = "the disk of the database is full: writes that need space fail"
+		few    = "the database allows 2 of the 8 connections asked for"
+		refuse = "a cache is full and refuses writes: its eviction is noeviction"
+		idle   = "no server does upkeep: what has expired or exceeds a budget stays"
+		lapsed = "the memory of this server has lapsed: reads ask the database"
+	)
+	round := func(ago ...time.Duration) (found states) {
+		found.up = true
+		for _, d := range ago {
+			found.caches = append(found.caches, cacheState{lastRound: float64(now.Add(-d).Unix())})
+		}
+		return found
+	}
+	refusing := func(ago time.Duration) states {
+		found := round(ago, ago)
+		found.caches[1].full = true
+		return found
+	}
+	never := states{up: true, caches: []cacheState{{}}}
 	for name, test := range map[string]struct {
 		stats core.Stats
+		found states
+		began time.Time
 		want  string
 	}{
-		"well":             {core.Stats{Pool: core.PoolStats{Max: 8, Limit: 8}}, ""},
-		"few connections":  {core.Stats{Pool: core.PoolStats{Max: 8, Limit: 2}}, "the database allows 2 of the 8 connections asked for"},
-		"disk full":        {core.Stats{DiskFull: now}, "the disk of the database is full: writes that need space fail"},
-		"disk was full":    {core.Stats{DiskFull: now.Add(-diskFullFor - time.Second)}, ""},
-		"both at one time": {core.Stats{DiskFull: now, Pool: core.PoolStats{Max: 8, Limit: 2}}, "the disk of the database is full: writes that need space fail"},
+		"well":                {core.Stats{Pool: core.PoolStats{Max: 8, Limit: 8}}, round(time.Hour, time.Minute), began, ""},
+		"few connections":     {core.Stats{Pool: core.PoolStats{Max: 8, Limit: 2}}, states{}, began, few},
+		"disk full":           {core.Stats{DiskFull: now}, states{}, began, full},
+		"disk was full":       {core.Stats{DiskFull: now.Add(-diskFullFor - time.Second)}, states{}, began, ""},
+		"a cache is full":     {core.Stats{}, refusing(time.Minute), began, refuse},
+		"no upkeep":           {core.Stats{}, round(time.Hour, 3*time.Minute), began, idle},
+		"never any upkeep":    {core.Stats{}, never, began, idle},
+		"no upkeep yet":       {core.Stats{}, never, now, ""},
+		"nothing to keep":     {core.Stats{}, states{up: true}, began, ""},
+		"upkeep is not known": {core.Stats{}, states{caches: []cacheState{{lastRound: 1}}}, began, ""},
+		"memory follows":      {core.Stats{Near: core.NearStats{Bound: time.Second, Stats: near.Stats{Lag: time.Second / 2}}}, states{}, began, ""},
+		"memory has lapsed":   {core.Stats{Near: core.NearStats{Bound: time.Second, Stats: near.Stats{Lag: 2 * time.Second}}}, states{}, began, lapsed},
+		"there is no memory":  {core.Stats{Near: core.NearStats{Stats: near.Stats{Lag: 2 * time.Second}}}, states{}, began, ""},
+		"several at one time": {core.Stats{DiskFull: now, Pool: core.PoolStats{Max: 8, Limit: 2}}, refusing(time.Hour), began, full + "; " + few + "; " + refuse + "; " + idle},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, degradation(test.stats)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, degradation(test.stats, test.found, test.began)) })
 	}
 }

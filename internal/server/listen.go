@@ -23,11 +23,11 @@ type listenerSpec struct {
 func (l listenerSpec) listen(ctx context.Context) (net.Listener, error) {
 	addr, err := net.ResolveTCPAddr("tcp", l.addr)
 	if err != nil {
-		return nil, fmt.Errorf("%s %q is not an address to listen on: write host:port, such as 127.0.0.1:6379", l.addrOption, l.addr)
+		return nil, &ConfigError{fmt.Errorf("%s %q is not an address to listen on: write host:port, such as 127.0.0.1:6379", l.addrOption, l.addr)}
 	}
 	if l.secret == "" && !addr.IP.IsLoopback() {
-		return nil, fmt.Errorf("refusing to listen on %s, which other machines can reach, without a secret: set %s, or let %s be a loopback address such as 127.0.0.1:%d",
-			l.addr, l.secretOption, l.addrOption, addr.Port)
+		return nil, &ConfigError{fmt.Errorf("refusing to listen on %s, which other machines can reach, without a secret: set %s, or let %s be a loopback address such as 127.0.0.1:%d",
+			l.addr, l.secretOption, l.addrOption, addr.Port)}
 	}
 	config := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 5 * time.Minute, Interval: time.Minute, Count: 3,

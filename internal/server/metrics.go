@@ -5,7 +5,6 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
@@ -69,7 +68,12 @@ var (
 	schemaDesc   = describe("schema_version", "The newest migration of the schema.")
 	askedDesc    = describe("cache_stats_timestamp_seconds", "When the database last told what it knows of the caches.")
 	upDesc       = describe("database_up", "1 if the database answered within a second.")
-	buildDesc    = describe("build_info", "Always 1; the labels tell the build.", "version", "revision", "go_version")
+
+	serverUpDesc      = describe("database_server_up", "1 if this server of the database answered within a second; only with several.", "server")
+	serverEntriesDesc = describe("database_server_entries", "Entries on this server of the database, an estimate; only with several.", "server")
+	serverBytesDesc   = describe("database_server_bytes", "Bytes of the tables and indexes of caches on this server as of their last VACUUM or ANALYZE; only with several.", "server")
+
+	buildDesc = describe("build_info", "Always 1; the labels tell the build.", "version", "revision", "go_version")
 
 	memoryDesc     = describe("redis_memory_bytes", "What Redis connections hold in memory beyond 64 KiB each: input, requests, values and unread replies.")
 	maxMemoryDesc  = describe("redis_memory_bytes_max", "The most that they may hold.")
@@ -111,13 +115,14 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.collectSessions(out)
 	c.collectCaches(out, found.Caches, states.caches)
 	c.collectClaims(out, found.Caches)
+	c.collectPrefixes(out, (*core.DB)(c.db).NamedPrefixes())
 	collectUpkeep(out, stats.Upkeep, states.caches)
 	collectNear(out, stats.Near)
 	collectSlow(out, (*core.DB)(c.db).SlowLog())
 	collectMessages(out, (*core.DB)(c.db).Hub().Stats())
 	collectBus(out, (*core.DB)(c.db).Bus().Stats())
 	collectDatabase(out, found, states)
-	collectPool(out, found.Pool, c.db.Pool().Stat())
+	collectPool(out, found.Pool)
 	if c.http != nil {
 		out.count(httpAuthDesc, float64(c.http.AuthFailures()))
 	}
@@ -137,6 +142,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 func collectDatabase(out metricSink, stats core.Stats, states states) {
 	out.gauge(upDesc, flag(states.up))
+	for _, of := range states.servers { // the coordinator, and at most one for each partition
+		out.gauge(serverUpDesc, flag(of.up), of.address)
+		if of.up {
+			out.gauge(serverEntriesDesc, float64(of.entries), of.address)
+			out.gauge(serverBytesDesc, float64(of.bytes), of.address)
+		}
+	}
 	out.gauge(diskFullDesc, flag(diskIsFull(stats)))
 	out.count(retriesDesc, float64(stats.Retries))
 	if !states.at.IsZero() {
@@ -146,13 +158,13 @@ func collectDatabase(out metricSink, stats core.Stats, states states) {
 	}
 }
 
-func collectPool(out metricSink, stats core.PoolStats, pool *pgxpool.Stat) {
+func collectPool(out metricSink, stats core.PoolStats) {
 	out.gauge(poolDesc, float64(stats.Idle), "idle")
 	out.gauge(poolDesc, float64(stats.Acquired), "in_use")
 	out.gauge(poolMaxDesc, float64(stats.Max))
 	out.gauge(poolAllowed, float64(stats.Limit))
-	out.count(poolMadeDesc, float64(pool.NewConnsCount()))
-	out.count(poolWaitDesc, pool.EmptyAcquireWaitTime().Seconds())
+	out.count(poolMadeDesc, float64(stats.Opened))
+	out.count(poolWaitDesc, stats.Waited.Seconds())
 }
 
 func collectUpkeep(out metricSink, stats howdah.UpkeepStats, states []cacheState) {

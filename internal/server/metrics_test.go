@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/httpapi"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/schema"
 )
@@ -73,7 +75,8 @@ func TestMetricsAreFew(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool { // the report comes when it is ready
-		return strings.Contains(strings.Join(s.series(), ""), "howdah_doctor_findings")
+		series := strings.Join(s.series(), "")
+		return strings.Contains(series, "howdah_doctor_findings") && strings.Contains(series, `howdah_cache_entries{cache="db13"}`)
 	}, patience, 50*time.Millisecond)
 	after := s.scraped()
 	t.Logf("%d series before, %d after 20 commands on 14 databases", before, after)
@@ -330,5 +333,35 @@ func TestMetricsOfClaims(t *testing.T) {
 		got, there := values[name]
 		require.True(t, there, name)
 		require.Equal(t, want, got, name)
+	}
+}
+
+// Partitions on one server are added up, and bring no series.
+func TestMetricsOfPartitions(t *testing.T) {
+	url := pgtest.Divided(t, 4)
+	execute(t, url, "SELECT howdah.set_text('db0', 'k' || i, 'x') FROM generate_series(1, 100) AS i")
+	execute(t, url, "ANALYZE")
+	s := start(t, func(c *Config) { c.DatabaseURL = url })
+	series := strings.Join(s.series(), "")
+	require.Contains(t, series, `howdah_cache_entries{cache="db0"} 100`)
+	require.NotContains(t, series, "howdah_database_server")
+	require.NotContains(t, series, "db0/00")
+}
+
+// A request whose client left before the answer is not counted as one that was
+// served.
+func TestMetricsOfClientThatLeaves(t *testing.T) {
+	db, err := howdah.Open(t.Context(), pgtest.New(t), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	m := newHTTPMetrics()
+	request := httptest.NewRequest(http.MethodPost, "http://localhost/set?key=k", strings.NewReader("v")).WithContext(left)
+	m.count(httpapi.New(httpapi.Options{DB: (*core.DB)(db)})).ServeHTTP(httptest.NewRecorder(), request)
+	for class, want := range map[string]float64{"2xx": 0, "4xx": 1, "5xx": 0} {
+		var counted dto.Metric
+		require.NoError(t, m.requests.WithLabelValues("/set", class).Write(&counted))
+		require.Equal(t, want, counted.Counter.GetValue(), class)
 	}
 }

@@ -23,10 +23,16 @@ import (
 	"github.com/howdah/howdah/session"
 )
 
+const several = "needs a database on several servers"
+
 // silent are the expressions that may give nothing in this test, and why.
 var silent = map[string]string{
 	"HowdahHitRatioFell": "compares with a day ago; its unit test has two days",
 	`max by (resource) (howdah_cost_share{job=~"$job"})`: "needs two measurements that are a minute apart",
+
+	"HowdahDatabaseServerDown": several, `max by (server) (howdah_database_server_entries{job=~"$job"})`: several,
+	`max by (server) (howdah_database_server_bytes{job=~"$job"})`:                          several,
+	`min(max by (server) (howdah_database_server_up{job=~"$job", instance=~"$instance"}))`: several,
 }
 
 // TestObserved lets a real Prometheus observe three servers of two databases under load,
@@ -82,6 +88,7 @@ func startObserved(t *testing.T) *observed {
 		return startBeside(t, func(c *Config) {
 			c.DatabaseURL, c.Token, c.SessionToken, c.Timeout = database.URL(), "token", "sessions", observedTimeout
 			c.MaxConns, c.MaxReplicationLag, c.MetricsCost = conns, 1, true
+			c.MetricsPrefixes = []string{"k"}
 			c.Near = Near{Bound: 500 * time.Millisecond}
 			c.Sessions = session.Options{ReadURLs: []string{database.URL()}, FlushInterval: 10 * time.Millisecond, ExpireInterval: time.Second}
 		})
@@ -276,7 +283,10 @@ func (o *observed) faultsOfClients() []disturbance {
 func (o *observed) faultsOfCaches() []disturbance {
 	return []disturbance{
 		{name: "smaller budget", begin: func() func() {
-			execute(o.t, o.first.URL(), "SELECT howdah.alter_cache('full', max_entries => 5)")
+			// In both: the servers of one job are looked at together, and the greatest budget counts.
+			for _, database := range []*pgtest.Server{o.first, o.second} {
+				execute(o.t, database.URL(), "SELECT howdah.alter_cache('full', max_entries => 5)")
+			}
 			return nil
 		}, alerts: []string{"HowdahOverBudget"}},
 		{name: "full disk", begin: func() func() {

@@ -21,8 +21,8 @@ func redisDoor(engine *redisapi.Engine) door {
 	}
 }
 
-// checkCluster checks what clients of a Redis cluster are told.
-func (c *Config) checkCluster(name func(string) string) error {
+// checkRedis checks what Redis clients are told of the server.
+func (c *Config) checkRedis(name func(string) string) error {
 	switch {
 	case c.RedisCluster && c.RedisAddr == "":
 		return fmt.Errorf("%s is for Redis clients, whose listener is off: give %s an address, or leave it out", name("redis-cluster"), name("redis-addr"))
@@ -32,6 +32,12 @@ func (c *Config) checkCluster(name func(string) string) error {
 		if err := redisapi.CheckAnnounce(c.RedisAnnounce); err != nil {
 			return fmt.Errorf("%s %q %w", name("redis-announce"), c.RedisAnnounce, err)
 		}
+	}
+	if c.RedisVersion == "" {
+		return nil
+	}
+	if err := redisapi.CheckRedisVersion(c.RedisVersion); err != nil {
+		return fmt.Errorf("%s %q %w", name("redis-version"), c.RedisVersion, err)
 	}
 	return nil
 }
@@ -54,6 +60,8 @@ func (s *server) serveRedis() error {
 		Cluster:    redisapi.Cluster{Enabled: c.RedisCluster, Announce: c.RedisAnnounce, TLS: c.TLSCert != ""},
 		Version:    c.Version,
 		Logger:     c.Logger,
+
+		RedisVersion: c.RedisVersion,
 	})
 	if err != nil {
 		return err

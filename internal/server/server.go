@@ -20,7 +20,8 @@ import (
 // Run serves until ctx is done, then answers what it has accepted, closes
 // everything it opened and returns nil. It returns an error if it cannot
 // start, if what it serves from fails for good, or if it had to cut
-// connections off because Config.ShutdownTimeout ran out.
+// connections off because Config.ShutdownTimeout ran out. Of a Config that
+// nothing can be served by, it is a ConfigError.
 func Run(ctx context.Context, config Config) error {
 	if err := config.complete(); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (s *server) listen(ctx context.Context) error {
 	c := &s.config
 	tls, err := c.tls()
 	if err != nil {
-		return err
+		return &ConfigError{err}
 	}
 	if c.RedisAddr != "" {
 		spec := listenerSpec{addr: c.RedisAddr, addrOption: c.option("redis-addr"), secret: c.Password, secretOption: c.option("password-file"), tls: tls}
@@ -128,15 +129,11 @@ func (s *server) serveHTTP() error {
 		return err
 	}
 	s.sessions = keepSessions(manager)
-	s.health = &health{
-		ping:     s.database.db.Ping,
-		degraded: func() string { return degradation((*core.DB)(s.database.db).Stats()) },
-	}
 	var redis httpapi.RedisClients
 	if s.engine != nil {
 		redis = s.engine
 	}
-	s.figures = figures.New(figures.Options{DB: (*core.DB)(s.database.db)})
+	s.figures = figures.New(figures.Options{DB: (*core.DB)(s.database.db), Process: s.database.process.id})
 	s.work.Go(func() { s.figures.Run(context.Background()) }) // until Close
 	api := httpapi.New(httpapi.Options{
 		Redis:         redis,
@@ -153,6 +150,11 @@ func (s *server) serveHTTP() error {
 	metrics, counted := newCollector(s.database.db, c.MetricsCaches), newHTTPMetrics()
 	metrics.version, metrics.engine, metrics.redis, metrics.sessions, metrics.http = c.Version, s.engine, s.redis, manager, api
 	metrics.observed, metrics.cost = s.figures, c.MetricsCost
+	began := time.Now()
+	s.health = &health{
+		ping:     s.database.db.Ping,
+		degraded: func() string { return degradation((*core.DB)(s.database.db).Stats(), metrics.states.read(), began) },
+	}
 	pages := s.newConsole(api, s.figures, manager)
 	s.serveConsole(pages)
 	if s.console != nil {

@@ -10,12 +10,13 @@ import (
 // bigkeys". Numbers of entries and bytes are estimates unless Exact; bytes are as budgets
 // count them.
 type BigKeys struct {
-	Cache   string `json:"cache"`
-	Exact   bool   `json:"exact"`  // the whole cache was read
-	Looked  int    `json:"looked"` // entries that were looked at
-	Entries int64  `json:"entries"`
-	Bytes   int64  `json:"bytes"`
-	Expired int64  `json:"expired"` // rows that wait for removal
+	Cache   string   `json:"cache"`
+	Exact   bool     `json:"exact"`             // the whole cache was read
+	Missing []string `json:"missing,omitempty"` // addresses of servers that did not answer: what they hold is not counted
+	Looked  int      `json:"looked"`            // entries that were looked at
+	Entries int64    `json:"entries"`
+	Bytes   int64    `json:"bytes"`
+	Expired int64    `json:"expired"` // rows that wait for removal
 
 	Forever      int64 `json:"without_ttl"` // entries that no TTL removes
 	ForeverBytes int64 `json:"without_ttl_bytes"`
@@ -43,7 +44,7 @@ type BigKey struct {
 // newBigKeys sums up the sample of a cache and what its table takes.
 func newBigKeys(row *Row, s *Sampling) *BigKeys {
 	b := &BigKeys{
-		Cache: row.Name, Exact: s.Exact, Looked: len(s.Entries),
+		Cache: row.Name, Exact: s.Exact, Missing: s.missing(), Looked: len(s.Entries),
 		TableBytes: row.TableBytes, IndexBytes: row.IndexBytes, ToastBytes: row.ToastBytes, Dead: row.Dead,
 	}
 	for i := range s.Entries {
@@ -101,6 +102,9 @@ func (b *BigKeys) Text(width int) string {
 		fmt.Sprintf("  without a TTL  %s%s entries, %s", about, short(float64(b.Forever)), sizeText(&b.ForeverBytes)),
 		fmt.Sprintf("  on disk        table %s, index %s, out of line %s; %s dead rows, %s%s expired",
 			sizeText(&b.TableBytes), sizeText(&b.IndexBytes), sizeText(&b.ToastBytes), short(float64(b.Dead)), about, short(float64(b.Expired))),
+	}
+	if b.Missing != nil {
+		lines = append(lines, "  missing        what these servers hold, which do not answer: "+strings.Join(b.Missing, ", "))
 	}
 	if b.Bloat != nil {
 		lines = append(lines, fmt.Sprintf("                 %.2f bytes for each byte of an entry", *b.Bloat))

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -34,7 +36,12 @@ type Cost struct {
 	// Limits say in sentences what the shares do not count.
 	Limits []string `json:"limits"`
 
+	// Servers are those that were asked, of a database on several. What one did that did not
+	// answer is missing. Only Address, Up and Problem are known of them.
+	Servers []ServerState `json:"servers,omitempty"`
+
 	statements *statements
+	buffers    [2]int64 // in shared_buffers: of Howdah, and all
 }
 
 // Shares are the parts of a time that Howdah took of the statements of this database.
@@ -79,6 +86,7 @@ type Storage struct {
 
 // statements are the sums of pg_stat_statements at one moment.
 type statements struct {
+	servers   string // that they are of
 	at        time.Time
 	reset     *time.Time
 	discarded int64
@@ -96,8 +104,91 @@ func costLimits() []string {
 	}
 }
 
-// ReadCost measures. Errors: those of the database; that something may not be read is none.
-func ReadCost(ctx context.Context, conn *pgx.Conn) (*Cost, error) {
+// ReadCost measures. Servers are as in Read. Errors: those of the database; that something may
+// not be read is none.
+func ReadCost(ctx context.Context, conn *pgx.Conn, servers ...Server) (*Cost, error) {
+	found := make([]*Cost, len(servers))
+	failed := make([]error, len(servers))
+	var work sync.WaitGroup
+	for i := range servers {
+		if servers[i].Connect != nil {
+			work.Go(func() {
+				failed[i] = servers[i].do(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+					found[i], err = readCost(ctx, conn)
+					return err
+				})
+			})
+		}
+	}
+	c, err := readCost(ctx, conn)
+	work.Wait()
+	if err != nil {
+		return nil, err
+	}
+	c.merge(servers, found, failed)
+	if c.statements != nil {
+		c.Total = c.statements.shares(&statements{at: zeroIfNil(c.statements.reset)})
+	}
+	return c, nil
+}
+
+// merge adds what other servers measured.
+func (c *Cost) merge(servers []Server, found []*Cost, failed []error) {
+	for i := range servers {
+		state := ServerState{Number: servers[i].Number, Address: servers[i].Address, Up: failed[i] == nil}
+		if !state.Up {
+			state.Problem = fault.OneLine(failed[i]).Error()
+		}
+		c.Servers = append(c.Servers, state)
+		if c.statements != nil && state.Up {
+			c.statements.servers += " " + state.Address
+		}
+		if other := found[i]; other != nil {
+			c.add(other, state.Address)
+		}
+	}
+}
+
+// add adds what another server measured. Shares are known if all servers know them.
+func (c *Cost) add(other *Cost, address string) {
+	if c.Reason == "" && other.Reason != "" {
+		c.Reason, c.Enable, c.statements = "On "+address+": "+other.Reason, other.Enable, nil
+	}
+	if c.statements != nil {
+		c.statements.add(other.statements)
+	}
+	n, o := &c.Connections, &other.Connections
+	n.Howdah, n.Database, n.Server, n.Max = n.Howdah+o.Howdah, n.Database+o.Database, n.Server+o.Server, n.Max+o.Max
+	c.Tables.add(other.Tables)
+	c.Others.add(other.Others)
+	c.buffers[0], c.buffers[1] = c.buffers[0]+other.buffers[0], c.buffers[1]+other.buffers[1]
+	if c.Memory != nil && other.Memory != nil {
+		c.Memory = share(c.buffers[0], c.buffers[1])
+	} else {
+		c.Memory = nil
+	}
+}
+
+func (s *Storage) add(other Storage) {
+	s.Bytes, s.Read, s.Hit = s.Bytes+other.Bytes, s.Read+other.Read, s.Hit+other.Hit
+}
+
+// add adds the sums of another server. They are as old as those of the one that was reset
+// last.
+func (s *statements) add(other *statements) {
+	if zeroIfNil(other.reset).After(zeroIfNil(s.reset)) {
+		s.reset = other.reset
+	}
+	s.discarded += other.discarded
+	s.howdah, s.others = s.howdah.plus(other.howdah), s.others.plus(other.others)
+}
+
+func (w Work) plus(other Work) Work {
+	return Work{w.Calls + other.Calls, w.Seconds + other.Seconds, w.Buffers + other.Buffers, w.WAL + other.WAL}
+}
+
+// readCost measures on one server.
+func readCost(ctx context.Context, conn *pgx.Conn) (*Cost, error) {
 	r := &reader{conn: conn}
 	c := &Cost{Enable: []string{}, Limits: costLimits()}
 	var found costState
@@ -121,9 +212,6 @@ func ReadCost(ctx context.Context, conn *pgx.Conn) (*Cost, error) {
 	}
 	if c.statements != nil && c.statements.howdah.Calls+c.statements.others.Calls == 0 {
 		c.statements, c.Reason = nil, "pg_stat_statements has no statement of this database: compute_query_id or pg_stat_statements.track is off."
-	}
-	if c.statements != nil {
-		c.Total = c.statements.shares(&statements{at: zeroIfNil(c.statements.reset)})
 	}
 	return c, nil
 }
@@ -211,7 +299,7 @@ func (c *Cost) readBuffers(ctx context.Context, tx pgx.Tx, extension string) err
 	var howdah, used, all int64
 	err := tx.QueryRow(ctx, strings.ReplaceAll(schema.Query("cost_buffers"), "{schema}", extension)).Scan(&howdah, &used, &all)
 	if err == nil {
-		c.Memory = share(howdah, all)
+		c.Memory, c.buffers = share(howdah, all), [2]int64{howdah, all}
 	}
 	return err
 }
@@ -230,7 +318,7 @@ func (s *statements) since(before *statements) *Shares {
 	lost := func(now, then Work) bool {
 		return now.Calls < then.Calls || now.Seconds < then.Seconds || now.Buffers < then.Buffers || now.WAL < then.WAL
 	}
-	if !zeroIfNil(s.reset).Equal(zeroIfNil(before.reset)) || lost(s.howdah, before.howdah) || lost(s.others, before.others) {
+	if s.servers != before.servers || !zeroIfNil(s.reset).Equal(zeroIfNil(before.reset)) || lost(s.howdah, before.howdah) || lost(s.others, before.others) {
 		return nil
 	}
 	return s.shares(before)

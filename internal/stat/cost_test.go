@@ -1,7 +1,6 @@
 package stat_test
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"testing"
@@ -125,22 +124,4 @@ func user(t *testing.T, databaseURL string) string {
 	u, err := url.Parse(databaseURL)
 	require.NoError(t, err)
 	return u.User.Username()
-}
-
-// A server that has subscribers is listed, one that was killed is not, and the others are
-// known by their connections.
-func TestServers(t *testing.T) {
-	conn := connect(t, pgtest.New(t))
-	run(t, conn, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES"+
-		" (5, 'here/1', 2, true, 3, 4, now()), (6, 'gone/2', 2, true, 1, 1, now() - interval '1 minute')")
-	s, err := stat.ReadServers(context.Background(), conn)
-	require.NoError(t, err)
-	require.Len(t, s.Members, 1)
-	require.Equal(t, "here/1", s.Members[0].Name)
-	require.EqualValues(t, 5, s.Members[0].ID)
-	require.Equal(t, 3, s.Members[0].Subscribers)
-	require.Equal(t, 4, s.Members[0].Waiters)
-	require.Equal(t, []stat.Source{{Address: "", Connections: 1}}, s.Sources)
-	require.False(t, s.At.IsZero())
-	require.Contains(t, s.Note, "only the connections are known")
 }

@@ -11,9 +11,10 @@ import (
 // entries and bytes are estimates unless Exact; bytes are as budgets count them.
 type Distribution struct {
 	Cache   string    `json:"cache"`
-	At      time.Time `json:"at"`     // by the database's clock
-	Exact   bool      `json:"exact"`  // the whole cache was read
-	Looked  int       `json:"looked"` // entries that were looked at
+	At      time.Time `json:"at"`                // by the database's clock
+	Exact   bool      `json:"exact"`             // the whole cache was read
+	Missing []string  `json:"missing,omitempty"` // addresses of servers that did not answer: what they hold is not counted
+	Looked  int       `json:"looked"`            // entries that were looked at
 	Entries int64     `json:"entries"`
 	Bytes   int64     `json:"bytes"`
 	Expired int64     `json:"expired"` // rows that wait for removal
@@ -60,7 +61,7 @@ const forever = 1000 * 365.25 * 86400
 
 // Distribution sums the sample up.
 func (s *Sampling) Distribution() *Distribution {
-	d := &Distribution{Cache: s.Cache, At: s.At, Exact: s.Exact, Looked: len(s.Entries)}
+	d := &Distribution{Cache: s.Cache, At: s.At, Exact: s.Exact, Missing: s.missing(), Looked: len(s.Entries)}
 	ttl, size, idle := buckets(ttlBounds), buckets(sizeBounds), buckets(idleBounds)
 	byKind := make(map[string]*Kind)
 	for i := range s.Entries {

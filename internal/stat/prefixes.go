@@ -16,10 +16,11 @@ const separators = ":/"
 // '/', from a sample: what stands below one prefix. Numbers of entries and bytes are
 // estimates unless Exact; bytes are as budgets count them.
 type Level struct {
-	Cache  string    `json:"cache"`
-	At     time.Time `json:"at"`     // by the database's clock
-	Exact  bool      `json:"exact"`  // the whole cache was read
-	Looked int       `json:"looked"` // entries of the cache that were looked at
+	Cache   string    `json:"cache"`
+	At      time.Time `json:"at"`                // by the database's clock
+	Exact   bool      `json:"exact"`             // the whole cache was read
+	Missing []string  `json:"missing,omitempty"` // addresses of servers that did not answer: what they hold is not counted
+	Looked  int       `json:"looked"`            // entries of the cache that were looked at
 
 	All    Group   `json:"all"`    // that begin with the prefix; few that were looked at make a poor estimate
 	Groups []Group `json:"groups"` // by the next separator: the most bytes first
@@ -54,9 +55,15 @@ func (t Text) MarshalJSON() ([]byte, error) {
 // Level sums up the sample by the part of the keys behind prefix, up to the next ':' or
 // '/'. At most limit groups are listed; 0 is 100.
 func (s *Sampling) Level(prefix []byte, limit int) *Level {
-	l := &Level{Cache: s.Cache, At: s.At, Exact: s.Exact, Looked: len(s.Entries), Groups: []Group{}}
+	return s.LevelBy(prefix, limit, func(group []byte) []byte { return group })
+}
+
+// LevelBy is Level for people who may not see every prefix: name returns what they may see
+// of one, and the groups with one name are one group.
+func (s *Sampling) LevelBy(prefix []byte, limit int, name func(group []byte) []byte) *Level {
+	l := &Level{Cache: s.Cache, At: s.At, Exact: s.Exact, Missing: s.missing(), Looked: len(s.Entries), Groups: []Group{}}
 	l.All.Prefix = append(Text{}, prefix...)
-	groups := make(map[string]*Group)
+	groups, named := make(map[string]*Group), make(map[string]*Group)
 	for i := range s.Entries {
 		e := &s.Entries[i]
 		rest, ok := bytes.CutPrefix(e.Key, prefix)
@@ -69,15 +76,19 @@ func (s *Sampling) Level(prefix []byte, limit int) *Level {
 			l.Keys.add(e)
 			continue
 		}
-		name := e.Key[:len(prefix)+end+1]
-		group := groups[string(name)]
+		full := e.Key[:len(prefix)+end+1]
+		group := groups[string(full)]
 		if group == nil {
-			group = &Group{Prefix: Text(name)}
-			groups[string(name)] = group
+			shown := name(full)
+			if group = named[string(shown)]; group == nil {
+				group = &Group{Prefix: Text(shown)}
+				named[string(shown)] = group
+			}
+			groups[string(full)] = group
 		}
 		group.add(e)
 	}
-	for _, group := range groups {
+	for _, group := range named {
 		l.Groups = append(l.Groups, *group)
 	}
 	slices.SortFunc(l.Groups, func(a, b Group) int {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,14 +22,21 @@ func (r *reader) tables(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.s.Tables, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t Table, err error) {
-			err = row.Scan(&t.Name, &t.Sessions, &t.Class, &t.Eviction, &t.MaxEntries, &t.MaxBytes, &t.Full, &t.Relation,
-				&t.oid, &t.Rows, &t.TableBytes,
+		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t Table, err error) {
+			var p part
+			var here bool
+			err = row.Scan(&t.Name, &t.Divided, &t.Sessions, &t.Class, &t.Eviction, &t.MaxEntries, &t.MaxBytes, &t.Full, &t.Relation,
+				&here, &p.oid, &t.Rows, &t.TableBytes,
 				&t.Scans, &t.Fetched, &t.Inserted, &t.Updated, &t.HOT, &t.Deleted,
 				&t.Live, &t.Dead, &t.Vacuumed, &t.BlocksRead, &t.BlocksHit,
 				&t.Kept, &t.KeptBytes, &t.Expired, &t.Evicted, &t.LastRound)
+			p.relation, p.rows = t.Relation, int64(t.rows())
+			if t.number = 1; here {
+				t.parts = []part{p}
+			}
 			return t, err
 		})
+		r.s.Tables = wholes(found)
 		return err
 	})
 	if sqlState(err) == "42501" {
@@ -39,7 +47,70 @@ func (r *reader) tables(ctx context.Context) error {
 	return err
 }
 
-// sampleBlocks are looked at in each table: 512 KiB.
+// wholes makes one table of the partitions of a cache, which follow each other.
+func wholes(tables []Table) []Table {
+	var found []Table
+	for i := range tables {
+		t := &tables[i]
+		if last := len(found) - 1; last >= 0 && t.Divided && found[last].Divided && found[last].Name == t.Name {
+			found[last].add(t)
+		} else {
+			found = append(found, *t)
+		}
+	}
+	return found
+}
+
+// add adds another partition of the cache.
+func (t *Table) add(other *Table) {
+	t.number += other.number
+	t.MaxEntries, t.MaxBytes = t.MaxEntries+other.MaxEntries, t.MaxBytes+other.MaxBytes
+	t.addFigures(other)
+}
+
+// addFigures adds what is known of other partitions of the cache. Of what was done at a
+// time, the one counts that is longest ago.
+func (t *Table) addFigures(other *Table) {
+	switch {
+	case len(other.parts) == 0:
+		return
+	case len(t.parts) == 0:
+		t.Kept, t.KeptBytes, t.Vacuumed, t.LastRound = other.Kept, other.KeptBytes, other.Vacuumed, other.LastRound
+	default:
+		t.Kept, t.KeptBytes = addKnown(t.Kept, other.Kept), addKnown(t.KeptBytes, other.KeptBytes)
+		t.Vacuumed, t.LastRound = longerAgo(t.Vacuumed, other.Vacuumed), longerAgo(t.LastRound, other.LastRound)
+	}
+	t.parts = append(t.parts, other.parts...)
+	t.Full = t.Full || other.Full
+	t.Rows += other.Rows
+	for _, sum := range [][2]*int64{
+		{&t.TableBytes, &other.TableBytes}, {&t.IndexBytes, &other.IndexBytes}, {&t.ToastBytes, &other.ToastBytes},
+		{&t.Scans, &other.Scans}, {&t.Fetched, &other.Fetched}, {&t.Inserted, &other.Inserted}, {&t.Updated, &other.Updated},
+		{&t.HOT, &other.HOT}, {&t.Deleted, &other.Deleted}, {&t.Live, &other.Live}, {&t.Dead, &other.Dead},
+		{&t.BlocksRead, &other.BlocksRead}, {&t.BlocksHit, &other.BlocksHit}, {&t.Expired, &other.Expired}, {&t.Evicted, &other.Evicted},
+	} {
+		*sum[0] += *sum[1]
+	}
+}
+
+// addKnown is the sum of what is known, and not known if one is not.
+func addKnown(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	sum := *a + *b
+	return &sum
+}
+
+// longerAgo is the first of two times; nil, never, comes before all.
+func longerAgo(a, b *time.Time) *time.Time {
+	if a == nil || b != nil && a.Before(*b) {
+		return a
+	}
+	return b
+}
+
+// sampleBlocks are looked at in each table: 512 KiB; in partitions, in all of them together.
 const sampleBlocks = 64
 
 // look measures each table and reads some of its blocks. Both wait for whoever
@@ -63,8 +134,12 @@ func (r *reader) look(ctx context.Context) error {
 }
 
 func (r *reader) measure(ctx context.Context, t *Table) error {
+	oids := make([]int64, len(t.parts))
+	for i, p := range t.parts {
+		oids[i] = p.oid
+	}
 	return r.read(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, schema.Query("stat_size"), t.oid).
+		return tx.QueryRow(ctx, schema.Query("stat_size"), oids).
 			Scan(&t.blocks, &t.TableBytes, &t.IndexBytes, &t.ToastBytes)
 	})
 }
@@ -74,18 +149,44 @@ func (r *reader) sample(ctx context.Context, t *Table) error {
 	if t.blocks > sampleBlocks {
 		share = 100 * sampleBlocks / float64(t.blocks)
 	}
-	query := strings.ReplaceAll(schema.Query("stat_sample"), "{table}", t.Relation)
+	query := schema.Query("stat_sample")
 	if t.Sessions {
 		query = schema.Query("stat_sample_sessions")
 	}
 	s := Sample{Whole: t.blocks <= sampleBlocks}
+	if t.Divided && t.blocks == 0 { // a statement for each partition would be much for nothing
+		t.Sample = &s
+		return nil
+	}
 	err := r.read(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, query, share).Scan(&s.Rows, &s.Live, &s.Gone, &s.RowBytes)
+		for i := range t.parts {
+			p := &t.parts[i]
+			var of Sample
+			// Not prepared: there may be a thousand tables.
+			err := tx.QueryRow(ctx, strings.ReplaceAll(query, "{table}", p.relation), pgx.QueryExecModeExec, share).
+				Scan(&of.Rows, &of.Live, &of.Gone, &of.RowBytes)
+			if err != nil {
+				return err
+			}
+			s.add(of)
+			if s.Whole {
+				p.rows = of.Live
+			}
+		}
+		return nil
 	})
 	if err == nil {
 		t.Sample = &s
 	}
 	return err
+}
+
+// add adds the sample of a partition.
+func (s *Sample) add(of Sample) {
+	if rows := s.Rows + of.Rows; rows > 0 {
+		s.RowBytes = (s.RowBytes*float64(s.Rows) + of.RowBytes*float64(of.Rows)) / float64(rows)
+	}
+	s.Rows, s.Live, s.Gone = s.Rows+of.Rows, s.Live+of.Live, s.Gone+of.Gone
 }
 
 func (r *reader) upkeep(ctx context.Context) error {

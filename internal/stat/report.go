@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -19,7 +20,10 @@ type Report struct {
 	Near     *float64  `json:"near"`   // share of reads that memory answered, of those that it may answer on the servers that were asked
 	Tables   []Row     `json:"tables"` // the caches by name, then the sessions
 	Hidden   []string  `json:"hidden"` // what the role may not see
-	seesAll  bool
+
+	Servers []ServerState `json:"servers,omitempty"` // of a database on several; what one holds that is not up is missing above
+
+	seesAll bool
 }
 
 // Upkeep is who removes what has expired.
@@ -47,6 +51,8 @@ type Row struct {
 	Used    *float64 `json:"used"`
 	Refuses bool     `json:"refuses_writes"`
 
+	Partitions *Partitions `json:"partitions"` // null: the cache is not divided
+
 	Reads   *float64 `json:"reads"`   // entries read a second
 	Writes  *float64 `json:"writes"`  // rows stored or changed a second
 	Deletes *float64 `json:"deletes"` // rows deleted a second by clients
@@ -67,6 +73,13 @@ type Row struct {
 	Vacuumed   *time.Time `json:"vacuumed"`
 }
 
+// Partitions say how evenly the entries of a cache are spread.
+type Partitions struct {
+	Number   int   `json:"number"`
+	Smallest int64 `json:"smallest"` // about so many entries are in the one with the fewest
+	Largest  int64 `json:"largest"`
+}
+
 // Size is what the table occupies on disk.
 func (r *Row) Size() int64 { return r.TableBytes + r.IndexBytes + r.ToastBytes }
 
@@ -76,7 +89,7 @@ func Compare(before, now *Snapshot, hits map[string]float64) *Report {
 	r := &Report{
 		At: now.At, Database: now.Database, Role: now.Role, Server: now.Server, Oldest: now.Oldest,
 		Upkeep: Upkeep{Resets: now.Resets, Since: now.Since}, Tables: []Row{}, Hidden: append([]string{}, now.Hidden...),
-		seesAll: now.SeesAll,
+		seesAll: now.SeesAll, Servers: now.Servers,
 	}
 	if now.Leader.Until.After(now.At) {
 		r.Upkeep.Leader = now.Leader.Name
@@ -111,17 +124,47 @@ func Compare(before, now *Snapshot, hits map[string]float64) *Report {
 	return r
 }
 
-// table finds the same table in another snapshot.
+// isSame tells whether two are the same table, which counts on.
+func (p part) isSame(other part) bool {
+	return p.server == other.server && p.relation == other.relation
+}
+
+// table finds the same table in another snapshot. It is not the same where a partition has
+// moved meanwhile, or a server did not answer one of the times.
 func (s *Snapshot) table(t *Table) *Table {
 	if s == nil {
 		return nil
 	}
 	for i := range s.Tables {
-		if s.Tables[i].Relation == t.Relation {
-			return &s.Tables[i]
+		if of := &s.Tables[i]; of.Relation == t.Relation && slices.EqualFunc(of.parts, t.parts, part.isSame) {
+			return of
 		}
 	}
 	return nil
+}
+
+// rows are those that are not dead: PostgreSQL's running count, or that of the last
+// analyze where the statistics were lost.
+func (t *Table) rows() float64 {
+	if t.Live == 0 {
+		return t.Rows
+	}
+	return float64(t.Live)
+}
+
+// spread is how the entries are divided; nil: they are not.
+func (t *Table) spread() *Partitions {
+	if !t.Divided {
+		return nil
+	}
+	p := &Partitions{Number: t.number}
+	for i, part := range t.parts {
+		if i == 0 {
+			p.Smallest = part.rows
+		}
+		p.Smallest, p.Largest = min(p.Smallest, part.rows), max(p.Largest, part.rows)
+	}
+	return p
 }
 
 // row is what one snapshot says of a table.
@@ -132,18 +175,14 @@ func (s *Snapshot) row(t *Table) Row {
 		Dead: t.Dead, TableBytes: t.TableBytes, IndexBytes: t.IndexBytes, ToastBytes: t.ToastBytes, Vacuumed: t.Vacuumed,
 		HOT: share(t.HOT, t.Updated), Memory: share(t.BlocksHit, t.BlocksHit+t.BlocksRead),
 	}
-	// Rows that are not dead: PostgreSQL's running count, or that of the last
-	// analyze where the statistics were lost.
-	rows := float64(t.Live)
-	if rows == 0 {
-		rows = t.Rows
-	}
+	rows := t.rows()
+	row.Partitions = t.spread()
 	row.Entries = int64(rows)
 	if p := t.Sample; p != nil {
 		gone := p.Gone
 		switch {
 		case p.Whole:
-			row.Entries, row.Exact = p.Live, true
+			row.Entries, row.Exact = p.Live, !t.Divided || !s.isPartial()
 		case p.Rows > 0:
 			gone = int64(rows * float64(p.Gone) / float64(p.Rows))
 			row.Entries = int64(rows * float64(p.Live) / float64(p.Rows))
@@ -154,7 +193,7 @@ func (s *Snapshot) row(t *Table) Row {
 			row.Bytes = &bytes
 		}
 	}
-	if !row.Exact && t.Kept != nil { // upkeep looks at more blocks, and over time
+	if t.Kept != nil && (t.Sample == nil || !t.Sample.Whole) { // upkeep looks at more blocks, and over time
 		row.Entries, row.Bytes = *t.Kept, t.KeptBytes
 	}
 	if t.MaxEntries > 0 {

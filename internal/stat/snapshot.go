@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,6 +34,8 @@ type Snapshot struct {
 	Since  time.Time  // the last of these, or the installation
 	Oldest *Holder    // who keeps dead rows longest, of those that can be seen; nil: nobody
 	Hidden []string   // what the role may not read
+
+	Servers []ServerState // of a database on several; nil: it is on one
 }
 
 // Leader is the process that does the upkeep.
@@ -55,8 +58,8 @@ type Table struct {
 	Class, Eviction  string
 	MaxEntries       int64 // 0: no budget
 	MaxBytes         int64
-	Full             bool // it refuses writes
-	Relation         string
+	Full             bool    // it refuses writes
+	Relation         string  // of partitions, that of the first
 	Rows             float64 // by the last analyze
 	TableBytes       int64
 	IndexBytes       int64
@@ -75,8 +78,19 @@ type Table struct {
 
 	Sample *Sample // nil: not looked at
 
-	oid    uint32
+	Divided bool // the cache is in partitions; the rest is of all of them
+
+	number int    // of partitions, those included of which nothing is known
+	parts  []part // of the cache, in their order; it is its only one where it is not divided
 	blocks int64
+}
+
+// part is a table of a cache.
+type part struct {
+	server   int // its number; 0 also where there is one
+	relation string
+	oid      int64
+	rows     int64 // about how many entries it has
 }
 
 // Sample is what some blocks of a table hold.
@@ -105,8 +119,28 @@ type reader struct {
 }
 
 // Read takes a snapshot of the database of conn. The schema must be current
-// (migrate.Check). Errors: ErrNoAccess, or the database's own.
-func Read(ctx context.Context, conn *pgx.Conn) (*Snapshot, error) {
+// (migrate.Check). Servers are those of a database on several, conn's own among them; what
+// one holds that does not answer is missing, and Snapshot.Servers says so. Errors:
+// ErrNoAccess, or the database's own, of conn.
+func Read(ctx context.Context, conn *pgx.Conn, servers ...Server) (*Snapshot, error) {
+	answers := make([]answer, len(servers))
+	var work sync.WaitGroup
+	for i := range servers {
+		if servers[i].Connect != nil {
+			work.Go(func() { answers[i] = servers[i].read(ctx) })
+		}
+	}
+	home, err := readOne(ctx, conn)
+	work.Wait()
+	if err != nil {
+		return nil, err
+	}
+	home.merge(servers, answers)
+	return home, nil
+}
+
+// readOne takes a snapshot of one server.
+func readOne(ctx context.Context, conn *pgx.Conn) (*Snapshot, error) {
 	r := &reader{conn: conn}
 	for _, step := range []func(context.Context) error{r.identity, r.tables, r.look, r.upkeep, r.holders} {
 		if err := step(ctx); err != nil {

@@ -75,14 +75,13 @@ func TestRead(t *testing.T) {
 	require.Empty(t, r.Hidden)
 }
 
-// A runtime role sees it all but the snapshots of others; a stranger is told
-// what to do.
-func TestPrivileges(t *testing.T) {
-	databaseURL := pgtest.New(t)
-	owner, super := connect(t, databaseURL), connect(t, pgtest.SuperURL(databaseURL))
-	var name string
-	require.NoError(t, owner.QueryRow(t.Context(), "SELECT current_database()").Scan(&name))
-	role := "stat_" + name
+// newRole makes a role that can log in and nothing else, and a connection as it.
+func newRole(t *testing.T, databaseURL, name string) (string, *pgx.Conn) {
+	t.Helper()
+	super := connect(t, pgtest.SuperURL(databaseURL))
+	var database string
+	require.NoError(t, super.QueryRow(t.Context(), "SELECT current_database()").Scan(&database))
+	role := name + "_" + database
 	run(t, super, "CREATE ROLE "+role+" LOGIN PASSWORD 'p'")
 	t.Cleanup(func() {
 		_, err := super.Exec(context.Background(), fmt.Sprintf("DROP OWNED BY %[1]s; DROP ROLE %[1]s", role))
@@ -91,9 +90,17 @@ func TestPrivileges(t *testing.T) {
 	u, err := url.Parse(databaseURL)
 	require.NoError(t, err)
 	u.User = url.UserPassword(role, "p")
-	conn := connect(t, u.String())
+	return role, connect(t, u.String())
+}
 
-	_, err = stat.Read(t.Context(), conn)
+// A runtime role sees it all but the snapshots of others; a stranger is told
+// what to do.
+func TestPrivileges(t *testing.T) {
+	databaseURL := pgtest.New(t)
+	owner, super := connect(t, databaseURL), connect(t, pgtest.SuperURL(databaseURL))
+	role, conn := newRole(t, databaseURL, "stat")
+
+	_, err := stat.Read(t.Context(), conn)
 	require.ErrorIs(t, err, stat.ErrNoAccess)
 	require.ErrorContains(t, err, "howdah migrate --runtime-role "+role)
 

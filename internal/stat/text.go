@@ -21,6 +21,7 @@ var columns = []column{
 	{"CLASS", 8, func(_ *Report, r *Row) string { return r.Class }},
 	{"POLICY", 14, func(_ *Report, r *Row) string { return cmp.Or(r.Policy, unknown) }},
 	{"ENTRIES", 0, func(_ *Report, r *Row) string { return short(float64(r.Entries)) }},
+	{"PARTITIONS", 11, func(_ *Report, r *Row) string { return r.Partitions.text() }},
 	{"EXPIRED", 9, func(_ *Report, r *Row) string { return count(r.Expired) }},
 	{"USED", 1, func(_ *Report, r *Row) string {
 		if r.Refuses {
@@ -46,6 +47,14 @@ var columns = []column{
 		}
 		return age(p.At.Sub(*r.Vacuumed))
 	}},
+}
+
+// text is how many there are and of how many entries.
+func (p *Partitions) text() string {
+	if p == nil {
+		return unknown
+	}
+	return fmt.Sprintf("%d of %s-%s", p.Number, short(float64(p.Smallest)), short(float64(p.Largest)))
 }
 
 // Text lays the report out in lines of at most width characters and at most
@@ -97,6 +106,9 @@ func (r *Report) head() []string {
 		oldest += " (other roles' are hidden: pg_read_all_stats)"
 	}
 	lines = append(lines, "oldest   "+oldest)
+	if len(r.Servers) > 0 {
+		lines = append(lines, "servers  "+cmp.Or(MissingText(r.Servers), fmt.Sprintf("%d, all answer", len(r.Servers))))
+	}
 	if r.Near != nil {
 		lines = append(lines, "memory   answered "+percent(r.Near)+" of the reads that it may answer")
 	}
@@ -119,7 +131,10 @@ func (r *Report) table(width int) []string {
 		}
 		names = append(names, cut(name, longestName))
 	}
-	chosen := slices.Clone(columns)
+	divided := func(r Row) bool { return r.Partitions != nil }
+	chosen := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+		return c.title == "PARTITIONS" && !slices.ContainsFunc(r.Tables, divided)
+	})
 	for {
 		lines := pad(names, false)
 		for _, c := range chosen {

@@ -24,8 +24,9 @@ var (
 	Refresh = define(Spec{Verb: verb.Verb{Name: "refresh", Writes: true, Quiet: true}, Form: refresh, Check: checkLease})
 	// Fulfil stores Value, or that there is none (Absent), if the row still has
 	// the version Token. With Tags it takes the Snapshot of the claim, too. Results:
-	// Status (NotStored if not, if another transaction holds the row, or if a tag
-	// was invalidated since the claim), Result.Version.
+	// Status (NotStored if not, if another transaction holds the row, if a tag was
+	// invalidated since the claim, or, with Tags, if the partition has moved since),
+	// Result.Version.
 	Fulfil = define(Spec{
 		Verb: verb.Verb{Name: "fulfil", Writes: true, Room: true}, Pick: pickFulfil, Check: checkFulfil,
 		Locked: func(c *verb.Call) { c.Status = verb.NotStored },
@@ -82,7 +83,7 @@ var (
 	fulfilTagged = form(Form{
 		File: "fulfil_tagged", Unused: true, Start: startAs(verb.NotStored), Row: writeRow(readVersion),
 		Params: func(r *Request) [][]byte {
-			return append(append(r.loadedColumns(), r.tagColumns()...), r.snapshots())
+			return append(append(r.loadedColumns(), r.tagColumns()...), r.snapshots()...)
 		},
 	})
 	release = form(Form{

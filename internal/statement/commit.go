@@ -10,7 +10,7 @@ import (
 // stored. Results: Status (NotStored if a key has changed since, and is to be read
 // again), Entries with the new Version of each key that was stored.
 var Commit = define(Spec{
-	Verb: verb.Verb{Name: "commit", Writes: true, Room: true, Many: true, Values: true, Ends: true},
+	Verb: verb.Verb{Name: "commit", Writes: true, Room: true, Many: true, Values: true, Whole: true, Ends: true},
 	Form: commit, Check: (*verb.Call).CheckGroup,
 	// An absent key has no row that could be compared and locked.
 	Holds: func(c *verb.Call) bool { return c.MeetsAbsent() || c.InTx },

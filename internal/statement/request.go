@@ -203,12 +203,24 @@ func NewHold(of *Request) *Request {
 	return &Request{Form: hold, Table: of.Table, params: of.params[:2]}
 }
 
-// IsHold reports whether NewHold made the request.
-func (r *Request) IsHold() bool { return r.Form == hold }
+// NewGuard makes a request that keeps the table of another request on this server until
+// the transaction ends; nil: the table does not move, or the request looks for itself,
+// as reads do. It is sent before that request, in the same transaction.
+func NewGuard(of *Request) *Request {
+	if of.Table.Shard == 0 || !of.Writes() {
+		return nil
+	}
+	return &Request{Form: here, Table: of.Table, params: [][]byte{int8Value(of.Table.Shard)}}
+}
+
+// Leads reports whether NewHold or NewGuard made the request.
+func (r *Request) Leads() bool { return len(r.Calls) == 0 && (r.Form == hold || r.Form == here) }
 
 // Lock holds the places of Keys until the caller's transaction ends, those of absent
 // keys too.
-var Lock = define(Spec{Verb: verb.Verb{Name: "lock", Writes: true, Quiet: true, Many: true}, Form: hold})
+var Lock = define(Spec{Verb: verb.Verb{Name: "lock", Writes: true, Quiet: true, Many: true, Whole: true}, Form: hold})
+
+var here = form(Form{File: "here", Unused: true, Start: startAs(verb.OK), Row: noRow})
 
 var hold = form(Form{File: "hold", Unused: true, Params: (*Request).keyColumns, Start: startAs(verb.OK), Row: noRow})
 

@@ -22,7 +22,7 @@ var (
 	SetMany = define(Spec{Verb: verb.Verb{Name: "set_many", Writes: true, Room: true, Many: true, Values: true}, Pick: pickSetMany})
 	// SetManyIfAbsent stores Keys and Values only if none of Keys exists
 	// (MSETNX). Results: Status (NotStored).
-	SetManyIfAbsent = define(Spec{Verb: verb.Verb{Name: "set_many_if_absent", Writes: true, Room: true, Many: true, Values: true}, Form: addAll})
+	SetManyIfAbsent = define(Spec{Verb: verb.Verb{Name: "set_many_if_absent", Writes: true, Room: true, Many: true, Values: true, Whole: true}, Form: addAll})
 )
 
 // IsPlainSet reports that a call is a set which depends on nothing that was there

@@ -1,12 +1,14 @@
 package statement
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +22,15 @@ import (
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 
+// PartitionName is the name under which the settings of a partition of a cache stand.
+func PartitionName(cache string, number int) string { return fmt.Sprintf("%s/%02d", cache, number) }
+
+// CacheOf is the cache that the settings of this name belong to.
+func CacheOf(name string) string {
+	cache, _, _ := strings.Cut(name, "/")
+	return cache
+}
+
 // CheckName refuses names that PostgreSQL would refuse, and those that it could
 // not even read. Error: ErrInvalidName.
 func CheckName(name string) error {
@@ -29,10 +40,20 @@ func CheckName(name string) error {
 	return nil
 }
 
+var validPartition = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}/[0-6][0-9]$`)
+
+// CheckPartitionName is CheckName for the name of a partition of a cache.
+func CheckPartitionName(name string) error {
+	if !validPartition.MatchString(name) {
+		return CheckName(CacheOf(name))
+	}
+	return nil
+}
+
 // Table is what the statements of one cache are made from: a snapshot of its
 // settings.
 type Table struct {
-	Cache      string // its name
+	Cache      string // its name, or that of the partition
 	ID         int32  // in the name of its table
 	Features   []string
 	Durability string
@@ -44,6 +65,13 @@ type Table struct {
 	Near       bool  // its writes are noted in the change log
 	LogKeys    bool  // with their keys
 	Loaded     time.Time
+
+	// Of a shard of Citus; zero values otherwise.
+	Relation    string // the name of its table
+	TagRelation string // and of that of its tags
+	Shard       int64  // its number
+
+	refused error // why this program may not use the cache; nil: it may
 
 	texts *texts
 	// anonymous is the same table, whose writes do not say in the log who has made them.
@@ -75,7 +103,7 @@ func (t *Table) AsOf(loaded time.Time) *Table {
 func (t *Table) Sync() bool { return t.Durability == "sync" }
 
 // Name is the quoted name of the table in PostgreSQL.
-func (t *Table) Name() string { return schema.TableName(t.ID) }
+func (t *Table) Name() string { return cmp.Or(t.Relation, schema.TableName(t.ID)) }
 
 // Log is the cache's id in the change log, 0 if it has none.
 func (t *Table) Log() int32 {
@@ -105,7 +133,7 @@ func (t *Table) Anonymous() *Table {
 // Shape is what statements outside of calls are made for.
 func (t *Table) Shape() schema.Table {
 	if t.texts == nil {
-		return schema.Table{Name: t.Name()}
+		return schema.Table{Name: t.Name(), Tags: t.TagRelation, Shard: t.Shard}
 	}
 	return t.texts.shape
 }
@@ -116,7 +144,7 @@ type Querier interface {
 }
 
 // Load reads the settings of caches, by name. Those that do not exist are not in
-// the map: see Missing. Origin is what the writes of this process say in a change log
+// the map: see Missing. One that this program may not use is in it, and not Known. Origin is what the writes of this process say in a change log
 // that has keys.
 func Load(ctx context.Context, q Querier, origin int64, caches ...string) (map[string]*Table, error) {
 	rows, err := q.Query(ctx, schema.Query("settings"), caches)
@@ -125,15 +153,18 @@ func Load(ctx context.Context, q Querier, origin int64, caches ...string) (map[s
 	}
 	tables := make(map[string]*Table, len(caches))
 	var t Table
-	_, err = pgx.ForEachRow(rows, []any{&t.Cache, &t.ID, &t.Features, &t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full, &t.Strict}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&t.Cache, &t.ID, &t.Features, &t.Durability, &t.DefaultTTL, &t.MaxTTL, &t.Jitter, &t.Full, &t.Strict, &t.Relation, &t.TagRelation, &t.Shard}, func() error {
 		loaded := t
 		if feature := schema.Unknown(t.Features); feature != "" {
-			return fmt.Errorf("%w: cache %q uses %q, which this program does not know: upgrade the program", fault.ErrSchemaTooNew, t.Cache, feature)
+			refused := Unknown(t.Cache)
+			refused.refused = fmt.Errorf("%w: cache %q uses %q, which this program does not know: upgrade the program", fault.ErrSchemaTooNew, t.Cache, feature)
+			tables[t.Cache] = refused
+			return nil
 		}
 		loaded.Loaded = time.Now()
 		loaded.Near = slices.Contains(t.Features, schema.Near)
 		loaded.LogKeys = slices.Contains(t.Features, schema.LogKeys)
-		shape := schema.Table{Name: loaded.Name(), MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync(), Log: loaded.Log(), LogKeys: loaded.LogKeys}
+		shape := schema.Table{Name: loaded.Name(), Tags: t.TagRelation, Shard: t.Shard, MaxTTL: t.MaxTTL, Jitter: t.Jitter, RefuseCollision: loaded.Sync(), Log: loaded.Log(), LogKeys: loaded.LogKeys}
 		loaded.texts = newTexts(shape)
 		if loaded.LogKeys {
 			anonymous := loaded
@@ -151,17 +182,30 @@ func newTexts(shape schema.Table) *texts {
 	return &texts{shape: shape, forms: make([]atomic.Pointer[pgwire.Statement], len(forms))}
 }
 
-// LoadOne is Load for one cache. Error: ErrCacheNotFound too.
+// LoadOne is Load for one cache. Errors: ErrCacheNotFound and ErrSchemaTooNew too.
 func LoadOne(ctx context.Context, q Querier, origin int64, cache string) (*Table, error) {
 	tables, err := Load(ctx, q, origin, cache)
-	if err == nil && tables[cache] == nil {
-		err = Missing(cache)
+	if err != nil {
+		return nil, err
 	}
-	return tables[cache], err
+	t := tables[cache]
+	if t == nil {
+		return nil, Missing(cache)
+	}
+	return t, t.refused
+}
+
+// Unusable is the error of calls on a table that is not Known after its settings were read.
+func (t *Table) Unusable() error {
+	if t.refused != nil {
+		return t.refused
+	}
+	return Missing(t.Cache)
 }
 
 // Missing is the error of a cache that does not exist.
 func Missing(cache string) error {
+	cache = CacheOf(cache)
 	return fmt.Errorf("%w: %q; make it with SELECT howdah.create_cache('%s')", fault.ErrCacheNotFound, cache, cache)
 }
 

@@ -52,19 +52,26 @@ func (r *Request) tagColumns() [][]byte {
 	return [][]byte{hashes, tags}
 }
 
-// snapshots are those of the claims, one for every tag of a row.
-func (r *Request) snapshots() []byte {
+// snapshots are those of the claims, one for every tag of a row, and of a shard the
+// placements that they are of.
+func (r *Request) snapshots() [][]byte {
 	n := 0
 	for i := range r.Rows {
 		n += len(r.Rows[i].Call.TagHashes)
 	}
-	dst := pgwire.AppendArray(nil, pgwire.Text, n, false)
+	snapshots := pgwire.AppendArray(nil, pgwire.Text, n, false)
+	placements := pgwire.AppendArray(nil, pgwire.Int8, n, false)
 	for i := range r.Rows {
+		placement, snapshot := verb.SplitSnapshot(r.Rows[i].Call.Snapshot)
 		for range r.Rows[i].Call.TagHashes {
-			dst = pgwire.AppendBytes(dst, []byte(r.Rows[i].Call.Snapshot))
+			snapshots = pgwire.AppendBytes(snapshots, []byte(snapshot))
+			placements = pgwire.AppendInt8(placements, placement)
 		}
 	}
-	return dst
+	if r.Table.Shard == 0 {
+		return [][]byte{snapshots}
+	}
+	return [][]byte{snapshots, placements}
 }
 
 // HashTags returns the distinct hashes of tags, in order.

@@ -26,6 +26,7 @@ type Conn struct {
 	conn   net.Conn
 	reader *bufio.Reader
 	stop   func() bool
+	spoke  bool // it has sent a reply
 }
 
 // Dial connects, authenticates and selects the database of the address. The connection ends
@@ -106,12 +107,15 @@ func (c *Conn) exchange(b *batch) ([]resp.Reply, error) {
 			_ = c.conn.Close()
 			break
 		}
-		replies = append(replies, reply)
+		replies, c.spoke = append(replies, reply), true
 	}
 	if writeErr := <-written; err == nil {
 		err = writeErr
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, resp.ErrReply) && !c.spoke:
+		return nil, fmt.Errorf("%s is not a Redis server: correct the address of the source", c.conn.RemoteAddr())
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
 	return replies, nil

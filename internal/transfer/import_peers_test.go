@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/seed"
@@ -192,6 +193,75 @@ func TestInterruptedImport(t *testing.T) {
 	}
 }
 
+// interrupt ends an import when four pages are saved.
+func interrupt(t *testing.T, db *core.DB, o Options) {
+	t.Helper()
+	pages := 0
+	o.at = func(s step) error {
+		if s == afterSave {
+			pages++
+		}
+		if pages == 4 {
+			return errKilled
+		}
+		return nil
+	}
+	_, err := Import(t.Context(), db, o)
+	require.ErrorIs(t, err, errKilled)
+	require.FileExists(t, o.StateFile)
+}
+
+// With Restart nothing goes on from the old state, also not what comes after a failure before
+// the first page is saved.
+func TestRestart(t *testing.T) {
+	a := startRedis(t)
+	c, db := connect(t, a), openDB(t)
+	c.populate(random(t), "k", 500)
+	cache := db.Cache("db0")
+	restarted := func(t *testing.T) Options {
+		o := optionsFor(t, a)
+		interrupt(t, db, o)
+		require.NoError(t, cache.Flush(t.Context()))
+		o.Restart = true
+		return o
+	}
+	// once returns an error at the first save only.
+	once := func(err error) func(step) error {
+		return func(s step) error {
+			if s != beforeSave {
+				return nil
+			}
+			defer func() { err = nil }()
+			return err
+		}
+	}
+	t.Run("passing error", func(t *testing.T) {
+		o := restarted(t)
+		o.at = once(fault.ErrUnavailable)
+		_, err := Import(t.Context(), db, o)
+		require.NoError(t, err)
+		requireEqual(t, c.content(), content(t, cache))
+	})
+	t.Run("killed", func(t *testing.T) {
+		o := restarted(t)
+		o.at = once(errKilled)
+		_, err := Import(t.Context(), db, o)
+		require.ErrorIs(t, err, errKilled)
+		o.Restart = false
+		_, err = Import(t.Context(), db, o)
+		require.NoError(t, err)
+		requireEqual(t, c.content(), content(t, cache))
+	})
+	t.Run("unreadable state", func(t *testing.T) {
+		o := restarted(t)
+		require.NoError(t, os.WriteFile(o.StateFile, []byte("torn"), 0o600))
+		_, err := Import(t.Context(), db, o)
+		require.NoError(t, err)
+		requireEqual(t, c.content(), content(t, cache))
+		require.NoFileExists(t, o.StateFile)
+	})
+}
+
 // A state of a source that was restarted, of another one, of other options or into another
 // database is not gone on with.
 func TestForeignState(t *testing.T) {
@@ -208,24 +278,9 @@ func TestForeignState(t *testing.T) {
 			connect(t, a).do("SET", strconv.Itoa(i), "x")
 		}
 	}
-	interrupted := func(o Options) {
-		t.Helper()
-		pages := 0
-		o.at = func(s step) error {
-			if s == afterSave {
-				pages++
-			}
-			if pages == 4 {
-				return errKilled
-			}
-			return nil
-		}
-		_, err := Import(t.Context(), db, o)
-		require.ErrorIs(t, err, errKilled)
-	}
 	fill()
 	o := optionsFor(t, a)
-	interrupted(o)
+	interrupt(t, db, o)
 
 	other := o
 	other.Replace = true
@@ -251,7 +306,7 @@ func TestForeignState(t *testing.T) {
 	_, err = Import(t.Context(), db, other)
 	require.NoError(t, err)
 	require.Len(t, content(t, db.Cache("db3")), 111)
-	interrupted(o)
+	interrupt(t, db, o)
 
 	stop()
 	startRedisAt(t, port) // its cursors are others, even with the same keys

@@ -89,14 +89,19 @@ func (i *importer) prepare(ctx context.Context, server Server, databases []int) 
 
 // former returns the state of an import that this one may go on with; nil: it begins.
 func (i *importer) former() (*state, error) {
+	if i.o.Restart && !i.renewed {
+		// The old state goes first: whoever goes on before the first page is saved would take it.
+		if err := removeFile(i.o.StateFile); err != nil {
+			return nil, usef("cannot begin again: %w", err)
+		}
+		i.renewed = true
+		return nil, nil
+	}
 	old, err := loadState(i.o.StateFile)
 	switch {
 	case err != nil:
 		return nil, usef("%w", err)
 	case old == nil:
-		return nil, nil
-	case i.o.Restart && !i.renewed:
-		i.renewed = true
 		return nil, nil
 	case old.Source != i.state.Source:
 		return nil, i.misfit("is of an import from " + old.Source)
@@ -285,11 +290,7 @@ func (i *importer) finish(ctx context.Context) error {
 			}
 		}
 	}
-	err := os.Remove(i.o.StateFile)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // there was nothing to copy
-	}
-	return err
+	return removeFile(i.o.StateFile) // there is none if there was nothing to copy
 }
 
 // appendRefusals adds lines to the file of refusals.

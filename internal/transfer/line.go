@@ -35,12 +35,19 @@ type line struct {
 	Entries *int64 `json:"entries,omitempty"`
 }
 
+// lastExpiry is the latest expiry that a line has: RFC 3339, and with it JSON, ends with the
+// year 9999. Redis and Howdah know later ones.
+var lastExpiry = time.Date(9999, time.December, 31, 23, 59, 59, 999_000_000, time.UTC)
+
 // lineOf is the line of an entry.
 func lineOf(cache string, e *core.StoredEntry) (*line, error) {
 	l := &line{Cache: cache, Type: values.Kind(e.Kind).String(), StaleSeconds: e.StaleSeconds, Tags: e.Tags}
 	l.Key, l.Key64 = pointerOr64(e.Key)
 	if !e.ExpiresAt.IsZero() {
 		left, at := e.TTL.Milliseconds(), e.ExpiresAt.UTC()
+		if at.After(lastExpiry) {
+			at = lastExpiry
+		}
 		l.TTL, l.ExpiresAt = &left, &at
 	}
 	if values.Kind(e.Kind) == values.KindString {

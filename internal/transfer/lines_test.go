@@ -134,6 +134,32 @@ func TestExpiryOfLines(t *testing.T) {
 	require.Zero(t, got["never"].expires)
 }
 
+// An expiry behind the year 9999, which JSON cannot name, does not stop an export.
+func TestFarExpiry(t *testing.T) {
+	db := openDB(t)
+	c := db.Cache("db0")
+	far := &verb.Call{Verb: statement.Set, Key: []byte("far"), Value: []byte("x"), Expiry: verb.ExpireAtMilli(999_999_999_999_999)}
+	require.NoError(t, c.One(t.Context(), far))
+	require.Equal(t, 33658, content(t, c)["far"].expires.UTC().Year())
+	set(t, c, "other", values.String("x"), verb.NoExpiry)
+	text, done := exported(t, db, "db0", "")
+	require.EqualValues(t, 2, done.Entries)
+	require.Contains(t, text, `"expires_at":"9999-12-31T23:59:59.999Z"`)
+	for _, fromNow := range []bool{false, true} {
+		other := openDB(t)
+		result, err := ImportLines(t.Context(), other, strings.NewReader(text), LinesOptions{MaxValueBytes: 100, FromNow: fromNow})
+		require.NoError(t, err)
+		require.True(t, result.Complete)
+		require.EqualValues(t, 2, result.Stored)
+		got := content(t, other.Cache("db0"))
+		require.Greater(t, got["far"].expires.UTC().Year(), 2300, "from now on the 292 years that a TTL can be")
+		require.Zero(t, got["other"].expires)
+		if !fromNow {
+			require.WithinDuration(t, lastExpiry, got["far"].expires, time.Millisecond)
+		}
+	}
+}
+
 // A line that cannot be stored is named, and the others are stored.
 func TestRefusedLines(t *testing.T) {
 	long := strings.Repeat("k", verb.MaxKeyBytes+1)

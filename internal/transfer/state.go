@@ -87,7 +87,19 @@ func writeSynced(file string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// syncFolder makes a rename survive a crash of the machine.
+// removeFile removes a file, if it is there, so that it is not there after a crash either.
+func removeFile(file string) error {
+	err := os.Remove(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return syncFolder(filepath.Dir(file))
+}
+
+// syncFolder makes a rename or a removal survive a crash of the machine.
 func syncFolder(name string) error {
 	folder, err := os.Open(name)
 	if err != nil {

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/howdah/howdah/internal/core"
@@ -266,12 +267,19 @@ func (v *verifier) extra(ctx context.Context, conn *Conn, page []verb.Entry) err
 	for i, reply := range replies {
 		e := &page[i]
 		expires := e.TTL != verb.NoExpiry && e.TTL <= v.o.Tolerance
-		if reply.Kind != resp.Integer || reply.Int != 0 || expires {
+		kind := values.Kind(e.Kind).String()
+		switch {
+		case expires, reply.Kind == resp.Integer && reply.Int != 0, v.o.OneNode && isElsewhere(reply):
+			continue
+		case reply.Kind != resp.Integer:
+			reason := "whether the source has the key is not known: " + replyText(reply)
+			v.found.Refused[reason]++
+			v.leave(string(e.Key), kind, reason)
 			continue
 		}
 		v.found.Extra++
 		if !v.o.Delete {
-			v.leave(string(e.Key), values.Kind(e.Kind).String(), "not in the source")
+			v.leave(string(e.Key), kind, "not in the source")
 			continue
 		}
 		if v.o.Repair {
@@ -282,4 +290,10 @@ func (v *verifier) extra(ctx context.Context, conn *Conn, page []verb.Entry) err
 		return err
 	}
 	return v.repair(ctx, calls, &v.found.Deleted)
+}
+
+// isElsewhere reports whether a reply says that another node of a cluster has the key.
+func isElsewhere(reply resp.Reply) bool {
+	word, _, _ := strings.Cut(string(reply.Str), " ")
+	return reply.Kind == resp.Error && (word == "MOVED" || word == "ASK")
 }

@@ -90,6 +90,25 @@ func TestVerify(t *testing.T) {
 	requireEqual(t, c.content(), content(t, cache))
 }
 
+// A user who may not ask for a key does not learn that the source has it.
+func TestVerifyWithoutExists(t *testing.T) {
+	a := startRedis(t)
+	c, db, o := connect(t, a), openDB(t), optionsFor(t, a)
+	c.do("SET", "same", "x")
+	c.do("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all", "-exists")
+	set(t, db.Cache("db0"), "same", values.String("x"), verb.NoExpiry)
+	set(t, db.Cache("db0"), "extra", values.String("x"), verb.NoExpiry)
+	o.Source.User, o.Source.Password = "reader", "secret"
+	found, err := Verify(t.Context(), db, VerifyOptions{Options: o, Repair: true, Delete: true})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, found.Equal)
+	require.EqualValues(t, 2, found.Open(), "%+v", found)
+	text, err := os.ReadFile(o.RefusedFile)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"key":"extra","type":"string","reason":"whether the source has the key is not known: NOPERM`)
+	require.Len(t, content(t, db.Cache("db0")), 2)
+}
+
 // TestWritesGoOn copies a database that clients write to, interrupted twice. When they have
 // stopped, the second pass makes both equal.
 func TestWritesGoOn(t *testing.T) {

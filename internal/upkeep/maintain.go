@@ -13,6 +13,7 @@ import (
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -57,6 +58,13 @@ type Stats struct {
 	Evicted  uint64
 	Sessions uint64
 	Resets   uint64
+}
+
+// Add adds the counters of another server.
+func (s *Stats) Add(o Stats) {
+	s.Leader, s.HeldBack = s.Leader || o.Leader, s.HeldBack || o.HeldBack
+	s.Rounds, s.Expired, s.Evicted = s.Rounds+o.Rounds, s.Expired+o.Expired, s.Evicted+o.Evicted
+	s.Sessions, s.Resets = s.Sessions+o.Sessions, s.Resets+o.Resets
 }
 
 // Upkeep is the upkeep of one database by one process.
@@ -122,7 +130,7 @@ func (u *Upkeep) Maintain(ctx context.Context, opts Options) ([]Round, error) {
 	})
 	for _, round := range rounds {
 		if err == nil && round.Cache != Sessions {
-			u.set.Removals().Round(round.Cache, round.Expired, round.Evicted)
+			u.set.Removals().Round(statement.CacheOf(round.Cache), round.Expired, round.Evicted)
 		}
 	}
 	return rounds, fault.FromFunction(err)

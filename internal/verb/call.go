@@ -279,5 +279,19 @@ func (c *Call) Check(maxValue int) error {
 	if size > maxValue || size < 0 {
 		return fmt.Errorf("%w: %d bytes, at most %d (Options.MaxValueBytes)", fault.ErrValueTooLarge, size, maxValue)
 	}
+	if total := sizeOf(c.Keys) + sizeOf(c.Values); total > maxCallBytes {
+		return fmt.Errorf("%w: the call has %d bytes of keys and values together, at most %d", fault.ErrValueTooLarge, total, maxCallBytes)
+	}
 	return nil
+}
+
+// maxCallBytes is what fits into one message to PostgreSQL, which is less than 1 GiB, with
+// what else a call brings along.
+const maxCallBytes = 960 << 20
+
+func sizeOf(list [][]byte) (bytes int) {
+	for _, b := range list {
+		bytes += len(b)
+	}
+	return bytes
 }

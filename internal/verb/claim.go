@@ -37,7 +37,7 @@ type Claim struct {
 	// live value has one while somebody loads a new one early.
 	Left time.Duration
 	// Snapshot is what the claim saw, if a lease was won: a fulfil with tags takes it.
-	// It is opaque.
+	// It is opaque but for SplitSnapshot.
 	Snapshot string
 	// Expired is how long ago a stale value expired.
 	Expired time.Duration

@@ -13,6 +13,7 @@ type Verb struct {
 	Values  bool   // it takes Call.Values, one for each of Call.Keys
 	Room    bool   // a full cache refuses it, as Redis does, even where it would replace something
 	Removes bool   // it removes rows, expired ones too, and answers which: see Call.Gone
+	Whole   bool   // it is one step for all of its keys, which must be of one partition
 	Ends    bool   // it may end entries, which is remembered: see package observe
 	Index   uint8  // its place among all verbs
 }

@@ -2,9 +2,9 @@ CREATE OR REPLACE FUNCTION howdah_internal._announce_set(settings howdah_interna
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-    PERFORM howdah_internal._announce(settings.name, '$', 'set', keys);
+    PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), '$', 'set', keys);
     IF ttl < howdah.no_expiry() THEN
-        PERFORM howdah_internal._announce(settings.name, 'g', 'expire', keys);
+        PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), 'g', 'expire', keys);
     END IF;
 END
 $$;

@@ -2,7 +2,7 @@ CREATE OR REPLACE FUNCTION howdah_internal._bury(settings howdah_internal.cache,
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    tbl    CONSTANT text := format('howdah_internal.%I', 'cache_' || settings.id);
+    tbl    CONSTANT text := howdah_internal._table(settings);
     upsert CONSTANT text := $sql$
         ON CONFLICT (hash) DO UPDATE
         SET version       = greatest(c.version + 1, excluded.version),
@@ -34,7 +34,7 @@ BEGIN
             $sql$, tbl, upsert) USING hashes, sorted, howdah_internal._clock();
     ELSIF hashes IS NOT NULL THEN
         FOR i IN 1 .. cardinality(hashes) LOOP
-            IF tried OR NOT howdah_internal._share(settings.id, hashes[i]) THEN
+            IF tried OR NOT howdah_internal._share(settings, hashes[i]) THEN
                 EXECUTE format($sql$
                     INSERT INTO %s AS c (hash, version, expires_at, key, value) VALUES ($1, $3, '-infinity', $2, '') %s
                     $sql$, tbl, upsert) USING hashes[i], sorted[i], howdah_internal._clock();

@@ -2,15 +2,17 @@ CREATE OR REPLACE FUNCTION howdah_internal._check_expression(relation regclass, 
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-    -- EXPLAIN evaluates it for no row.
-    EXECUTE format('EXPLAIN SELECT unnest(%3$s) FROM (SELECT * FROM %1$s) AS %2$I',
+    -- EXPLAIN evaluates it for no row. Triggers find no value in VIRTUAL columns.
+    EXECUTE format('EXPLAIN SELECT unnest(%3$s) FROM (SELECT %4$s FROM %1$s) AS %2$I',
                    relation, (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation),
-                   howdah_internal._watch_keys(expression));
+                   howdah_internal._watch_keys(expression),
+                   (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute AS a
+                    WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'));
 EXCEPTION
     WHEN syntax_error_or_access_rule_violation OR feature_not_supported THEN
         RAISE EXCEPTION 'The expression % is not valid for table %: %.', expression, relation, SQLERRM
             USING ERRCODE = SQLSTATE,
-                  HINT = 'Give an expression over the columns of the table that is a text or a text[]; name functions with their schema.';
+                  HINT = 'Give an expression over the columns of the table, but for VIRTUAL ones, that is a text or a text[]; name functions with their schema.';
 END
 $$;
 

@@ -12,6 +12,15 @@ BEGIN
         RAISE EXCEPTION '% is not a table that can be watched.', coalesce(relation::text, 'NULL')
             USING ERRCODE = 'wrong_object_type',
                   HINT = 'Name a table or a partitioned table. For a view, watch the tables that it reads; for a foreign table, watch the table where it is.';
+    ELSIF EXISTS (
+        WITH RECURSIVE child AS (
+            SELECT i.inhrelid AS oid FROM pg_inherits AS i WHERE i.inhparent = relation
+            UNION
+            SELECT i.inhrelid FROM child AS p JOIN pg_inherits AS i ON i.inhparent = p.oid)
+        SELECT FROM child AS h JOIN pg_class AS c ON c.oid = h.oid WHERE c.relkind = 'f') THEN
+        RAISE EXCEPTION 'Table % has a foreign table as a partition, and cannot be watched.', relation
+            USING ERRCODE = 'wrong_object_type',
+                  HINT = 'PostgreSQL cannot show a trigger the rows of a foreign partition. Watch the other partitions one by one.';
     ELSIF NOT pg_has_role(current_user, watched.relowner, 'USAGE') THEN
         RAISE EXCEPTION 'Role % may not watch table %.', quote_ident(current_user), relation
             USING ERRCODE = 'insufficient_privilege', HINT = format('Connect as %I, the owner of the table.', watched.owner);

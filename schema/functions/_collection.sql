@@ -2,18 +2,18 @@ CREATE OR REPLACE FUNCTION howdah_internal._collection(cache text, key bytea, ki
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache, key);
     result   bytea;
 BEGIN
     -- || '': the value in memory, not a pointer that each access to a byte would follow
     -- to the disk.
     EXECUTE format($sql$
         SELECT CASE WHEN c.kind = $3 THEN c.value || ''::bytea ELSE howdah_internal._refuse_kind(c.kind) END
-        FROM howdah_internal.%I AS c
+        FROM %s AS c
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
         ORDER BY c.version DESC  -- REPEATABLE READ may show an old row beside the own one
         LIMIT 1
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     INTO result
     USING howdah.key_hash(howdah_internal._check_key(key)), key, kind;
     RETURN result;

@@ -6,7 +6,7 @@ AS $$
 DECLARE
     tags bigint[];
 BEGIN
-    EXECUTE format('SELECT array_agg(g.tag) FROM howdah_internal.%I AS g WHERE g.hash = $1', 'tag_' || from_id)
+    EXECUTE format('SELECT array_agg(g.tag) FROM %s AS g WHERE g.hash = $1', howdah_internal._tag_table_of(from_id))
     INTO tags
     USING from_hash;
     IF tags IS NULL THEN
@@ -20,7 +20,7 @@ BEGIN
         RAISE EXCEPTION 'A tag of the entry is being invalidated.'
             USING ERRCODE = 'lock_not_available', HINT = 'Try again.';
     END IF;
-    PERFORM howdah_internal._add_tags(to_id, to_hash, tags);
+    PERFORM howdah_internal._add_tags(howdah_internal._tag_table_of(to_id), to_hash, tags);
 END
 $$;
 

@@ -5,7 +5,7 @@ BEGIN
     -- Fixed-width columns first: no padding between them. One index only, on
     -- nothing that an update changes, so updates stay heap-only (HOT).
     EXECUTE format($sql$
-        CREATE %1$s TABLE howdah_internal.%2$I (
+        CREATE %1$s TABLE %2$s (
             hash          bigint      NOT NULL,            -- howdah.key_hash(key)
             version       bigint      NOT NULL,            -- increases with every write
             expires_at    timestamptz NOT NULL,            -- infinity: does not expire
@@ -49,7 +49,7 @@ BEGIN
             toast.vacuum_truncate = off
         )$sql$,
         CASE WHEN settings.durability = 'unlogged' THEN 'UNLOGGED' ELSE '' END,
-        'cache_' || settings.id,
+        howdah_internal._table(settings),
         'cache_' || settings.id || '_pkey',
         settings.fillfactor);
 
@@ -59,24 +59,23 @@ BEGIN
     -- STATISTICS 0: the planner needs none of key and value, and what users
     -- cache must not end up in pg_statistic.
     EXECUTE format($sql$
-        ALTER TABLE howdah_internal.%I
+        ALTER TABLE %s
             ALTER COLUMN key   SET STORAGE EXTERNAL,
             ALTER COLUMN key   SET STATISTICS 0,
             ALTER COLUMN value SET STORAGE EXTERNAL,
             ALTER COLUMN value SET STATISTICS 0$sql$,
-        'cache_' || settings.id);
+        howdah_internal._table(settings));
 
-    PERFORM howdah_internal._own_table(format('howdah_internal.%I', 'cache_' || settings.id));
-    PERFORM howdah_internal._create_view(settings);
+    PERFORM howdah_internal._own_table(howdah_internal._table(settings));
     PERFORM howdah_internal._create_tags(settings);
     IF settings.prefix_index THEN
-        PERFORM howdah_internal._create_prefix_index(settings.id);
+        PERFORM howdah_internal._create_prefix_index(settings);
     END IF;
-    PERFORM howdah_internal._grant_cache(settings, r.role) FROM howdah.runtime_role AS r;
 END
 $$;
 
 COMMENT ON FUNCTION howdah_internal._create_table(howdah_internal.cache) IS
-'Internal. Makes the table of a cache, with its storage settings, view and grants.';
+'Internal. Makes the tables of a cache or of one of its partitions, with their storage
+settings. The caller makes the view, and grants.';
 
 REVOKE ALL ON FUNCTION howdah_internal._create_table(howdah_internal.cache) FROM PUBLIC;

@@ -4,7 +4,8 @@ AS $$
 DECLARE
     name CONSTANT text := 'tag_' || settings.id;
 BEGIN
-    IF to_regclass(format('howdah_internal.%I', name)) IS NOT NULL THEN
+    -- A table with a name of its own is made where that is given.
+    IF settings.tag_relation IS NOT NULL OR to_regclass(howdah_internal._tag_table(settings)) IS NOT NULL THEN
         RETURN;
     END IF;
     -- Marks are rows of the hash -1, which no entry has. They are in this table so

@@ -5,9 +5,11 @@ BEGIN
     -- A role may have been dropped since it was recorded.
     IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role) THEN
         -- TRUNCATE is what howdah.flush does when nobody is in its way.
-        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON howdah_internal.%I, howdah_internal.%I TO %I',
-                       'cache_' || settings.id, 'tag_' || settings.id, role);
-        EXECUTE format('GRANT SELECT ON howdah.%I TO %I', 'cache_' || settings.name, role);
+        IF settings.shard IS NULL THEN  -- else howdah_internal._grant_places
+            EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON %s, %s TO %I',
+                           howdah_internal._table(settings), howdah_internal._tag_table(settings), role);
+        END IF;
+        EXECUTE format('GRANT SELECT ON howdah.%I TO %I', 'cache_' || howdah_internal._shown_name(settings), role);
     END IF;
 END
 $$;

@@ -23,8 +23,10 @@ BEGIN
                    ' ON howdah_internal.change_state TO %I', role);
     -- For messages between processes.
     EXECUTE format('GRANT SELECT, DELETE, INSERT (sender, kinds, channels, payloads) ON howdah_internal.bus TO %I', role);
-    EXECUTE format('GRANT SELECT, DELETE, INSERT (id, name, kinds, notified, subscribers, waiters, tick),'
-                   ' UPDATE (kinds, notified, subscribers, waiters, tick, renewed_at) ON howdah_internal.server TO %I', role);
+    EXECUTE format('GRANT SELECT, DELETE, INSERT (id, name, kinds, notified, rushing, subscribers, waiters, tick),'
+                   ' UPDATE (kinds, notified, rushing, subscribers, waiters, tick, renewed_at) ON howdah_internal.server TO %I', role);
+    -- For the list of servers, where each has a row.
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON howdah_internal.process TO %I', role);
     -- For watches of the role's own tables.
     EXECUTE format('GRANT SELECT, INSERT, DELETE ON howdah_internal.watch TO %I', role);
     EXECUTE format('GRANT INSERT (watch, cache, keys, tags, failure) ON howdah_internal.watch_note TO %I', role);
@@ -40,9 +42,11 @@ BEGIN
         FROM pg_proc AS p
         JOIN pg_namespace AS n ON n.oid = p.pronamespace
         WHERE n.nspname IN ('howdah', 'howdah_internal')
-          AND NOT p.prosecdef
+          AND (NOT p.prosecdef OR p.proname = '_here')
           AND p.proname <> ALL (ARRAY[
-              'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime',
+              'create_cache', 'alter_cache', 'drop_cache', 'grant_runtime', 'revoke_runtime', '_divide',
+              '_place_steps', '_note_places', '_grant_places', '_adopt', '_follow', '_keep_toast', '_remake_parts',
+              '_create_part', '_alter_part', '_swap_parts', '_lock_rows', '_lock_tables',
               '_create_table', '_create_tags', '_create_view', '_create_prefix_index', '_reserve_id', '_turn_log', '_rename_table', '_own_table', '_refuse_write',
               '_invalidate', '_invalidate_table', '_bury', '_share',
               '_check_admin', '_check_settings', '_grant_cache', '_grant_runtime'])

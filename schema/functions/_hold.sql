@@ -3,12 +3,12 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
     EXECUTE format($sql$
-        INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, key, value)
+        INSERT INTO %s AS c (hash, version, expires_at, key, value)
         SELECT DISTINCT ON (i.hash) i.hash, howdah_internal._clock(), '-infinity', i.key, ''
         FROM unnest($1, $2) AS i (hash, key)
         ORDER BY i.hash
         ON CONFLICT (hash) DO UPDATE SET version = c.version WHERE false
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     USING hashes, keys;
 END
 $$;

@@ -3,6 +3,7 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     settings howdah_internal.cache;
+    part     record;
     hash     bigint;
     -- Nearly always it is one key, and often there is a tombstone of it already.
     one      CONSTANT boolean := cardinality(keys) = 1 AND cardinality(tags) = 0 AND NOT everything;
@@ -12,11 +13,21 @@ BEGIN
     FOR attempt IN 1 .. 3 LOOP
         SELECT c.* INTO settings FROM howdah_internal.cache AS c WHERE c.name = _invalidate.cache;
         IF NOT FOUND THEN
-            RETURN;  -- dropped: there is nothing left to invalidate
+            -- No row: it was dropped, and there is nothing left to invalidate.
+            FOR part IN
+                SELECT p.name, coalesce(s.keys_of_it, '{}') AS keys
+                FROM howdah_internal._partitions(cache) AS p
+                LEFT JOIN howdah_internal._split(cache, keys) AS s ON s.part = p.name
+                WHERE everything OR cardinality(tags) > 0 OR s.part IS NOT NULL
+                ORDER BY p.partition
+            LOOP
+                PERFORM howdah_internal._invalidate(part.name, part.keys, tags, everything);
+            END LOOP;
+            RETURN;
         END IF;
         IF one THEN
             SELECT howdah_internal._hash(m.seed, keys[1]) INTO hash FROM howdah.meta AS m;
-            IF howdah_internal._share(settings.id, hash) THEN
+            IF howdah_internal._share(settings, hash) THEN
                 PERFORM howdah_internal._log(settings, ARRAY[hash], keys);
                 RETURN;
             END IF;
@@ -37,7 +48,7 @@ BEGIN
         END;
     END LOOP;
     -- A snapshot of REPEATABLE READ goes on showing the settings of the former table.
-    RAISE EXCEPTION 'Cache % was changed while this transaction ran.', quote_literal(cache)
+    RAISE EXCEPTION 'Cache % was changed while this transaction ran.', quote_literal(howdah_internal._shown_name(settings))
         USING ERRCODE = 'serialization_failure', HINT = 'Repeat the transaction.';
 END
 $$;

@@ -2,7 +2,7 @@ CREATE OR REPLACE FUNCTION howdah_internal._invalidate_table(settings howdah_int
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    tbl   CONSTANT text    := format('howdah_internal.%I', 'cache_' || settings.id);
+    tbl   CONSTANT text    := howdah_internal._table(settings);
     waits CONSTANT text    := current_setting('lock_timeout');
     -- An older snapshot does not show what was stored since, and DELETE would leave it.
     blind CONSTANT boolean := current_setting('transaction_isolation') IN ('repeatable read', 'serializable');
@@ -16,7 +16,7 @@ BEGIN
             PERFORM set_config('lock_timeout', '100ms', true);
         END IF;
         -- The marks of tags go too: what was claimed before fails for lack of its row.
-        EXECUTE format('TRUNCATE %s, howdah_internal.%I', tbl, 'tag_' || settings.id);
+        EXECUTE format('TRUNCATE %s, %s', tbl, howdah_internal._tag_table(settings));
         PERFORM set_config('lock_timeout', waits, true);
         PERFORM howdah_internal._log(settings, NULL);
         RETURN;

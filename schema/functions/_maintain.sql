@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION howdah_internal._maintain(
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    tbl     CONSTANT text   := format('howdah_internal.%I', 'cache_' || settings.id);
+    tbl     CONSTANT text   := howdah_internal._table(settings);
     total   CONSTANT bigint := pg_relation_size(tbl::regclass) / current_setting('block_size')::bigint;
     salt    CONSTANT bigint := (random() * 1000000000)::bigint;
     -- Locked rows are left for the next time, and the statement that locks
@@ -131,7 +131,7 @@ BEGIN
         USING format('(%s,0)', place)::tid, format('(%s,0)', least(place + reach, total))::tid,
               least(CASE WHEN noted THEN 1000 ELSE batch END, max_rows - evicted, excess - evicted), noted, evicts OR named;
         PERFORM howdah_internal._log(settings, coalesce(removed, '{}'), keys);
-        PERFORM howdah_internal._announce(settings.name, 'e', 'evicted', keys) WHERE evicts AND keys IS NOT NULL;
+        PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), 'e', 'evicted', keys) WHERE evicts AND keys IS NOT NULL;
         evicted := evicted + counted;
         bytes := bytes + freed;
         reach := CASE WHEN clock_timestamp() - started < interval '2 milliseconds'
@@ -151,7 +151,7 @@ BEGIN
         USING format('(%s,0)', state.hand)::tid, format('(%s,0)', state.hand + step)::tid,
               least(batch, max_rows - expired - evicted, max_expired - expired), named, expires OR named;
         PERFORM howdah_internal._log(settings, removed, keys) WHERE removed IS NOT NULL;
-        PERFORM howdah_internal._announce(settings.name, 'x', 'expired', keys) WHERE expires AND keys IS NOT NULL;
+        PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), 'x', 'expired', keys) WHERE expires AND keys IS NOT NULL;
         expired := expired + counted;
         bytes := bytes + freed;
         IF expired + evicted >= max_rows OR expired >= max_expired THEN

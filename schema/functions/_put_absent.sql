@@ -9,7 +9,7 @@ BEGIN
     PERFORM howdah_internal._room(settings);
     hash := howdah.key_hash(howdah_internal._check_key(key));
     EXECUTE format($sql$
-        INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, key, value)
+        INSERT INTO %s AS c (hash, version, expires_at, key, value)
         VALUES ($1, howdah_internal._clock(), $2, $3, $4)
         ON CONFLICT (hash) DO UPDATE
         SET version       = greatest(c.version + 1, excluded.version),
@@ -23,7 +23,7 @@ BEGIN
                    WHEN c.key = excluded.key THEN false
                    ELSE howdah_internal._evict($5) END
         RETURNING c.version
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     INTO result
     USING hash, howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, howdah_internal._check_value(value), settings.durability;

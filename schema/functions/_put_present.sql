@@ -9,7 +9,7 @@ BEGIN
     PERFORM howdah_internal._room(settings);
     hash := howdah.key_hash(howdah_internal._check_key(key));
     EXECUTE format($sql$
-        UPDATE howdah_internal.%I AS c
+        UPDATE %s AS c
         SET version       = greatest(c.version + 1, howdah_internal._clock()),
             expires_at    = $3,
             value         = $4,
@@ -19,7 +19,7 @@ BEGIN
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
           AND ($5 IS NULL OR c.version = $5)
         RETURNING c.version
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     INTO result
     USING hash, key,
           howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)), howdah_internal._check_value(value), expected;

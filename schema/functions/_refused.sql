@@ -23,8 +23,8 @@ BEGIN
     -- Each statement of a VOLATILE function has a snapshot of its own. The statement
     -- is short, for it is planned each time. The mark of the tag -1 stands for all
     -- those that have been removed: what cannot have seen all of them is refused.
-    EXECUTE format('SELECT array_agg(m.tag), array_agg(m.xid) FROM howdah_internal.%I AS m'
-                   ' WHERE m.hash = -1 AND m.tag = ANY ($1)', 'tag_' || id)
+    EXECUTE format('SELECT array_agg(m.tag), array_agg(m.xid) FROM %s AS m'
+                   ' WHERE m.hash = -1 AND m.tag = ANY ($1)', howdah_internal._tag_table_of(id))
     INTO marked, xids
     USING tags || (-1)::bigint;
     IF marked IS NULL AND busy = '{}' THEN

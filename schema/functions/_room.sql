@@ -3,7 +3,7 @@ LANGUAGE plpgsql STABLE
 AS $$
 BEGIN
     IF settings.full_since IS NOT NULL THEN
-        RAISE EXCEPTION 'Cache % is over its budget and may evict nothing.', quote_literal(settings.name)
+        RAISE EXCEPTION 'Cache % is over its budget and may evict nothing.', quote_literal(howdah_internal._shown_name(settings))
             USING ERRCODE = 'HW011',
                   HINT = 'Delete entries, or change max_bytes, max_entries or eviction with howdah.alter_cache.';
     END IF;

@@ -36,12 +36,12 @@ BEGIN
         SELECT count(*), coalesce(sum(octet_length(c.key) + octet_length(c.value) + 100), 0),
                array_agg(%2$s) FILTER (WHERE %3$s), array_agg(s.place) FILTER (WHERE %3$s)
         FROM unnest($1) AS s (place), LATERAL (
-            SELECT c.* FROM howdah_internal.%1$I AS c
+            SELECT c.* FROM %1$s AS c
             WHERE c.ctid >= format('(%%s,0)', s.place)::tid
               AND c.ctid < format('(%%s,0)', least(s.place + $2, $3))::tid
               AND c.expires_at > statement_timestamp()
             OFFSET 0) AS c
-        $sql$, 'cache_' || settings.id, howdah_internal._score(settings.eviction, salt),
+        $sql$, howdah_internal._table(settings), howdah_internal._score(settings.eviction, salt),
         CASE WHEN settings.eviction = 'noeviction' THEN 'false'
              WHEN settings.eviction LIKE 'volatile-%' THEN 'c.expires_at < ''infinity'''
              ELSE 'true' END)

@@ -1,13 +1,13 @@
-CREATE OR REPLACE FUNCTION howdah_internal._share(id integer, hash bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION howdah_internal._share(settings howdah_internal.cache, hash bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     shared boolean;
 BEGIN
     EXECUTE format($sql$
-        SELECT true FROM howdah_internal.%I AS t
+        SELECT true FROM %s AS t
         WHERE t.hash = $1 AND t.expires_at = '-infinity' AND t.leased_until = '-infinity' FOR SHARE
-        $sql$, 'cache_' || id)
+        $sql$, howdah_internal._table(settings))
     INTO STRICT shared
     USING hash;
     RETURN true;
@@ -19,13 +19,11 @@ EXCEPTION
 END
 $$;
 
-COMMENT ON FUNCTION howdah_internal._share(integer, bigint) IS
+COMMENT ON FUNCTION howdah_internal._share(howdah_internal.cache, bigint) IS
 'Internal. Locks a tombstone until the transaction ends, with a lock that others share:
 where there is one already, as for a key that is written often and read seldom, writers
 do not wait for each other. A claim waits for all of them.
 
-id: of the cache.
-
 Returns false, and holds no lock, if there is no tombstone or no table.';
 
-REVOKE ALL ON FUNCTION howdah_internal._share(integer, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION howdah_internal._share(howdah_internal.cache, bigint) FROM PUBLIC;

@@ -2,7 +2,7 @@ CREATE OR REPLACE FUNCTION howdah_internal._sweep_tags(settings howdah_internal.
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    tbl    CONSTANT text   := format('howdah_internal.%I', 'tag_' || settings.id);
+    tbl    CONSTANT text   := howdah_internal._tag_table(settings);
     total  CONSTANT bigint := pg_relation_size(to_regclass(tbl)) / current_setting('block_size')::bigint;
     place  bigint;
     found  tid[];
@@ -24,26 +24,26 @@ BEGIN
         SELECT array_agg(o.ctid) FROM (
             SELECT g.ctid FROM %1$s AS g
             WHERE g.ctid >= $1 AND g.ctid < $2
-              AND CASE WHEN g.hash >= 0 THEN (SELECT true FROM howdah_internal.%2$I AS c WHERE c.hash = g.hash) IS NULL
+              AND CASE WHEN g.hash >= 0 THEN (SELECT true FROM %2$s AS c WHERE c.hash = g.hash) IS NULL
                        -- Of another server, in a dump.
                        WHEN g.tag = -1 THEN g.xid >= pg_snapshot_xmax(pg_current_snapshot())
                        ELSE g.marked_at < clock_timestamp() - interval '1 hour'
                             AND (g.xid < pg_snapshot_xmin(pg_current_snapshot()) OR g.xid >= pg_snapshot_xmax(pg_current_snapshot()))
                   END
             FOR UPDATE SKIP LOCKED) AS o
-        $sql$, tbl, 'cache_' || settings.id)
+        $sql$, tbl, howdah_internal._table(settings))
     INTO found
     USING format('(%s,0)', place)::tid, format('(%s,0)', least(place + max_blocks, total))::tid;
     EXECUTE format($sql$
         WITH gone AS (
             DELETE FROM %1$s AS g
             WHERE g.ctid = ANY ($1)
-              AND (g.hash < 0 OR (SELECT true FROM howdah_internal.%2$I AS c WHERE c.hash = g.hash) IS NULL)
+              AND (g.hash < 0 OR (SELECT true FROM %2$s AS c WHERE c.hash = g.hash) IS NULL)
             RETURNING g.xid
         )
         SELECT count(*), (array_agg(d.xid ORDER BY d.xid DESC) FILTER (WHERE d.xid < pg_snapshot_xmax(pg_current_snapshot())))[1]
         FROM gone AS d
-        $sql$, tbl, 'cache_' || settings.id)
+        $sql$, tbl, howdah_internal._table(settings))
     INTO swept, newest
     USING found;
     IF newest IS NOT NULL THEN

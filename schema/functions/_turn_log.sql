@@ -9,7 +9,7 @@ BEGIN
         features = settings.features
     WHERE c.name = settings.name
     RETURNING c.id INTO new;
-    PERFORM howdah_internal._rename_table(settings.id, new);
+    PERFORM howdah_internal._rename_table(settings, new);
 END
 $$;
 

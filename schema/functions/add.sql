@@ -4,7 +4,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    RETURN howdah_internal._put_absent(howdah_internal._settings(cache), key, value, ttl) IS NOT NULL;
+    RETURN howdah_internal._put_absent(howdah_internal._stay(howdah_internal._settings(cache, key)), key, value, ttl) IS NOT NULL;
 END
 $$;
 

@@ -21,8 +21,6 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '2s'
 AS $$
 DECLARE
-    tbl     text;
-    tags    text;
     -- What each setting is when nothing is said, as in howdah.create_cache.
     initial CONSTANT jsonb := '{
         "durability": "unlogged", "default_ttl": null, "max_ttl": null,
@@ -32,16 +30,15 @@ DECLARE
         'durability', durability, 'default_ttl', default_ttl, 'max_ttl', max_ttl,
         'max_bytes', max_bytes, 'max_entries', max_entries, 'eviction', eviction,
         'fillfactor', fillfactor, 'prefix_index', prefix_index, 'ttl_jitter', ttl_jitter, 'near', near, 'log_keys', log_keys));
+    changes jsonb;
     setting text;
-    before  howdah_internal.cache;
-    after   howdah_internal.cache;
-    rewrite boolean;  -- the class changes between a table that is logged and one that is not
-    logged  boolean;  -- writes are to be noted in the change log
-    named   boolean;  -- with their keys
-    turn    boolean;  -- one of these changes
+    before  howdah_internal.cache[];
+    after   howdah_internal.cache[];
+    -- For all partitions.
+    deadline timestamptz;
 BEGIN
     PERFORM howdah_internal._check_name(name);
-    PERFORM howdah_internal._check_admin();
+    PERFORM howdah_internal._check_admin(), howdah_internal._check_alone();
     FOREACH setting IN ARRAY coalesce(reset, '{}') LOOP
         IF setting IS NULL OR NOT initial ? setting OR given ? setting THEN
             RAISE EXCEPTION 'Setting % cannot be reset.', coalesce(quote_literal(setting), 'NULL')
@@ -49,73 +46,35 @@ BEGIN
                       HINT = 'Name settings of howdah.create_cache, and give a setting or reset it, not both.';
         END IF;
     END LOOP;
+    changes := given || (SELECT coalesce(jsonb_object_agg(d.key, d.value), '{}') FROM jsonb_each(initial) AS d WHERE d.key = ANY (reset));
 
-    -- Waits for another alter_cache of this cache.
-    SELECT c.* INTO before FROM howdah_internal.cache AS c WHERE c.name = alter_cache.name FOR UPDATE;
-    IF NOT FOUND THEN
-        PERFORM howdah_internal._settings(name);  -- raises HW001
+    before := howdah_internal._lock_rows(name);
+    IF before IS NULL THEN
+        PERFORM howdah_internal._no_cache(name);
     END IF;
-    tbl := format('howdah_internal.%I', 'cache_' || before.id);
-    tags := format('howdah_internal.%I', 'tag_' || before.id);
-    after := jsonb_populate_record(
-        before,
-        given || (SELECT coalesce(jsonb_object_agg(d.key, d.value), '{}')
-                  FROM jsonb_each(initial) AS d WHERE d.key = ANY (reset)));
-    -- Without a log there are no keys in it.
-    logged := coalesce(near, 'near' = ANY (before.features) AND 'near' <> ALL (coalesce(reset, '{}')));
-    named := coalesce(log_keys, logged AND 'log_keys' = ANY (before.features) AND 'log_keys' <> ALL (coalesce(reset, '{}')));
-    turn := (logged, named) <> ('near' = ANY (before.features), 'log_keys' = ANY (before.features));
-    after.features := array_remove(array_remove(before.features, 'near'), 'log_keys')
-                      || CASE WHEN logged THEN '{near}' ELSE '{}' END::text[] || CASE WHEN named THEN '{log_keys}' ELSE '{}' END::text[];
-    PERFORM howdah_internal._check_settings(after);
-    rewrite := (after.durability = 'unlogged') <> (before.durability = 'unlogged');
-
-    -- Once, and the strongest that is needed.
+    SELECT array_agg(howdah_internal._altered(b, changes, cardinality(before)) ORDER BY b.partition) INTO after
+    FROM unnest(before) AS b;
+    IF howdah_internal._placed() AND (before[1].durability = 'unlogged') <> (after[1].durability = 'unlogged') THEN
+        RAISE EXCEPTION 'Cache % cannot become %: it is on several servers.', quote_literal(name), after[1].durability
+            USING ERRCODE = 'HW004', HINT = 'Make another cache of that durability, or drop this one and make it again.';
+    END IF;
+    -- By the names that Citus knows, if it has placed them.
+    SELECT array_agg(howdah_internal._named(b) ORDER BY b.partition) INTO before FROM unnest(before) AS b;
+    SELECT array_agg(howdah_internal._named(a) ORDER BY a.partition) INTO after FROM unnest(after) AS a;
+    deadline := clock_timestamp() + interval '2 seconds';
     BEGIN
-        EXECUTE format('LOCK TABLE %s, %s IN %s MODE', tbl, tags, CASE
-            WHEN empty OR rewrite OR turn OR before.prefix_index AND NOT after.prefix_index THEN 'ACCESS EXCLUSIVE'
-            WHEN after.prefix_index AND NOT before.prefix_index THEN 'SHARE'
-            WHEN after.fillfactor <> before.fillfactor THEN 'SHARE UPDATE EXCLUSIVE'
-            ELSE 'ACCESS SHARE' END);
+        FOR i IN 1 .. cardinality(before) LOOP
+            PERFORM howdah_internal._lock_tables(before[i], howdah_internal._alter_mode(before[i], after[i], empty), deadline);
+        END LOOP;
     EXCEPTION
         WHEN lock_not_available THEN
             RAISE EXCEPTION 'Cache % is in use, and nothing was changed.', quote_literal(name)
                 USING ERRCODE = 'lock_not_available',
                       HINT = 'A transaction has held its table for 2 s: try again, or find it in pg_locks and end it.';
     END;
-
-    UPDATE howdah_internal.cache AS c
-    SET durability = after.durability, default_ttl = after.default_ttl, max_ttl = after.max_ttl,
-        max_bytes = after.max_bytes, max_entries = after.max_entries, eviction = after.eviction,
-        fillfactor = after.fillfactor, prefix_index = after.prefix_index,
-        ttl_jitter = after.ttl_jitter,
-        full_since = NULL  -- upkeep will say so again
-    WHERE c.name = after.name;
-
-    IF empty THEN
-        EXECUTE format('TRUNCATE %s, %s', tbl, tags);
-    END IF;
-    IF after.fillfactor <> before.fillfactor THEN
-        EXECUTE format('ALTER TABLE %s SET (fillfactor = %s)', tbl, after.fillfactor);
-    END IF;
-    IF rewrite THEN
-        EXECUTE format('ALTER TABLE %s SET %s', tbl,
-                       CASE after.durability WHEN 'unlogged' THEN 'UNLOGGED' ELSE 'LOGGED' END);
-        EXECUTE format('ALTER TABLE %s SET %s', tags,
-                       CASE after.durability WHEN 'unlogged' THEN 'UNLOGGED' ELSE 'LOGGED' END);
-    END IF;
-    IF after.prefix_index AND NOT before.prefix_index THEN
-        PERFORM howdah_internal._create_prefix_index(before.id);
-    ELSIF before.prefix_index AND NOT after.prefix_index THEN
-        EXECUTE format('DROP INDEX howdah_internal.%I', 'cache_' || before.id || '_prefix');
-    END IF;
-    IF empty OR turn THEN
-        -- Under the former id: who keeps entries of it in memory drops them.
-        PERFORM howdah_internal._log(before, NULL);
-    END IF;
-    IF turn THEN
-        PERFORM howdah_internal._turn_log(after);
-    END IF;
+    FOR i IN 1 .. cardinality(before) LOOP
+        PERFORM howdah_internal._alter_part(before[i], after[i], empty);
+    END LOOP;
 END
 $$;
 
@@ -139,9 +98,10 @@ To turn near off turns log_keys off too.
 reset: names of settings that go back to the default of howdah.create_cache, as
 in ''{max_ttl,max_bytes}''.
 empty: true empties the cache at the same time.
+In a database with partitions all of them are changed, or none.
 
 Errors: HW001 not found, HW002 invalid name, HW004 invalid setting, 42501 no
-privilege, 55P03 in use.';
+privilege, 55P03 in use, 0A000 several servers: howdah caches alter.';
 
 REVOKE ALL ON FUNCTION howdah.alter_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, text[], boolean, integer, boolean, boolean)
     FROM PUBLIC;

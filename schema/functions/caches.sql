@@ -20,23 +20,22 @@ CREATE OR REPLACE FUNCTION howdah.caches() RETURNS TABLE (
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT c.name, c.durability, c.default_ttl, c.max_ttl, c.max_bytes, c.max_entries,
-           c.eviction, c.fillfactor, c.prefix_index, c.ttl_jitter, c.created_at,
-           greatest(t.reltuples, 0)::bigint,
-           pg_relation_size(t.oid),
-           pg_indexes_size(t.oid),
-           coalesce(pg_total_relation_size(nullif(t.reltoastrelid, 0)), 0),
-           'near' = ANY (c.features),
-           'log_keys' = ANY (c.features)
+    SELECT coalesce(c.whole, c.name), min(c.durability), min(c.default_ttl), min(c.max_ttl), sum(c.max_bytes)::bigint, sum(c.max_entries)::bigint,
+           min(c.eviction), min(c.fillfactor), bool_and(c.prefix_index), min(c.ttl_jitter), min(c.created_at),
+           sum(greatest(t.reltuples, 0))::bigint,
+           sum(pg_relation_size(t.oid))::bigint,
+           sum(pg_indexes_size(t.oid))::bigint,
+           sum(coalesce(pg_total_relation_size(nullif(t.reltoastrelid, 0)), 0))::bigint,
+           bool_and('near' = ANY (c.features)),
+           bool_and('log_keys' = ANY (c.features))
     FROM howdah_internal.cache AS c
-    LEFT JOIN pg_class AS t
-           ON t.relname = 'cache_' || c.id
-          AND t.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'howdah_internal')
-    ORDER BY c.name
+    LEFT JOIN LATERAL howdah_internal._class(to_regclass(howdah_internal._table(c))) AS t ON howdah_internal._is_here(c)
+    GROUP BY coalesce(c.whole, c.name)
+    ORDER BY coalesce(c.whole, c.name)
 $$;
 
 COMMENT ON FUNCTION howdah.caches() IS
-'The caches with their settings and cheap estimates.
+'The caches with their settings and cheap estimates, those of all partitions together.
 
 estimated_entries: rows by the statistics of PostgreSQL, expired ones included; 0
 before the first analyze. howdah.count counts exactly.

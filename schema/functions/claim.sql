@@ -4,7 +4,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     now      CONSTANT timestamptz := statement_timestamp();
     waits    CONSTANT text := current_setting('lock_timeout');
@@ -24,9 +24,9 @@ BEGIN
             SELECT c.key = $2 AS own, c.version,
                    CASE WHEN c.kind = 0 OR c.key <> $2 OR c.expires_at <= statement_timestamp() THEN c.value
                         ELSE howdah_internal._refuse_kind(c.kind) END AS value, c.expires_at, c.leased_until, c.stale_seconds
-            FROM howdah_internal.%I AS c
+            FROM %s AS c
             WHERE c.hash = $1
-            $sql$, 'cache_' || settings.id)
+            $sql$, howdah_internal._table(settings))
         INTO slot
         USING hash, key;
         EXIT WHEN slot.expires_at > now OR slot.leased_until > now OR none;
@@ -34,7 +34,7 @@ BEGIN
         BEGIN
             PERFORM set_config('lock_timeout', '200ms', true);
             EXECUTE format($sql$
-                INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, leased_until, key, value)
+                INSERT INTO %s AS c (hash, version, expires_at, leased_until, key, value)
                 VALUES ($1, howdah_internal._clock(), '-infinity', $3, $2, '')
                 ON CONFLICT (hash) DO UPDATE
                 SET key           = excluded.key,
@@ -47,7 +47,7 @@ BEGIN
                     leased_until  = excluded.leased_until
                 WHERE c.expires_at <= statement_timestamp() AND c.leased_until <= statement_timestamp()
                 RETURNING true AS own, c.version, c.value, c.expires_at, c.leased_until, c.stale_seconds, true AS won
-                $sql$, 'cache_' || settings.id)
+                $sql$, howdah_internal._table(settings))
             INTO slot
             USING hash, key, now + lease;
             PERFORM set_config('lock_timeout', waits, true);
@@ -77,7 +77,8 @@ BEGIN
         expired := now - slot.expires_at;
     END IF;
     IF state <> 'unleased' AND slot.leased_until > now THEN
-        lease_left := slot.leased_until - now;
+        -- Before PostgreSQL 17 infinity cannot be subtracted from.
+        lease_left := CASE WHEN slot.leased_until < 'infinity' THEN slot.leased_until - now ELSE howdah.no_expiry() END;
     END IF;
     RETURN NEXT;
 END
@@ -105,7 +106,7 @@ token: for howdah.fulfil and howdah.release; NULL unless state is hit, stale or 
 won: true if the caller is to load the value: always if state is won, and for one of
 those who get a stale value.
 lease_left: what remains of the lease, or of the time for which the key is known to
-be absent; NULL: there is no lease.
+be absent; howdah.no_expiry(): that has no end; NULL: there is no lease.
 expired: how long ago a stale value expired; else NULL.
 snapshot: for howdah.fulfil with tags.
 

@@ -5,7 +5,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
 BEGIN
     IF version IS NULL THEN
         RAISE EXCEPTION 'The version is NULL.'

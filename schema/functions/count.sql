@@ -3,12 +3,19 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
-    result   bigint;
+    settings howdah_internal.cache;
+    counted  bigint;
+    result   bigint := 0;
 BEGIN
-    EXECUTE format('SELECT count(*) FROM howdah_internal.%I AS c WHERE c.expires_at > statement_timestamp()',
-                   'cache_' || settings.id)
-    INTO result;
+    FOR settings IN SELECT p.* FROM howdah_internal._partitions(cache) AS p LOOP
+        PERFORM howdah_internal._elsewhere(settings);
+        EXECUTE format('SELECT count(*) FROM %s AS c WHERE c.expires_at > statement_timestamp()', howdah_internal._table(settings))
+        INTO counted;
+        result := result + counted;
+    END LOOP;
+    IF NOT FOUND THEN
+        PERFORM howdah_internal._no_cache(cache);
+    END IF;
     RETURN result;
 END
 $$;

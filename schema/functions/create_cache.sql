@@ -19,9 +19,11 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache;
+    part     howdah_internal.cache;
+    divided  smallint;  -- into so many partitions; 0: into none
 BEGIN
     PERFORM howdah_internal._check_name(name);
-    PERFORM howdah_internal._check_admin();
+    PERFORM howdah_internal._check_admin(), howdah_internal._check_alone();
     settings.name := name;
     settings.durability := durability;
     settings.default_ttl := default_ttl;
@@ -36,32 +38,39 @@ BEGIN
                          || CASE WHEN log_keys THEN '{log_keys}' ELSE '{}' END::text[];
     PERFORM howdah_internal._check_settings(settings);
 
+    -- Whoever divides the database waits for this cache, and this for that.
+    SELECT m.partitions INTO divided FROM howdah.meta AS m FOR SHARE;
     IF id IS NOT NULL THEN
         -- Others can neither draw an id nor make this cache until this one is made.
         LOCK TABLE howdah_internal.cache IN SHARE ROW EXCLUSIVE MODE;
-        IF NOT EXISTS (SELECT FROM howdah_internal.cache AS c WHERE c.name = create_cache.name) THEN
-            PERFORM howdah_internal._reserve_id(name, id);
+        IF NOT EXISTS (SELECT FROM howdah_internal._partitions(name)) THEN
+            PERFORM howdah_internal._reserve_id(name, id, greatest(divided, 1));
         END IF;
     END IF;
-
-    -- The row first: of two that make the same cache, one waits and then fails.
-    INSERT INTO howdah_internal.cache AS c
-           (id, name, durability, default_ttl, max_ttl, max_bytes, max_entries, eviction, fillfactor, prefix_index, ttl_jitter, features, events)
-    SELECT coalesce(create_cache.id, nextval(pg_get_serial_sequence('howdah_internal.cache', 'id'))),
-           settings.name, settings.durability, settings.default_ttl, settings.max_ttl, settings.max_bytes,
-           settings.max_entries, settings.eviction, settings.fillfactor, settings.prefix_index, settings.ttl_jitter, settings.features,
-           coalesce((SELECT n.events ~ '[KE]' AND n.events ~ '[^KE]' FROM howdah_internal.notification AS n FOR SHARE), false)
-    ON CONFLICT ON CONSTRAINT cache_pkey DO NOTHING
-    RETURNING c.* INTO settings;
-    IF NOT FOUND THEN
-        IF if_not_exists THEN
-            RETURN false;
+    FOR number IN 0 .. greatest(divided, 1) - 1 LOOP
+        part := settings;
+        part.id := id + number;
+        IF divided > 0 THEN
+            part.name := format('%s/%s', name, lpad(number::text, 2, '0'));
+            part.whole := name;
+            part.partition := number;
+            part.max_bytes := howdah_internal._budget_share(max_bytes, number, divided);
+            part.max_entries := howdah_internal._budget_share(max_entries, number, divided);
         END IF;
-        RAISE EXCEPTION 'Cache % already exists.', quote_literal(create_cache.name)
-            USING ERRCODE = 'HW003',
-                  HINT = 'Use another name, change it with howdah.alter_cache, or pass if_not_exists => true.';
+        IF NOT howdah_internal._create_part(part) THEN
+            IF if_not_exists THEN
+                RETURN false;
+            END IF;
+            RAISE EXCEPTION 'Cache % already exists.', quote_literal(create_cache.name)
+                USING ERRCODE = 'HW003',
+                      HINT = 'Use another name, change it with howdah.alter_cache, or pass if_not_exists => true.';
+        END IF;
+    END LOOP;
+    IF NOT howdah_internal._placed() THEN  -- else the tables go to their servers first
+        PERFORM howdah_internal._create_view(part);
+        PERFORM howdah_internal._grant_cache(p, r.role)
+        FROM howdah_internal._partitions(name) AS p CROSS JOIN howdah.runtime_role AS r;
     END IF;
-    PERFORM howdah_internal._create_table(settings);
     RETURN true;
 END
 $$;
@@ -69,7 +78,8 @@ $$;
 COMMENT ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean, integer, boolean) IS
 'Makes a cache. Only the owner of the schema may. The view howdah.cache_<name> shows
 its entries; the table behind it has a number for a name, a new one for each cache
-that is made.
+that is made. In a database with partitions the cache has a table for each of them, all
+made at once; if it is on several servers, the command line makes it: howdah caches create.
 
 name: lower-case letters, digits and underscores, beginning with a letter, at
 most 48; not ending in _pkey or _prefix.
@@ -78,7 +88,8 @@ a crash but for the last moments, if the writer sets synchronous_commit = off) o
 sync (every committed write survives).
 default_ttl: the TTL of entries stored without one; NULL: they do not expire.
 max_ttl: caps every TTL; NULL: no cap.
-max_bytes, max_entries: the budget of the cache; NULL: none.
+max_bytes, max_entries: the budget of the cache; NULL: none. In a database with partitions
+each of them has an equal share of it, at least 1, and evicts for itself.
 eviction: what gives way beyond the budget, by the names of Redis: noeviction,
 allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu,
 volatile-random, volatile-ttl. Reads through SQL functions write nothing and so do
@@ -97,12 +108,14 @@ their own memory and learn what has changed. A write costs a little more.
 log_keys: true notes the keys of writes in the change log too, for Redis clients with CLIENT
 TRACKING ON BCAST. It needs near.
 id: the number in the name of the table, from 1 to 1000000000, so that several databases
-can hold one cache under one name of its table; NULL: the next one. It must be higher
+can hold one cache under one name of its table; NULL: the next one. In a database with
+partitions it is that of the first, and the others follow. It must be higher
 than all ids that this database has used, those of dropped caches included. Other
 sessions that make or drop caches wait until the transaction ends.
 
 Returns true if it made the cache.
-Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege.';
+Errors: HW002 invalid name, HW003 exists, HW004 invalid setting, 42501 no privilege,
+0A000 several servers.';
 
 REVOKE ALL ON FUNCTION howdah.create_cache(text, text, interval, interval, bigint, bigint, text, integer, boolean, integer, boolean, boolean, integer, boolean)
     FROM PUBLIC;

@@ -5,22 +5,25 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    template howdah_internal.cache;
+    template record;
 BEGIN
     IF number IS NULL OR number NOT BETWEEN 1 AND 15 THEN
         RAISE EXCEPTION 'There is no database %.', coalesce(number::text, 'NULL')
             USING ERRCODE = 'HW012', HINT = 'Databases are numbered 0 to 15; database 0 is the cache db0.';
     END IF;
-    IF EXISTS (SELECT FROM howdah_internal.cache AS c WHERE c.name = 'db' || number) THEN
+    IF EXISTS (SELECT FROM howdah_internal._partitions('db' || number)) THEN
         RETURN false;
     END IF;
-    template := howdah_internal._settings('db0');
+    SELECT c.* INTO template FROM howdah.caches() AS c WHERE c.name = 'db0';
+    IF NOT FOUND THEN
+        PERFORM howdah_internal._no_cache('db0');
+    END IF;
     -- Another session may have made it meanwhile.
     RETURN howdah.create_cache(
         'db' || number, template.durability, template.default_ttl, template.max_ttl,
         template.max_bytes, template.max_entries, template.eviction,
         template.fillfactor, template.prefix_index, template.ttl_jitter, if_not_exists => true,
-        near => 'near' = ANY (template.features), log_keys => 'log_keys' = ANY (template.features));
+        near => template.near, log_keys => template.log_keys);
 END
 $$;
 

@@ -3,7 +3,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     live     boolean;  -- NULL: there was no row
 BEGIN
@@ -11,10 +11,10 @@ BEGIN
     -- where there is no row, the place of the key is held.
     FOR attempt IN 1..2 LOOP
         EXECUTE format($sql$
-            DELETE FROM howdah_internal.%I AS c
+            DELETE FROM %s AS c
             WHERE c.hash = $1 AND c.key = $2
             RETURNING c.expires_at > statement_timestamp()
-            $sql$, 'cache_' || settings.id)
+            $sql$, howdah_internal._table(settings))
         INTO live
         USING hash, key;
         EXIT WHEN live IS NOT NULL OR attempt = 2;
@@ -23,7 +23,7 @@ BEGIN
     IF live THEN
         PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
         IF settings.events THEN
-            PERFORM howdah_internal._announce(settings.name, 'g', 'del', ARRAY[key]);
+            PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), 'g', 'del', ARRAY[key]);
         END IF;
     END IF;
     RETURN coalesce(live, false);

@@ -3,27 +3,31 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
-    hashes   bigint[]     := howdah_internal._key_hashes(keys);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings_many(cache, keys));
+    hashes   bigint[];
     deleted  bigint;
     gone     bytea[];  -- the keys that were there, if anybody is told of them
 BEGIN
+    IF settings.id IS NULL THEN  -- several partitions, in the order of every function on many keys
+        RETURN (SELECT coalesce(sum(howdah.delete_many(s.part, s.keys_of_it)), 0) FROM howdah_internal._split(cache, keys) AS s);
+    END IF;
+    hashes := howdah_internal._key_hashes(keys);
     -- What this transaction is changing, nobody may load and store before it ends:
     -- the places of absent keys are held too. Locks first, by hash: the order of
     -- every statement on many rows.
     PERFORM howdah_internal._hold(settings, hashes, keys);
     EXECUTE format($sql$
         WITH gone AS (
-            DELETE FROM howdah_internal.%1$I AS c
+            DELETE FROM %1$s AS c
             WHERE c.hash = ANY ($1) AND c.key = ANY ($2)
             RETURNING c.hash, c.key, c.expires_at > statement_timestamp() AS live
         )
         SELECT array_agg(g.hash), count(*), array_agg(g.key) FILTER (WHERE $3) FROM gone AS g WHERE g.live
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     INTO hashes, deleted, gone
     USING hashes, keys, settings.events OR 'log_keys' = ANY (settings.features);
     PERFORM howdah_internal._log(settings, coalesce(hashes, '{}'), gone);
-    PERFORM howdah_internal._announce(settings.name, 'g', 'del', gone) WHERE settings.events AND gone IS NOT NULL;
+    PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), 'g', 'del', gone) WHERE settings.events AND gone IS NOT NULL;
     RETURN deleted;
 END
 $$;

@@ -6,30 +6,39 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '2s'
 AS $$
 DECLARE
-    dropped howdah_internal.cache;
+    -- For all partitions.
+    deadline CONSTANT timestamptz := clock_timestamp() + interval '2 seconds';
+    dropped  howdah_internal.cache[];
 BEGIN
     PERFORM howdah_internal._check_name(name);
-    PERFORM howdah_internal._check_admin();
-    DELETE FROM howdah_internal.cache AS c WHERE c.name = drop_cache.name RETURNING c.* INTO dropped;
-    IF NOT FOUND THEN
+    PERFORM howdah_internal._check_admin(), howdah_internal._check_alone();
+    dropped := howdah_internal._lock_rows(name);
+    IF dropped IS NULL THEN
         IF if_exists THEN
             RETURN false;
         END IF;
         RAISE EXCEPTION 'Cache % does not exist.', quote_literal(name)
             USING ERRCODE = 'HW001', HINT = 'SELECT name FROM howdah.caches() lists the caches.';
     END IF;
+    -- By the names that Citus knows, if it has placed them.
+    SELECT array_agg(howdah_internal._named(d) ORDER BY d.partition) INTO dropped FROM unnest(dropped) AS d;
+    DELETE FROM howdah_internal.cache AS c USING unnest(dropped) AS d WHERE c.name = d.name;
     BEGIN
         EXECUTE format('DROP VIEW IF EXISTS howdah.%I', 'cache_' || name);
-        EXECUTE format('DROP TABLE IF EXISTS howdah_internal.%I, howdah_internal.%I', 'cache_' || dropped.id, 'tag_' || dropped.id);
+        FOR i IN 1 .. cardinality(dropped) LOOP
+            PERFORM howdah_internal._lock_tables(dropped[i], 'ACCESS EXCLUSIVE', deadline);
+        END LOOP;
+        EXECUTE (SELECT 'DROP TABLE IF EXISTS ' || string_agg(howdah_internal._table(d) || ', ' || howdah_internal._tag_table(d), ', ')
+                 FROM unnest(dropped) AS d);
     EXCEPTION
         WHEN lock_not_available THEN
             RAISE EXCEPTION 'Cache % is in use, and was not dropped.', quote_literal(name)
                 USING ERRCODE = 'lock_not_available',
                       HINT = 'A transaction has held its table for 2 s: try again, or find it in pg_locks and end it.';
     END;
-    PERFORM howdah_internal._log(dropped, NULL);
+    PERFORM howdah_internal._log(d, NULL) FROM unnest(dropped) AS d;
     -- After the table, as a round of upkeep locks them.
-    DELETE FROM howdah.upkeep AS u WHERE u.cache = drop_cache.name;
+    DELETE FROM howdah.upkeep AS u USING unnest(dropped) AS d WHERE u.cache = d.name;
     RETURN true;
 END
 $$;

@@ -3,23 +3,23 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     changed  bigint;
 BEGIN
     EXECUTE format($sql$
-        UPDATE howdah_internal.%I AS c
+        UPDATE %s AS c
         SET version      = greatest(c.version + 1, howdah_internal._clock()),
             expires_at   = $3,
             leased_until = DEFAULT
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     USING hash, key, howdah_internal._expiry(settings, ttl);
     GET DIAGNOSTICS changed = ROW_COUNT;
     IF changed > 0 THEN
         PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
         IF settings.events THEN
-            PERFORM howdah_internal._announce(settings.name, 'g', CASE WHEN ttl >= howdah.no_expiry() THEN 'persist' ELSE 'expire' END, ARRAY[key]);
+            PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), 'g', CASE WHEN ttl >= howdah.no_expiry() THEN 'persist' ELSE 'expire' END, ARRAY[key]);
         END IF;
     END IF;
     RETURN changed > 0;

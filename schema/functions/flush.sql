@@ -3,34 +3,23 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache  := howdah_internal._settings(cache);
-    tbl      CONSTANT text := format('howdah_internal.%I', 'cache_' || settings.id);
-    waits    CONSTANT text := current_setting('lock_timeout');
+    -- For all partitions: those that are truncated keep everybody waiting meanwhile.
+    deadline CONSTANT timestamptz := clock_timestamp() + interval '100 milliseconds';
+    settings howdah_internal.cache;
+    way      text;
+    result   text := 'truncate';
 BEGIN
-    BEGIN
-        -- While TRUNCATE waits for its lock, every other user of the cache
-        -- waits behind it: one old reader must not stop them all.
-        PERFORM set_config('lock_timeout', '100ms', true);
-        -- The marks of tags go too: what was claimed before fails for lack of its row.
-        EXECUTE format('TRUNCATE %s, howdah_internal.%I', tbl, 'tag_' || settings.id);
-        PERFORM set_config('lock_timeout', waits, true);
-        PERFORM howdah_internal._log(settings, NULL);
-        RETURN 'truncate';
-    EXCEPTION
-        -- disk_full: TRUNCATE makes new files, and DELETE needs none.
-        WHEN lock_not_available OR disk_full THEN
-            NULL;  -- lock_timeout is back with the rest
-    END;
-
-    -- Locks first, by hash: the order of every statement on many rows.
-    EXECUTE format($sql$
-        WITH doomed AS MATERIALIZED (
-            SELECT c.hash FROM %1$s AS c ORDER BY c.hash FOR UPDATE
-        )
-        DELETE FROM %1$s AS c WHERE c.hash = ANY (ARRAY(SELECT d.hash FROM doomed AS d))
-        $sql$, tbl);
-    PERFORM howdah_internal._log(settings, NULL);
-    RETURN 'delete';
+    FOR settings IN SELECT p.* FROM howdah_internal._partitions(cache) AS p LOOP
+        PERFORM howdah_internal._stay(settings);
+        way := howdah_internal._flush(settings, deadline);
+        IF way <> 'truncate' THEN
+            result := way;
+        END IF;
+    END LOOP;
+    IF NOT FOUND THEN
+        PERFORM howdah_internal._no_cache(cache);
+    END IF;
+    RETURN result;
 END
 $$;
 
@@ -42,7 +31,8 @@ with an older snapshot sees an empty cache.
 
 cache: the name of a cache.
 
-Returns truncate or delete: how it was done.
+Returns truncate or delete: how it was done; of a cache in partitions delete, if one of them
+was not truncated.
 Errors: HW001 cache not found.';
 
 REVOKE ALL ON FUNCTION howdah.flush(text) FROM PUBLIC;

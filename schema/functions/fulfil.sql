@@ -6,7 +6,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     absent   CONSTANT boolean := value IS NULL;
     hash     bigint;
     expiry   timestamptz;
@@ -43,7 +43,7 @@ BEGIN
     END IF;
     -- As schema/statements/fulfil.sql.
     EXECUTE format($sql$
-        UPDATE howdah_internal.%I AS c
+        UPDATE %s AS c
         SET version       = greatest(c.version + 1, howdah_internal._clock()),
             expires_at    = CASE WHEN $4 IS NULL THEN '-infinity' ELSE $5 END,
             leased_until  = CASE WHEN $4 IS NULL THEN $5 ELSE '-infinity' END,
@@ -54,11 +54,11 @@ BEGIN
           AND (c.kind = 0 OR c.expires_at <= statement_timestamp())
           AND (c.expires_at > '-infinity' OR c.leased_until > '-infinity')
         RETURNING c.version
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     INTO result
     USING hash, key, token, CASE WHEN NOT absent THEN howdah_internal._check_value(value) END, expiry, seconds;
     IF result IS NOT NULL AND tags IS NOT NULL THEN
-        PERFORM howdah_internal._replace_tags(settings.id, hash, hashed);
+        PERFORM howdah_internal._replace_tags(settings, hash, hashed);
     END IF;
     IF result IS NOT NULL THEN
         PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);

@@ -3,7 +3,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     result   bytea;
     deleted  bigint;
@@ -11,11 +11,11 @@ BEGIN
     -- As howdah.delete.
     FOR attempt IN 1..2 LOOP
         EXECUTE format($sql$
-            DELETE FROM howdah_internal.%I AS c
+            DELETE FROM %s AS c
             WHERE c.hash = $1 AND c.key = $2
             RETURNING CASE WHEN c.expires_at > statement_timestamp() THEN
                       CASE WHEN c.kind = 0 THEN c.value ELSE howdah_internal._refuse_kind(c.kind) END END
-            $sql$, 'cache_' || settings.id)
+            $sql$, howdah_internal._table(settings))
         INTO result
         USING hash, key;
         GET DIAGNOSTICS deleted = ROW_COUNT;
@@ -25,7 +25,7 @@ BEGIN
     IF result IS NOT NULL THEN
         PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
         IF settings.events THEN
-            PERFORM howdah_internal._announce(settings.name, 'g', 'del', ARRAY[key]);
+            PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), 'g', 'del', ARRAY[key]);
         END IF;
     END IF;
     RETURN result;

@@ -4,7 +4,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache, key);
 BEGIN
     RETURN QUERY EXECUTE format($sql$
         SELECT CASE WHEN c.kind = 0 THEN c.value ELSE howdah_internal._refuse_kind(c.kind) END,
@@ -12,11 +12,11 @@ BEGIN
                nullif(c.expires_at, 'infinity'),
                CASE WHEN c.expires_at < 'infinity' THEN c.expires_at - statement_timestamp()
                     ELSE howdah.no_expiry() END
-        FROM howdah_internal.%I AS c
+        FROM %s AS c
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
         ORDER BY c.version DESC  -- REPEATABLE READ may show an old row beside the own one
         LIMIT 1
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     USING howdah.key_hash(howdah_internal._check_key(key)), key;
 END
 $$;

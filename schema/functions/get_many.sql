@@ -4,17 +4,24 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings_many(cache, keys);
+    split    record;
 BEGIN
+    IF settings.id IS NULL THEN  -- several partitions
+        FOR split IN SELECT s.* FROM howdah_internal._split(cache, keys) AS s LOOP
+            RETURN QUERY SELECT m.key, m.value FROM howdah.get_many(split.part, split.keys_of_it) AS m;
+        END LOOP;
+        RETURN;
+    END IF;
     RETURN QUERY EXECUTE format($sql$
         SELECT e.key, e.value
         FROM (SELECT DISTINCT ON (c.hash) c.key, c.value, c.kind
-              FROM howdah_internal.%I AS c
+              FROM %s AS c
               WHERE c.hash = ANY ($1) AND c.key = ANY ($2) AND c.expires_at > statement_timestamp()
               ORDER BY c.hash, c.version DESC  -- REPEATABLE READ may show an old row beside the own one
              ) AS e
         WHERE e.kind = 0
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     USING howdah_internal._key_hashes(keys), keys;
 END
 $$;

@@ -3,7 +3,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    PERFORM howdah_internal._check_admin();
+    PERFORM howdah_internal._check_admin(), howdah_internal._check_alone();
     IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role) THEN
         RAISE EXCEPTION 'Role % does not exist.', coalesce(quote_ident(role), 'NULL')
             USING ERRCODE = 'undefined_object',

@@ -4,7 +4,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     hash     bigint;
     result   bytea;
 BEGIN
@@ -18,7 +18,7 @@ BEGIN
     -- The sum is made from the row as it is when it is locked. An expired row
     -- and another key's row count as absent.
     EXECUTE format($sql$
-        INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, key, value)
+        INSERT INTO %s AS c (hash, version, expires_at, key, value)
         VALUES ($1, howdah_internal._clock(), $2, $3, convert_to($4::text, 'UTF8'))
         ON CONFLICT (hash) DO UPDATE
         SET version       = greatest(c.version + 1, excluded.version),
@@ -34,13 +34,13 @@ BEGIN
         WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
                    ELSE howdah_internal._evict($5) END
         RETURNING c.value
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     INTO result
     USING hash, howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, delta, settings.durability;
     PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
     IF settings.events THEN
-        PERFORM howdah_internal._announce(settings.name, '$', 'incrby', ARRAY[key]);
+        PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), '$', 'incrby', ARRAY[key]);
     END IF;
     RETURN howdah_internal._integer(result);
 END

@@ -3,10 +3,18 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache;
+    logged   boolean := false;
 BEGIN
-    PERFORM howdah_internal._log(settings, NULL);
-    RETURN 'near' = ANY (settings.features);
+    FOR settings IN SELECT p.* FROM howdah_internal._partitions(cache) AS p LOOP
+        PERFORM howdah_internal._stay(settings);
+        PERFORM howdah_internal._log(settings, NULL);
+        logged := 'near' = ANY (settings.features);
+    END LOOP;
+    IF NOT FOUND THEN
+        PERFORM howdah_internal._no_cache(cache);
+    END IF;
+    RETURN logged;
 END
 $$;
 

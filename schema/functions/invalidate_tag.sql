@@ -3,8 +3,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    PERFORM howdah_internal._check_isolation();
-    RETURN howdah_internal._invalidate_tags(howdah_internal._settings(cache), ARRAY[tag]);
+    RETURN howdah.invalidate_tags(cache, ARRAY[tag]);
 END
 $$;
 

@@ -2,9 +2,19 @@ CREATE OR REPLACE FUNCTION howdah.invalidate_tags(cache text, tags text[]) RETUR
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+    settings howdah_internal.cache;
+    removed  bigint := 0;
 BEGIN
     PERFORM howdah_internal._check_isolation();
-    RETURN howdah_internal._invalidate_tags(howdah_internal._settings(cache), tags);
+    FOR settings IN SELECT p.* FROM howdah_internal._partitions(cache) AS p LOOP
+        PERFORM howdah_internal._stay(settings);
+        removed := removed + howdah_internal._invalidate_tags(settings, tags);
+    END LOOP;
+    IF NOT FOUND THEN
+        PERFORM howdah_internal._no_cache(cache);
+    END IF;
+    RETURN removed;
 END
 $$;
 

@@ -40,7 +40,10 @@ BEGIN
     END IF;
     deadline := started + max_time;
     IF cache IS NOT NULL AND cache <> sessions THEN
-        PERFORM howdah_internal._settings(cache);
+        PERFORM FROM howdah_internal._partitions(cache);
+        IF NOT FOUND THEN
+            PERFORM howdah_internal._no_cache(cache);
+        END IF;
     END IF;
     PERFORM howdah_internal._detect_reset();
     -- "howd" and "upkp" in ASCII. One round at a time in a database.
@@ -58,17 +61,18 @@ BEGIN
               SELECT jsonb_populate_record(NULL::howdah_internal.cache, jsonb_build_object('name', sessions, 'durability', 'sync'))
               WHERE pg_relation_size(sessions) > 0) AS t (c)
         LEFT JOIN howdah.upkeep AS u ON u.cache = (t.c).name
-        WHERE maintain.cache IS NULL OR (t.c).name = maintain.cache
+        WHERE howdah_internal._is_here(t.c) AND (maintain.cache IS NULL OR maintain.cache IN ((t.c).name, (t.c).whole))
         ORDER BY u.last_round NULLS FIRST, (t.c).name
     LOOP
         settings := next.settings;
         EXIT WHEN rows_left <= 0 OR blocks_left <= 0 OR name IS NOT NULL AND clock_timestamp() >= deadline;
         BEGIN
-            -- A table that is being truncated, altered or dropped: another time.
+            -- A table that is being truncated, altered, moved or dropped: another time.
+            PERFORM howdah_internal._stay(settings) WHERE settings.shard IS NOT NULL;
             EXECUTE format('LOCK TABLE %s IN ROW EXCLUSIVE MODE NOWAIT',
-                           CASE settings.name WHEN sessions THEN sessions ELSE 'howdah_internal.cache_' || settings.id END);
+                           CASE settings.name WHEN sessions THEN sessions ELSE howdah_internal._table(settings) END);
         EXCEPTION
-            WHEN lock_not_available OR undefined_table THEN
+            WHEN lock_not_available OR undefined_table OR SQLSTATE 'HW098' OR SQLSTATE 'HW099' THEN
                 CONTINUE;
         END;
         started := clock_timestamp();
@@ -111,8 +115,8 @@ goes on where the last one stopped. It waits for no lock: it leaves locked rows 
 the next round, and does nothing while another session is in a round. In a longer
 transaction, what it removes stays locked until the end: call it in one of its own.
 
-cache: the name of a cache, or howdah.session for the sessions; NULL: all, those
-that waited longest first.
+cache: the name of a cache, or of a partition of one, such as db0/05; howdah.session for the
+sessions; NULL: all, those that waited longest first.
 max_rows: it removes at most so many rows.
 max_blocks: it looks at most at so many blocks of 8 KiB, besides 256 for an
 estimate where there is a budget.
@@ -123,7 +127,7 @@ max_lag: while a standby or a replication slot is more bytes of WAL behind, at m
 not unlogged; NULL: it does not look. Standbys show themselves only to members of
 pg_read_all_stats, slots to everybody.
 
-Returns one row for each cache that it came to, and for the sessions if there are
+Returns one row for each cache, or each partition of one, that it came to, and for the sessions if there are
 any (howdah.session): how many rows had expired and were evicted, their bytes (key,
 value and 100 for row and index; 0 for sessions), the blocks it looked at, how long
 that took; entries and size are estimates of what the cache holds, NULL without

@@ -3,7 +3,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     ended    bigint;
 BEGIN
@@ -11,17 +11,17 @@ BEGIN
     EXECUTE format($sql$
         WITH slot AS MATERIALIZED (
             SELECT c.hash, c.expires_at = '-infinity' AND c.accessed = 0 AS empty
-            FROM howdah_internal.%1$I AS c
+            FROM %1$s AS c
             WHERE c.hash = $1 AND c.key = $2 AND c.version = $3 AND c.leased_until > statement_timestamp()
             FOR UPDATE SKIP LOCKED
         ), gone AS (
-            DELETE FROM howdah_internal.%1$I AS c WHERE c.hash = (SELECT s.hash FROM slot AS s WHERE s.empty)
+            DELETE FROM %1$s AS c WHERE c.hash = (SELECT s.hash FROM slot AS s WHERE s.empty)
         ), kept AS (
-            UPDATE howdah_internal.%1$I AS c SET leased_until = DEFAULT
+            UPDATE %1$s AS c SET leased_until = DEFAULT
             WHERE c.hash = (SELECT s.hash FROM slot AS s WHERE NOT s.empty)
         )
         SELECT count(*) FROM slot
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     INTO ended
     USING hash, key, token;
     IF ended > 0 THEN

@@ -5,9 +5,10 @@ AS $$
 DECLARE
     there    CONSTANT boolean := EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role);
     recorded boolean;
+    place    text;  -- a schema of tables that Citus has placed
     watched  text;  -- tables whose watches would do nothing any more
 BEGIN
-    PERFORM howdah_internal._check_admin();
+    PERFORM howdah_internal._check_admin(), howdah_internal._check_alone();
     DELETE FROM howdah.runtime_role AS r WHERE r.role = revoke_runtime.role;
     recorded := FOUND;
     -- A role may have been dropped since it was recorded.
@@ -15,6 +16,10 @@ BEGIN
         EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA howdah, howdah_internal FROM %I', role);
         EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA howdah, howdah_internal FROM %I', role);
         EXECUTE format('REVOKE ALL ON SCHEMA howdah, howdah_internal FROM %I', role);
+        FOR place IN SELECT s.nspname FROM pg_namespace AS s WHERE howdah_internal._placed() AND s.nspname ~ '^howdah_p[0-9]{2}$' LOOP
+            EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM %I', place, role);
+            EXECUTE format('REVOKE ALL ON SCHEMA %I FROM %I', place, role);
+        END LOOP;
         watched := (SELECT string_agg(w.shown, ', ' ORDER BY w.shown)
                     FROM howdah_internal._watches() AS w JOIN pg_proc AS p ON p.oid = w.function
                     WHERE w.relation IS NOT NULL AND NOT w.able AND pg_get_userbyid(p.proowner) = role);

@@ -1,6 +1,8 @@
 -- The order is that of the hash, which never changes while a key exists. A
 -- cursor is the number of a slot of 1024 hashes, so that it stays below 2^53
--- and JavaScript reads it exactly; a page therefore ends with a whole slot.
+-- and JavaScript reads it exactly; a page therefore ends with a whole slot. In a
+-- database with partitions these follow one another: the partition takes the top
+-- six bits of the 53, and a slot has 65,536 hashes.
 CREATE OR REPLACE FUNCTION howdah.scan(
     cache text, cursor bigint DEFAULT 0, count integer DEFAULT 100, prefix bytea DEFAULT NULL
 ) RETURNS TABLE (next_cursor bigint, keys bytea[])
@@ -8,38 +10,65 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    parts    howdah_internal.cache[];
     slots    CONSTANT bigint := 9007199254740992;  -- 2^53
+    width    integer := 10;  -- bits of the hash that are not in the slot
+    place    integer := 1;   -- in parts
     first    bigint;
     last     bigint;
     seen     bigint;
+    rest     bigint := count;
+    page     bytea[];
 BEGIN
-    IF cursor IS NULL OR cursor NOT BETWEEN 0 AND slots - 1 THEN
+    parts := ARRAY(SELECT p FROM howdah_internal._partitions(cache) AS p);
+    IF parts = '{}' THEN
+        PERFORM howdah_internal._no_cache(cache);
+    ELSIF parts[1].whole = cache THEN
+        width := 16;
+        place := (cursor >> 47) + 1;
+    END IF;
+    IF cursor IS NULL OR cursor NOT BETWEEN 0 AND slots - 1 OR place > cardinality(parts) THEN
         RAISE EXCEPTION 'The cursor % is not one of howdah.scan.', coalesce(cursor::text, 'NULL')
             USING ERRCODE = 'HW012', HINT = 'Begin with 0 and go on with the next_cursor of the answer.';
     ELSIF count IS NULL OR count < 1 THEN
         RAISE EXCEPTION 'The count % is not positive.', coalesce(count::text, 'NULL')
             USING ERRCODE = 'HW012', HINT = 'Give the number of entries to look at, such as 100.';
     END IF;
-    first := cursor << 10;
+    -- Of the 53 bits of the slot, those above the hash are the partition: they go.
+    first := (cursor << width) & 9223372036854775807;
+    keys := '{}';
+    LOOP
+        PERFORM howdah_internal._elsewhere(parts[place]);
+        EXECUTE format($sql$
+            SELECT max(page.hash), count(*)
+            FROM (SELECT c.hash FROM %s AS c WHERE c.hash >= $1 ORDER BY c.hash LIMIT $2) AS page
+            $sql$, howdah_internal._table(parts[place]))
+        INTO last, seen
+        USING first, rest;
 
-    EXECUTE format($sql$
-        SELECT max(page.hash), count(*)
-        FROM (SELECT c.hash FROM howdah_internal.%I AS c WHERE c.hash >= $1 ORDER BY c.hash LIMIT $2) AS page
-        $sql$, 'cache_' || settings.id)
-    INTO last, seen
-    USING first, count;
+        EXECUTE format($sql$
+            SELECT coalesce(array_agg(c.key ORDER BY c.hash), '{}')
+            FROM %s AS c
+            WHERE c.hash BETWEEN $1 AND $2
+              AND c.expires_at > statement_timestamp()
+              AND ($3 IS NULL OR substring(c.key FROM 1 FOR octet_length($3)) = $3)
+            $sql$, howdah_internal._table(parts[place]))
+        INTO page
+        USING first, last | ((1::bigint << width) - 1), prefix;
+        keys := keys || page;
 
-    next_cursor := CASE WHEN seen < count OR last >> 10 = slots - 1 THEN 0 ELSE (last >> 10) + 1 END;
-    EXECUTE format($sql$
-        SELECT coalesce(array_agg(c.key ORDER BY c.hash), '{}')
-        FROM howdah_internal.%I AS c
-        WHERE c.hash BETWEEN $1 AND $2
-          AND c.expires_at > statement_timestamp()
-          AND ($3 IS NULL OR substring(c.key FROM 1 FOR octet_length($3)) = $3)
-        $sql$, 'cache_' || settings.id)
-    INTO keys
-    USING first, last | 1023, prefix;
+        IF seen = rest AND last >> width < 9223372036854775807 >> width THEN
+            next_cursor := (place - 1)::bigint << 47 | (last >> width) + 1;
+        ELSIF place = cardinality(parts) THEN
+            next_cursor := 0;
+        ELSE
+            next_cursor := place::bigint << 47;
+        END IF;
+        rest := rest - seen;
+        EXIT WHEN rest = 0 OR next_cursor = 0;
+        place := place + 1;
+        first := 0;
+    END LOOP;
     RETURN NEXT;
 END
 $$;

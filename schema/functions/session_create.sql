@@ -59,6 +59,6 @@ number.
 revoke_oldest: over the limit, true: the oldest are revoked; false: HW013.
 
 Errors: HW008 payload too large, HW009 invalid time, HW012 invalid argument, HW013
-limit reached, 23505 the id is taken.';
+limit reached, HW016 a limit in REPEATABLE READ or SERIALIZABLE, 23505 the id is taken.';
 
 REVOKE ALL ON FUNCTION howdah.session_create(uuid, bytea, text, bytea, interval, interval, interval, inet, text, integer, boolean) FROM PUBLIC;

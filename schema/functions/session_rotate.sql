@@ -61,6 +61,7 @@ user_limit, revoke_oldest: as in howdah.session_create, where user_id is given.
 
 Returns one row, in which owner is the user. No row: there is no such session any
 more, and nothing changed.
-Errors: HW009 invalid time, HW012 invalid argument, HW013 limit reached.';
+Errors: HW009 invalid time, HW012 invalid argument, HW013 limit reached, HW016
+a limit in REPEATABLE READ or SERIALIZABLE.';
 
 REVOKE ALL ON FUNCTION howdah.session_rotate(uuid, bytea, bytea, text, interval, integer, boolean) FROM PUBLIC;

@@ -4,20 +4,26 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
-    hashes   bigint[]     := howdah_internal._key_hashes(keys);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings_many(cache, keys));
+    hashes   bigint[];
     stored   bigint;
 BEGIN
     PERFORM howdah_internal._room(settings);
-    IF cardinality(hashes) <> coalesce(cardinality("values"), 0) THEN
-        RAISE EXCEPTION 'There are % keys but % values.', cardinality(hashes), coalesce(cardinality("values"), 0)
+    IF coalesce(cardinality(keys), 0) <> coalesce(cardinality("values"), 0) THEN
+        RAISE EXCEPTION 'There are % keys but % values.', coalesce(cardinality(keys), 0), coalesce(cardinality("values"), 0)
             USING ERRCODE = 'HW012', HINT = 'Give one value for each key.';
     END IF;
 
+    IF settings.id IS NULL THEN  -- several partitions, in the order of every function on many keys
+        RETURN (SELECT coalesce(sum(howdah.set_many(s.part, s.keys_of_it, s.values_of_it, ttl)), 0)
+                FROM howdah_internal._split(cache, keys, "values") AS s);
+    END IF;
+
+    hashes := howdah_internal._key_hashes(keys);
     -- Sorted by hash: two that store the same keys lock rows in one order. A
     -- statement cannot write a row twice, so of one slot the last item remains.
     EXECUTE format($sql$
-        INSERT INTO howdah_internal.%I AS c (hash, version, expires_at, key, value)
+        INSERT INTO %s AS c (hash, version, expires_at, key, value)
         SELECT DISTINCT ON (i.hash) i.hash, howdah_internal._clock(), howdah_internal._jitter($6, $2), i.key, howdah_internal._check_value(i.value)
         FROM unnest($1, $3, $4) WITH ORDINALITY AS i (hash, key, value, position)
         ORDER BY i.hash, i.position DESC
@@ -31,7 +37,7 @@ BEGIN
             leased_until  = excluded.leased_until
         WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
                    ELSE howdah_internal._evict($5) END
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     USING hashes, howdah_internal._expiry(settings, ttl), keys, "values", settings.durability, settings;
     GET DIAGNOSTICS stored = ROW_COUNT;
 

@@ -6,7 +6,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     hash     bigint;
     hashed   bigint[];
     result   bigint;
@@ -17,7 +17,7 @@ BEGIN
         RETURN NULL;
     END IF;
     result := howdah.set(cache, key, value, ttl);
-    PERFORM howdah_internal._replace_tags(settings.id, hash, hashed);
+    PERFORM howdah_internal._replace_tags(settings, hash, hashed);
     RETURN result;
 END
 $$;

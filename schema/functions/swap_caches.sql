@@ -8,20 +8,28 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '2s'
 AS $$
 DECLARE
-    a howdah_internal.cache;
-    b howdah_internal.cache;
+    part     howdah_internal.cache;    -- one to be locked
+    a        howdah_internal.cache[];  -- the partitions of one
+    b        howdah_internal.cache[];  -- and of the other
+    -- For all partitions.
+    deadline timestamptz;
 BEGIN
     PERFORM howdah_internal._check_name(first), howdah_internal._check_name(second);
+    IF howdah_internal._placed() THEN
+        RAISE EXCEPTION 'Caches cannot be exchanged in a database on several servers.'
+            USING ERRCODE = 'HW004', HINT = 'Let programs use the other cache by its name.';
+    END IF;
     -- In the order of the names, as whoever locks rows of several caches.
-    PERFORM FROM howdah_internal.cache AS c WHERE c.name IN (first, second) ORDER BY c.name COLLATE "C" FOR UPDATE;
-    a := howdah_internal._settings(least(first COLLATE "C", second));  -- raises HW001
-    b := howdah_internal._settings(greatest(first COLLATE "C", second));
+    a := howdah_internal._lock_rows(least(first COLLATE "C", second));
+    b := CASE WHEN first = second THEN a ELSE howdah_internal._lock_rows(greatest(first COLLATE "C", second)) END;
+    PERFORM howdah_internal._no_cache(least(first COLLATE "C", second)) WHERE a IS NULL;
+    PERFORM howdah_internal._no_cache(greatest(first COLLATE "C", second)) WHERE b IS NULL;
     IF first = second THEN
         RETURN;
     END IF;
     -- These are properties of the tables, which the caches exchange.
-    IF (a.durability, a.fillfactor, a.prefix_index, 'near' = ANY (a.features), 'log_keys' = ANY (a.features))
-       <> (b.durability, b.fillfactor, b.prefix_index, 'near' = ANY (b.features), 'log_keys' = ANY (b.features)) THEN
+    IF (a[1].durability, a[1].fillfactor, a[1].prefix_index, 'near' = ANY (a[1].features), 'log_keys' = ANY (a[1].features))
+       <> (b[1].durability, b[1].fillfactor, b[1].prefix_index, 'near' = ANY (b[1].features), 'log_keys' = ANY (b[1].features)) THEN
         RAISE EXCEPTION 'Caches % and % differ in durability, fillfactor, prefix_index, near or log_keys.', quote_literal(first), quote_literal(second)
             USING ERRCODE = 'HW004', HINT = 'Make these settings equal with howdah.alter_cache first.';
     END IF;
@@ -31,33 +39,22 @@ BEGIN
             USING ERRCODE = 'HW004', HINT = 'End them with howdah.unwatch_table, and make them again for the other cache.';
     END IF;
 
+    deadline := clock_timestamp() + interval '2 seconds';
     BEGIN
-        EXECUTE format('LOCK TABLE howdah_internal.cache_%s, howdah_internal.tag_%1$s, howdah_internal.cache_%s, howdah_internal.tag_%2$s '
-                       'IN ACCESS EXCLUSIVE MODE', a.id, b.id);
+        -- In the order in which calls on several tables lock them.
+        FOR part IN SELECT p.* FROM unnest(a || b) AS p ORDER BY p.id LOOP
+            PERFORM howdah_internal._lock_tables(part, 'ACCESS EXCLUSIVE', deadline);
+        END LOOP;
     EXCEPTION
         WHEN lock_not_available OR deadlock_detected THEN
             RAISE EXCEPTION 'Cache % or % is in use, and nothing was changed.', quote_literal(first), quote_literal(second)
                 USING ERRCODE = 'lock_not_available',
                       HINT = 'A transaction has held one of the tables: try again, or find it in pg_locks and end it.';
     END;
-    -- Under the former ids: who keeps entries of them in memory drops them.
-    PERFORM howdah_internal._log(a, NULL);
-    PERFORM howdah_internal._log(b, NULL);
-    UPDATE howdah_internal.cache AS c
-    SET id = nextval(pg_get_serial_sequence('howdah_internal.cache', 'id')),
-        full_since = NULL  -- upkeep will say so again
-    WHERE c.name IN (first, second);
-    -- New ids for both: a program that knows the former ones must not write into the
-    -- other cache.
-    PERFORM howdah_internal._rename_table(a.id, (howdah_internal._settings(b.name)).id);
-    PERFORM howdah_internal._rename_table(b.id, (howdah_internal._settings(a.name)).id);
-    PERFORM howdah_internal._create_view(howdah_internal._settings(c.name))
-    FROM (VALUES (a.name), (b.name)) AS c (name);
-    -- After the tables, as a round of upkeep locks them: what it found in one is in the other.
-    UPDATE howdah.upkeep AS u
-    SET hand = o.hand, chunk = o.chunk, entries = o.entries, bytes = o.bytes
-    FROM howdah.upkeep AS o
-    WHERE u.cache IN (first, second) AND o.cache IN (first, second) AND u.cache <> o.cache;
+    FOR i IN 1 .. cardinality(a) LOOP
+        PERFORM howdah_internal._swap_parts(a[i], b[i]);
+    END LOOP;
+    PERFORM howdah_internal._create_view(c) FROM howdah_internal.cache AS c WHERE c.name IN (a[1].name, b[1].name);
 END
 $$;
 

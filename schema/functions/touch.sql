@@ -3,18 +3,18 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     touched  bigint;
 BEGIN
     EXECUTE format($sql$
-        UPDATE howdah_internal.%I AS c
+        UPDATE %s AS c
         SET expires_at = greatest(c.expires_at, $3)
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     USING howdah.key_hash(howdah_internal._check_key(key)), key, howdah_internal._expiry(settings, ttl);
     GET DIAGNOSTICS touched = ROW_COUNT;
     IF touched > 0 AND settings.events THEN
-        PERFORM howdah_internal._announce(settings.name, 'g', 'expire', ARRAY[key]);
+        PERFORM howdah_internal._announce(howdah_internal._shown_name(settings), 'g', 'expire', ARRAY[key]);
     END IF;
     RETURN touched > 0;
 END

@@ -3,16 +3,16 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    settings howdah_internal.cache := howdah_internal._settings(cache);
+    settings howdah_internal.cache := howdah_internal._settings(cache, key);
     kind     smallint;
 BEGIN
     EXECUTE format($sql$
         SELECT c.kind
-        FROM howdah_internal.%I AS c
+        FROM %s AS c
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
         ORDER BY c.version DESC  -- REPEATABLE READ may show an old row beside the own one
         LIMIT 1
-        $sql$, 'cache_' || settings.id)
+        $sql$, howdah_internal._table(settings))
     INTO kind
     USING howdah.key_hash(howdah_internal._check_key(key)), key;
     RETURN CASE WHEN kind IS NOT NULL THEN howdah_internal._kind_name(kind) END;

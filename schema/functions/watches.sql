@@ -14,7 +14,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT w.shown, w.cache, d.key, d.tag,
            CASE WHEN w.relation IS NULL THEN 'table gone'
-                WHEN NOT EXISTS (SELECT FROM howdah_internal.cache AS c WHERE c.name = w.cache) THEN 'cache gone'
+                WHEN NOT EXISTS (SELECT FROM howdah_internal.cache AS c WHERE coalesce(c.whole, c.name) = w.cache) THEN 'cache gone'
                 WHEN NOT w.able THEN 'no rights'
                 WHEN w.disabled IS NOT NULL OR cardinality(w.triggers) < 4 THEN 'disabled'
                 ELSE 'active' END,

@@ -1,3 +1,3 @@
--- Whether there is a cache of a name.
+-- Whether there is a cache of a name, with partitions or without.
 --   $1 name
-SELECT EXISTS (SELECT FROM howdah_internal.cache WHERE name = $1::text)
+SELECT EXISTS (SELECT FROM howdah_internal.cache WHERE coalesce(whole, name) = $1::text)

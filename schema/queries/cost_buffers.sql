@@ -7,7 +7,7 @@ WITH ours AS (
     LEFT JOIN pg_class AS o ON o.reltoastrelid = coalesce(i.indrelid, c.oid)
     LEFT JOIN pg_class AS b ON b.oid = coalesce(o.oid, i.indrelid, c.oid)
     WHERE c.relkind IN ('r', 'i', 't')
-      AND b.relnamespace IN (to_regnamespace('howdah')::oid, to_regnamespace('howdah_internal')::oid)
+      AND b.relnamespace IN (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname ~ '^howdah(_internal|_p[0-9]{2})?$')
 )
 SELECT count(*) FILTER (WHERE p.reldatabase = d.oid AND p.relfilenode IN (SELECT o.node FROM ours AS o)),
        count(p.relfilenode),

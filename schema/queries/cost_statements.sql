@@ -13,7 +13,7 @@ SELECT i.stats_reset, i.dealloc,
        coalesce(sum(s.wal_bytes) FILTER (WHERE NOT s.ours), 0)::bigint
 FROM {schema}.pg_stat_statements_info AS i
 LEFT JOIN (
-    SELECT coalesce(p.query, '') ~ '"?howdah(_internal)?"?\.' AS ours,
+    SELECT coalesce(p.query, '') ~ '"?howdah(_internal|_p[0-9]{2})?"?\.' AS ours,
            p.calls, p.total_exec_time, p.shared_blks_hit, p.shared_blks_read, p.wal_bytes
     FROM {schema}.pg_stat_statements AS p
     WHERE p.dbid = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())

@@ -9,7 +9,7 @@ SELECT coalesce(sum(t.bytes) FILTER (WHERE t.ours), 0)::bigint,
        coalesce(sum(t.blocks_hit) FILTER (WHERE NOT t.ours), 0)::bigint
 FROM (
     -- A TOAST table and its index belong to the table that they are of.
-    SELECT coalesce(n.nspname IN ('howdah', 'howdah_internal'), false) AS ours,
+    SELECT coalesce(n.nspname ~ '^howdah(_internal|_p[0-9]{2})?$', false) AS ours,
            c.relpages::bigint * current_setting('block_size')::bigint AS bytes,
            pg_stat_get_blocks_fetched(c.oid) - pg_stat_get_blocks_hit(c.oid) AS blocks_read,
            pg_stat_get_blocks_hit(c.oid) AS blocks_hit

@@ -1,4 +1,5 @@
--- The settings of the caches.
+-- The settings of the caches, and of partitions of caches; of these with the cache and the
+-- number, and whether Citus has placed it. Older schemas have no columns for that.
 SELECT name,
        durability,
        id,
@@ -6,6 +7,9 @@ SELECT name,
        coalesce(max_entries, 0),
        fillfactor,
        prefix_index,
-       eviction
-FROM howdah_internal.cache
+       eviction,
+       split_part(name, '/', 1),
+       split_part(name, '/', 2),
+       to_jsonb(c) ->> 'shard' IS NOT NULL  -- Citus has placed it
+FROM howdah_internal.cache AS c
 ORDER BY name

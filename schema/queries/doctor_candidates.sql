@@ -9,6 +9,7 @@ WITH candidate AS (
     WHERE c.relkind = 'r' AND c.relpersistence <> 't'
       AND NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = c.oid)
       AND n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema'
+      AND n.nspname !~ '^howdah_p[0-9]{2}$'  -- what Citus has placed is changed by way of Citus only
       AND CASE WHEN n.nspname = 'howdah' THEN c.relname = 'session'
                WHEN n.nspname = 'howdah_internal' THEN c.relname LIKE 'cache\_%'
                ELSE EXISTS (SELECT FROM pg_attribute AS a

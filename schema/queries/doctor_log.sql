@@ -3,7 +3,7 @@
 -- has rows; its bytes on disk; how often it was read since it began, negative:
 -- not known, because the statistics were reset since; and the transactions that were
 -- prepared before it began, where a cache with a log survives a crash.
-SELECT ARRAY(SELECT c.name FROM howdah_internal.cache AS c WHERE 'near' = ANY (c.features) ORDER BY c.name),
+SELECT ARRAY(SELECT DISTINCT coalesce(c.whole, c.name) FROM howdah_internal.cache AS c WHERE 'near' = ANY (c.features) ORDER BY 1),
        coalesce(extract(epoch FROM clock_timestamp() - s.lit_at), -1)::float8,
        coalesce(extract(epoch FROM clock_timestamp() - s.ticked_at), -1)::float8,
        coalesce(s.tick, 0),

@@ -4,5 +4,6 @@ SELECT c.name, c.id,
        CASE WHEN c.durability = 'unlogged' THEN 'u' ELSE 'p' END,
        coalesce(t.relpersistence::text, '')
 FROM howdah_internal.cache AS c
-LEFT JOIN pg_class AS t ON t.relnamespace = 'howdah_internal'::regnamespace AND t.relname = 'tag_' || c.id
+LEFT JOIN LATERAL howdah_internal._class(to_regclass(howdah_internal._tag_table(c))) AS t ON true
+WHERE howdah_internal._is_here(c)
 ORDER BY c.name

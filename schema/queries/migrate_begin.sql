@@ -4,4 +4,6 @@
 BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 -- Names mean what they say, whatever the settings of the session are.
 SET LOCAL search_path = pg_catalog, pg_temp;
+-- Where Citus is, it must not make half of it on other servers.
+SET LOCAL citus.enable_ddl_propagation = off;
 SELECT pg_advisory_xact_lock(114827953725800);

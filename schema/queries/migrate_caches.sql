@@ -1,4 +1,4 @@
--- The names of the caches.
-SELECT name
-FROM howdah_internal.cache
-ORDER BY name
+-- The names of the caches. Before schema 16 there is no column for partitions.
+SELECT DISTINCT coalesce(to_jsonb(c) ->> 'whole', c.name)
+FROM howdah_internal.cache AS c
+ORDER BY 1

@@ -1,13 +1,14 @@
 -- What is in the schemas howdah and howdah_internal and goes with nothing else,
 -- and whether it is ours: a function or a table that this program makes, or the
--- tables or the view of a cache.
+-- tables or the view of a cache. Before schema 16 there are neither columns nor functions
+-- for partitions.
 --   $1 signatures of functions, $2 names of tables and views
 SELECT o.type, o.identity,
        coalesce(CASE d.classid
            WHEN 'pg_class'::regclass THEN
                o.type IN ('table', 'view') AND (
                    o.identity = ANY ($2::text[])
-                   OR o.identity IN (SELECT 'howdah.' || quote_ident('cache_' || c.name) FROM howdah_internal.cache AS c
+                   OR o.identity IN (SELECT 'howdah.' || quote_ident('cache_' || coalesce(to_jsonb(c) ->> 'whole', c.name)) FROM howdah_internal.cache AS c
                                      UNION ALL SELECT 'howdah_internal.cache_' || c.id FROM howdah_internal.cache AS c
                                      UNION ALL SELECT 'howdah_internal.tag_' || c.id FROM howdah_internal.cache AS c))
            WHEN 'pg_proc'::regclass THEN

@@ -1,14 +1,17 @@
--- What is known of the table of one cache before some of its blocks are read: the time,
--- the table, its rows by PostgreSQL's running count (or by the last ANALYZE, where the
--- statistics were lost), and its blocks. No row: there is no such cache.
+-- What is known of the table of one cache, or of those of its partitions, before some of
+-- their blocks are read: the time, the table, its rows by PostgreSQL's running count (or by
+-- the last ANALYZE, where the statistics were lost), and its blocks. The table of a partition
+-- on another server is NULL. No row: there is no such cache.
 --   $1 the name of the cache
 SELECT statement_timestamp(),
-       format('howdah_internal.%I', t.relname),
-       coalesce(nullif(pg_stat_get_live_tuples(t.oid), 0), greatest(t.reltuples, 0))::float8,
+       CASE WHEN h.here THEN howdah_internal._table(c) END,
+       coalesce(nullif(pg_stat_get_live_tuples(t.oid), 0), greatest(t.reltuples, 0), 0)::float8,
        coalesce(pg_relation_size(t.oid), 0) / current_setting('block_size')::bigint
 FROM howdah_internal.cache AS c
-JOIN pg_class AS t
-  ON t.relname = 'cache_' || c.id
+CROSS JOIN LATERAL (SELECT howdah_internal._is_here(c)) AS h (here)
+LEFT JOIN LATERAL howdah_internal._class(to_regclass(howdah_internal._table(c))) AS t
+  ON h.here
  AND t.relkind = 'r'
- AND t.relnamespace = to_regnamespace('howdah_internal')
-WHERE c.name = $1
+WHERE coalesce(c.whole, c.name) = $1
+  AND (t.oid IS NOT NULL OR NOT h.here)
+ORDER BY c.partition

@@ -2,10 +2,10 @@
 -- the worst first, and whether this role may VACUUM them. The view pg_stat_all_tables would
 -- ask for the statistics of every table of the database.
 --   $1 how long the last VACUUM must be past
-SELECT c.name, 'howdah_internal.' || c.relation, s.n_dead_tup, coalesce(s.last_vacuum, '1970-01-01'), pg_has_role(t.relowner, 'USAGE')
-FROM (SELECT name, 'cache_' || id FROM howdah_internal.cache
-      UNION ALL SELECT 'howdah_internal.change', 'change') AS c (name, relation)
-JOIN pg_class AS t ON t.relname = c.relation AND t.relnamespace = 'howdah_internal'::regnamespace
+SELECT c.name, c.relation, s.n_dead_tup, coalesce(s.last_vacuum, '1970-01-01'), pg_has_role(t.relowner, 'USAGE')
+FROM (SELECT h.name, howdah_internal._table(h) FROM howdah_internal.cache AS h WHERE howdah_internal._is_here(h)
+      UNION ALL SELECT 'howdah_internal.change', 'howdah_internal.change') AS c (name, relation)
+CROSS JOIN LATERAL howdah_internal._class(to_regclass(c.relation)) AS t
 CROSS JOIN LATERAL (SELECT pg_stat_get_dead_tuples(t.oid), pg_stat_get_live_tuples(t.oid),
                            pg_stat_get_last_vacuum_time(t.oid), pg_stat_get_last_autovacuum_time(t.oid))
   AS s (n_dead_tup, n_live_tup, last_vacuum, last_autovacuum)

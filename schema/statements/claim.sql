@@ -33,7 +33,7 @@ WITH found AS MATERIALIZED (
 )
 SELECT NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint, NULL::integer, NULL::timestamptz, NULL::timestamptz,
        NULL::integer, pg_catalog.pg_postmaster_start_time(), false,
-       CASE WHEN EXISTS (SELECT FROM won) THEN pg_catalog.pg_current_snapshot()::text END
+       CASE WHEN EXISTS (SELECT FROM won) THEN {snapshot} END
 UNION ALL
 SELECT f.hash, f.key, f.value, f.version, f.kind::integer, f.expires_at, f.leased_until,
        f.stale_seconds, statement_timestamp(), false, NULL

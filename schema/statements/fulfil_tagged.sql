@@ -1,9 +1,10 @@
 -- As fulfil, with tags, which replace those that the keys had. What has a tag that is
 -- being invalidated, or was invalidated by a transaction that the snapshot of its claim
--- does not show, is not stored.
+-- does not show, is not stored. Nor is, in a shard, what was claimed before the shard came
+-- here: the snapshot then counts the transactions of another server.
 --   $1 hashes, $2 keys, $3 values, $4 expiries, $5 tokens, $6 stale seconds,
 --   $7 hashes again, $8 their tags and $9 the snapshots of their claims, one of each for
---   every tag of an entry
+--   every tag of an entry; of a shard only, in $10 its placements at the claims, likewise
 WITH refused AS MATERIALIZED (
     SELECT howdah_internal._refused({cache}, $7::bigint[], $8::bigint[], $9::text[]::pg_snapshot[], pg_catalog.pg_current_snapshot()) AS hashes
 ), locked AS MATERIALIZED (
@@ -22,7 +23,7 @@ WITH refused AS MATERIALIZED (
           AND (t.kind = 0::smallint OR t.expires_at <= statement_timestamp())
           AND (t.expires_at > '-infinity' OR t.leased_until > '-infinity')
         FOR UPDATE) AS t
-    WHERE u.h <> ALL (r.hashes)
+    WHERE u.h <> ALL (r.hashes){and_unmoved}
 )
 {log}, near AS ({note_rows locked.h locked.k})
 , put AS (

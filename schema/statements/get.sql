@@ -4,4 +4,4 @@
 SELECT hash, key, CASE WHEN kind = 0::smallint THEN value END
 FROM {table}
 WHERE hash = ANY ($1::bigint[])
-  AND expires_at > statement_timestamp()
+  AND expires_at > statement_timestamp(){and_here}

@@ -4,4 +4,4 @@ SELECT hash, key, value, octet_length(value), version, expires_at, statement_tim
        kind::integer
 FROM {table}
 WHERE hash = ANY ($1::bigint[])
-  AND expires_at > statement_timestamp()
+  AND expires_at > statement_timestamp(){and_here}

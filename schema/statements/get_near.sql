@@ -8,4 +8,4 @@ UNION ALL
 SELECT t.hash, t.key, t.value, t.version, t.kind::integer, t.expires_at, statement_timestamp()
 FROM {table} AS t
 WHERE t.hash = ANY ($1::bigint[])
-  AND t.expires_at > statement_timestamp()
+  AND t.expires_at > statement_timestamp(){and_here}

@@ -21,4 +21,4 @@ SELECT l.h, l.k, '', l.version, '-infinity', statement_timestamp() + l.lease::fl
 FROM locked AS l
 ON CONFLICT (hash) DO UPDATE
 SET leased_until = excluded.leased_until
-RETURNING t.hash, (SELECT pg_catalog.pg_current_snapshot()::text)
+RETURNING t.hash, (SELECT {snapshot})

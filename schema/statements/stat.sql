@@ -5,4 +5,4 @@ SELECT hash, key, NULL::bytea, octet_length(value), version, expires_at, stateme
        kind::integer
 FROM {table}
 WHERE hash = ANY ($1::bigint[])
-  AND expires_at > statement_timestamp()
+  AND expires_at > statement_timestamp(){and_here}

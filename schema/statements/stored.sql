@@ -5,4 +5,4 @@ SELECT t.key, t.value, t.version, t.expires_at, statement_timestamp(), t.kind, t
        (SELECT pg_catalog.count(*) FROM {tags} AS g WHERE g.hash = t.hash)
 FROM {table} AS t
 WHERE t.hash = ANY ($1::bigint[])
-  AND t.expires_at > statement_timestamp()
+  AND t.expires_at > statement_timestamp(){and_here}

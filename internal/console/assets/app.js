@@ -99,7 +99,7 @@ const keysOn = document.getElementById("keys-on");
 keysOn.checked = stored("howdah-keys", "on") === "on";
 keysOn.addEventListener("change", () => store("howdah-keys", keysOn.checked ? "on" : "off"));
 
-const pages = { o: "", s: "sessions", d: "doctor", c: "cost" };
+const pages = { o: "", s: "sessions", d: "doctor", c: "clients" };
 let row = -1, going = false;
 
 function rows() { return [...document.querySelectorAll("main tbody tr")].filter((r) => r.querySelector("a[href]")) }

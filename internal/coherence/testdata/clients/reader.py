@@ -65,16 +65,17 @@ def flush(key):
         say("read", key, value, hit, reads, *first, *last)
 
 
+def forget_unanswered(cache):
+    """Drops what was asked for and has not come. With such an entry redis-py waits for ever for an answer that it has
+    not asked for again, and an answer that is an error leaves one (redis-py 8.1.0)."""
+    waiting = [key for key, entry in cache.collection.items() if entry.status == CacheEntryStatus.IN_PROGRESS]
+    return len(cache.delete_by_cache_keys(waiting))
+
+
 def keeps_copies_of_a_lost_connection(r):
     """A fault: nothing drops the copies when the connection ends, but those that were asked for and have not come."""
     cache = r.get_cache()
-
-    def flush():
-        # With such an entry redis-py would wait for an answer that it has not asked for again.
-        waiting = [key for key, entry in cache.collection.items() if entry.status == CacheEntryStatus.IN_PROGRESS]
-        return len(cache.delete_by_cache_keys(waiting))
-
-    cache.flush = flush
+    cache.flush = lambda: forget_unanswered(cache)
 
 
 threading.Thread(target=listen, daemon=True).start()
@@ -99,6 +100,7 @@ while not ended.is_set():
             value = r.get(f"key-{key:04d}")
         except redis.RedisError:
             failed += 1
+            forget_unanswered(r.get_cache())
             break
         note(key, int(value or 0), int(hits > before), (begin, now(), fence))
     time.sleep(0.001)

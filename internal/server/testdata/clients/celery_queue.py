@@ -1,4 +1,4 @@
-"""Celery with Redis as broker and as result backend, with a worker of its own process."""
+"""Celery with Redis as broker and as result backend, with a worker of its own process on another server."""
 import os
 import signal
 import subprocess
@@ -12,12 +12,18 @@ from celery import chain, chord, group
 from celery.exceptions import TaskRevokedError
 from celery.result import AsyncResult
 from celery_tasks import add, app, fail, flaky, signals, total, wait_for
-from waiting import connect, until
+from waiting import connect, there, until
 
 for db in (4, 5, 6):
     connect(db).flushdb()
 backend = connect(5)
 inspect = app.control.inspect(timeout=30, limit=1)
+
+
+def waits():
+    """Whether the worker waits on the other server, and not here."""
+    here, other = (connect(4, name).info("clients")["blocked_clients"] for name in ("REDIS_ADDR", "OTHER_ADDR"))
+    return other > 0 and here == 0
 
 
 def results():
@@ -85,9 +91,15 @@ with tempfile.NamedTemporaryFile("w+", prefix="celery", suffix=".log") as log:
     name = "worker@clients"
     worker = subprocess.Popen([sys.executable, "-m", "celery", "-A", "celery_tasks", "worker", "-n", name, "-c", "2", "--loglevel", "INFO"],
                               cwd=os.path.dirname(os.path.abspath(__file__)), stdout=log, stderr=log,
-                              start_new_session=True)
+                              env=there(), start_new_session=True)
+    # Celery does not wait for the confirmation of SUBSCRIBE, and the first one of a server reaches the others after 250 ms.
+    first = backend.pubsub()
+    first.subscribe("first")
+    until(lambda: first.get_message(timeout=1), "the first subscription of the server")
     try:
-        until(lambda: worker.poll() is not None or app.control.ping(timeout=1, limit=1), "the worker")
+        if there()["REDIS_ADDR"] != os.environ["REDIS_ADDR"]:
+            until(lambda: worker.poll() is not None or waits(), "the worker on its own server", 120)
+        until(lambda: worker.poll() is not None or app.control.ping(timeout=1, limit=1), "the worker", 120)
         results()
         pushed("a")
         pushed("b")

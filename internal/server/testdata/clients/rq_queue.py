@@ -1,4 +1,4 @@
-"""RQ: queues, workers in a burst and blocking, scheduled jobs, results, commands to workers by pub/sub."""
+"""RQ: queues, workers in a burst and blocking on another server, scheduled jobs, results, commands to workers by pub/sub."""
 import os
 import signal
 import subprocess
@@ -12,12 +12,13 @@ from rq.command import send_shutdown_command, send_stop_job_command
 from rq.job import Job
 from rq.registry import ScheduledJobRegistry
 from rq_tasks import add, fail, record, signals, wait_for
-from waiting import address, connect, until
+from waiting import address, connect, there, until
 
 r = connect(7)
 r.flushdb()
 signals.flushdb()
 queue, urgent = Queue(connection=r), Queue("urgent", connection=r)
+other = connect(7, "OTHER_ADDR")
 
 
 def burst():
@@ -27,7 +28,7 @@ def burst():
     first = urgent.enqueue(record, "urgent")
     queue.enqueue(record, "normal")
     assert queue.count == 3 and urgent.count == 1 and after.get_status() == "deferred"
-    assert SimpleWorker([urgent, queue], connection=r).work(burst=True)
+    assert SimpleWorker([Queue("urgent", connection=other), Queue(connection=other)], connection=other).work(burst=True)
     assert job.result == 5 and job.is_finished and first.is_finished and after.get_status(refresh=True) == "finished"
     assert broken.is_failed and "ValueError: why" in Job.fetch(broken.id, connection=r).exc_info
     assert broken.id in queue.failed_job_registry and job.id in queue.finished_job_registry
@@ -65,10 +66,11 @@ def blocking(worker):
 
 burst()
 with tempfile.NamedTemporaryFile("w+", prefix="rq", suffix=".log") as log:
-    here = address()
+    at = address("OTHER_ADDR")
     worker = subprocess.Popen([sys.executable, "-m", "rq.cli", "worker", "--with-scheduler",
-                               "--url", f"redis://{here['host']}:{here['port']}/7"],
-                              cwd=os.path.dirname(os.path.abspath(__file__)), stdout=log, stderr=log, start_new_session=True)
+                               "--url", f"redis://{at['host']}:{at['port']}/7"],
+                              cwd=os.path.dirname(os.path.abspath(__file__)), stdout=log, stderr=log,
+                              env=there(), start_new_session=True)
     try:
         blocking(worker)
     except BaseException:

@@ -1,4 +1,4 @@
-# Sidekiq: a worker process fetches jobs by BRPOP over its queues, each once; statistics; the end of the worker.
+# Sidekiq: a worker process on another server fetches jobs by BRPOP over its queues, each once; statistics; the end of the worker.
 require_relative "sidekiq_jobs"
 require "sidekiq/api"
 require "tempfile"
@@ -22,7 +22,8 @@ redis.flushdb
 check(Sidekiq::Queue.new("critical").size == 20, "the queue")
 
 log = Tempfile.new("sidekiq")
-worker = spawn("sidekiq", "-r", File.join(__dir__, "sidekiq_jobs.rb"), "-q", "critical", "-q", "default", "-c", "3", out: log, err: log)
+there = { "REDIS_ADDR" => ENV["OTHER_ADDR"] || ENV.fetch("REDIS_ADDR") } # the worker's server
+worker = spawn(there, "sidekiq", "-r", File.join(__dir__, "sidekiq_jobs.rb"), "-q", "critical", "-q", "default", "-c", "3", out: log, err: log)
 begin
   wait_until("the first jobs") { redis.llen("sums") == 20 }
   80.times { |i| Add.perform_async(20 + i, 20 + i) }

@@ -16,6 +16,11 @@ def connect(db, name="REDIS_ADDR", **options):
     return redis.Redis(**address(name), db=db, **options)
 
 
+def there():
+    """The environment of a process whose server is the other one."""
+    return {**os.environ, "REDIS_ADDR": os.environ.get("OTHER_ADDR") or os.environ["REDIS_ADDR"]}
+
+
 def until(condition, what, seconds=30):
     """Waits for condition() to be true, and returns its value."""
     end = time.monotonic() + seconds

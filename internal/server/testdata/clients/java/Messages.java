@@ -38,11 +38,16 @@ import org.springframework.session.events.SessionExpiredEvent;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisPooled;
+import redis.clients.jedis.RedisProtocol;
+import redis.clients.jedis.csc.CacheConfig;
+import redis.clients.jedis.exceptions.JedisException;
 
 /** Messages, keyspace events, locks that wait and client-side caches, in groups that an argument names. */
 public class Messages {
   static final String ONE = System.getenv("REDIS_ADDR");
   static final String OTHER = System.getenv().getOrDefault("OTHER_ADDR", ONE); // on the same database
+  static final String NEWER = System.getenv("NEWER_ADDR"); // on the same database too; it says version 7.4.0
 
   public static void main(String[] args) {
     try {
@@ -63,7 +68,10 @@ public class Messages {
       }
       case "redisson" -> redisson();
       case "lettuce" -> lettuceCache();
-      case "jedis" -> jedis();
+      case "jedis" -> {
+        jedis();
+        if (NEWER != null) jedisCache();
+      }
       default -> throw new IllegalArgumentException(group);
     }
   }
@@ -309,6 +317,29 @@ public class Messages {
       equal(popped.get(30, TimeUnit.SECONDS), List.of("list", "x"));
     }
     threads.shutdownNow();
+  }
+
+  /** Jedis's cache refuses a server that says a version below 7.4, and works with one that says 7.4. */
+  static void jedisCache() throws Exception {
+    var config = DefaultJedisClientConfig.builder().protocol(RedisProtocol.RESP3).database(11).build();
+    var cache = CacheConfig.builder().maxSize(100).build();
+    try (JedisPooled refused = new JedisPooled(HostAndPort.from(ONE), config, cache)) {
+      refused.get("jedis");
+      throw new AssertionError("Jedis takes an older server");
+    } catch (JedisException e) {
+      String reasons = e.toString() + e.getCause();
+      check(reasons.contains("7.4"), reasons);
+    }
+    try (JedisPooled cached = new JedisPooled(HostAndPort.from(NEWER), config, cache); Jedis writer = new Jedis(HostAndPort.from(ONE))) {
+      writer.select(11);
+      writer.set("jedis", "1");
+      until(() -> "1".equals(cached.get("jedis")), "the first value");
+      until(() -> {
+        long hits = cached.getCache().getStats().getHitCount();
+        return "1".equals(cached.get("jedis")) && cached.getCache().getStats().getHitCount() > hits;
+      }, "a read from memory");
+      invalidated(() -> cached.get("jedis"), () -> writer.set("jedis", "2"), () -> writer.incr("jedis"), () -> sql("SELECT howdah.set_text('db11', 'jedis', '4')"));
+    }
   }
 
   /** Runs a statement with psql; false where there is no PostgreSQL behind the server. */

@@ -1,0 +1,2 @@
+-- Notes what Citus has placed.
+SELECT howdah_internal._note_places()

@@ -1,0 +1,2 @@
+-- Ends what cluster_lock.sql began.
+SELECT pg_catalog.pg_advisory_unlock(114827953725812)
