@@ -21,9 +21,10 @@ const usage = `howdah-bench measures Howdah beside Redis and plain PostgreSQL.
   howdah-bench soak [flags]            minutes of churn, beside a hand-tuned table
   howdah-bench regress [flags]         fail if a published ratio is missed by nearly half
   howdah-bench compare [flags]         two source trees in turns, such as a change and the commit before it
+  howdah-bench simulate [flags]        2 to 1,000 servers, calculated from measured costs
   howdah-bench report [flags]          write the results into docs/benchmarks.md
 
-Give -h after run, regress, compare, soak or report for their flags.
+Give -h after run, regress, compare, soak, simulate or report for their flags.
 `
 
 func main() {
@@ -54,6 +55,8 @@ func run(ctx context.Context, args []string) error {
 		return compare(ctx, args[1:])
 	case "soak":
 		return runSoak(ctx, args[1:])
+	case "simulate":
+		return runSimulate(args[1:])
 	case "report":
 		return writeReport(args[1:])
 	case worker.Command: // this program, started by itself
@@ -62,5 +65,5 @@ func run(ctx context.Context, args []string) error {
 		fmt.Print(usage)
 		return nil
 	}
-	return fmt.Errorf("there is no command %q: use list, run, regress, compare, soak or report", args[0])
+	return fmt.Errorf("there is no command %q: use list, run, regress, compare, soak, simulate or report", args[0])
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/howdah/howdah/bench/internal/report"
 )
@@ -36,9 +37,14 @@ func TestPublishedPagesAreCurrent(t *testing.T) {
 		}
 	}
 	samePictures(t, filepath.Join(docs, "img"), in("img"))
-	words := strings.Fields(string(read(t, docs+"/benchmarks.md")))
-	if len(words) > 3000 {
-		t.Errorf("benchmarks.md has %d words: too many for five minutes", len(words))
+	words := 0
+	for word := range strings.FieldsSeq(string(read(t, docs+"/benchmarks.md"))) {
+		if strings.ContainsFunc(word, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) {
+			words++ // lines of tables are none
+		}
+	}
+	if words > 3000 {
+		t.Errorf("benchmarks.md has %d words: too many for five minutes", words)
 	}
 	if !strings.Contains(string(read(t, docs+"/benchmarks.md")), report.Begin) {
 		t.Error("benchmarks.md has lost its mark")

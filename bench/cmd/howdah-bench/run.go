@@ -40,7 +40,7 @@ func parseRun(args []string) (runFlags, error) {
 	set.StringVar(&o.DatabaseURL, "database-url", "", "PostgreSQL to use instead of starting one: an empty database, as its owner; the schemas howdah, howdah_internal, howdah_bench and bench_scs come and go")
 	set.StringVar(&o.RedisURL, "redis-url", "", "Redis to use instead of starting one; its keys key:* are overwritten and deleted")
 	set.StringVar(&o.Howdah, "howdah", "", "path of the program howdah (default: it is built from the source)")
-	set.IntVar(&o.Rounds, "rounds", 0, "rounds of each measurement (default 3, quick 2)")
+	set.IntVar(&o.Rounds, "rounds", 0, "rounds of each measurement (default 3, of some experiments 5; quick 2)")
 	set.DurationVar(&o.Duration, "duration", 0, "of one measurement (default 1s, quick 300ms)")
 	set.StringVar(&goroutines, "goroutines", "", "comma-separated (default 1,16,64,256,1024)")
 	set.IntVar(&o.Workload.Keys, "keys", 0, "how many (default 100000)")

@@ -24,7 +24,7 @@ type Options struct {
 	RedisURL    string // "": start a Redis
 	Howdah      string // path of the program; "": build it
 
-	Rounds     int           // 0: 3, quick 2
+	Rounds     int           // 0: 3 or what the experiment has, quick 2
 	Duration   time.Duration // of one measurement; 0: 1 s, quick 300 ms
 	Goroutines []int         // nil: 1, 16, 64, 256, 1024
 	Workload   workload.Spec // zero fields have defaults
@@ -33,6 +33,8 @@ type Options struct {
 
 	// Progress hears a line now and then.
 	Progress func(format string, args ...any)
+
+	counted bool // Rounds were asked for
 }
 
 // Complete fills in the defaults and says what is wrong.
@@ -43,6 +45,7 @@ func (o *Options) Complete() error {
 		}
 		return full
 	}
+	o.counted = o.Rounds != 0
 	defaultTo(&o.Rounds, pick(2, 3))
 	defaultTo(&o.Duration, time.Duration(pick(300, 1000))*time.Millisecond)
 	defaultTo(&o.Workload.Keys, 100_000)

@@ -22,7 +22,7 @@ func collections() Experiment {
 		Name:  "collections",
 		Title: "Small hashes, lists, sets and sorted sets: howdah serve beside redis-server and redka, and the library's HSet beside its Set",
 		Needs: []service.Program{service.Postgres, service.Redis, service.RedisBenchmark},
-		Quick: 50 * time.Second, Full: 480 * time.Second,
+		Quick: 50 * time.Second, Full: 420 * time.Second,
 		Run:   runCollections,
 		Judge: collectionVerdicts,
 	}

@@ -21,7 +21,9 @@ type Experiment struct {
 	// Quick and Full are how long a run takes on two cores: what the plan
 	// promises, and when no further round begins. 0: 20 s and 45 s.
 	Quick, Full time.Duration
-	Run         func(ctx context.Context, b *Bench, r *result.Result) error
+	// Rounds are those of a full run for which none were asked for; 0: 3.
+	Rounds int
+	Run    func(ctx context.Context, b *Bench, r *result.Result) error
 	// Judge finds the verdicts from the numbers alone, so that stored results
 	// can be judged anew, beside those of other experiments; nil: Run does.
 	Judge func(r *result.Result, others []*result.Result) []result.Verdict
@@ -50,6 +52,7 @@ func All() []Experiment {
 		identityCache(), autovacuum(), network(), spill(), sessions(), pgbenchWrite(), pgbenchRead(), ramTablespace(),
 		massExpiry(), neighbours(), stalledReaders(), fewConnections(), noeviction(),
 		near(), nearServe(), nearLog(), nearStorm(), watch(), collections(), scripts(), pubsub(), wakeups(), notify(), observing(),
+		partitions(), scaleOut(),
 	}
 }
 
@@ -94,6 +97,9 @@ func (e Experiment) Missing(o Options) error {
 
 // Do runs an experiment on servers of its own and returns what it found.
 func (e Experiment) Do(ctx context.Context, o Options) (*result.Result, error) {
+	if e.Rounds > 0 && !o.Quick && !o.counted {
+		o.Rounds = e.Rounds
+	}
 	b, err := newBench(o)
 	if err != nil {
 		return nil, err

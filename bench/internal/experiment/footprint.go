@@ -22,7 +22,7 @@ func footprint() Experiment {
 		Name:  "footprint",
 		Title: "Memory of an idle connection, and bytes of an entry",
 		Needs: []service.Program{service.Postgres, service.Redis},
-		Quick: 20 * time.Second, Full: 70 * time.Second,
+		Quick: 20 * time.Second, Full: 50 * time.Second,
 		Run: runFootprint,
 	}
 }

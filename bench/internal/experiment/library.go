@@ -171,7 +171,7 @@ func (a *arena) load(ctx context.Context, spec workload.Spec) error {
 
 // settle vacuums what was loaded, so that no autovacuum begins while we
 // measure.
-func (a *arena) settle(ctx context.Context, url string) error {
+func (b *Bench) settle(ctx context.Context, url string) error {
 	db, err := connect(ctx, url)
 	if err != nil {
 		return err

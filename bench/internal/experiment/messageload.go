@@ -28,6 +28,7 @@ type messageLoad struct {
 	warmup, duration        time.Duration
 	rate                    float64 // messages/s of all publishers together; 0: as fast as answers come
 	mayLag                  bool    // messages that the server is too slow for are left out; their rate tells
+	begun                   func()  // called as the measured time begins, if set
 }
 
 const (
@@ -78,7 +79,13 @@ func (l messageLoad) run(ctx context.Context, m *meter) (d delivered, err error)
 		Do: func(_ context.Context, w int) error { return publishers[w].publish() },
 	})
 	begin := load.Begin
-	load.Begin = func() { begin(); begun.Store(time.Now().UnixNano()) }
+	load.Begin = func() {
+		begin()
+		begun.Store(time.Now().UnixNano())
+		if l.begun != nil {
+			l.begun()
+		}
+	}
 	if l.mayLag {
 		interval := time.Duration(float64(l.publishers) / l.rate * float64(time.Second))
 		load.Do = func(_ context.Context, w int) error { return publishers[w].publishAfter(interval) }

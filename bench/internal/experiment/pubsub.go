@@ -17,7 +17,7 @@ func pubsub() Experiment {
 		Name:  "pubsub",
 		Title: "PUBLISH to subscribers of one howdah serve, beside redis-server, and of another one",
 		Needs: []service.Program{service.Postgres, service.Redis},
-		Quick: 30 * time.Second, Full: 130 * time.Second,
+		Quick: 30 * time.Second, Full: 210 * time.Second, Rounds: 5,
 		Run:   runPubSub,
 		Judge: pubSubVerdicts,
 	}
@@ -25,6 +25,7 @@ func pubsub() Experiment {
 
 const (
 	acrossServers = "PUBLISH to a subscriber of another server"
+	acrossFlood   = acrossServers + ", as many as can be"
 	byNotify      = "LISTEN and NOTIFY"
 	byPolling     = "polling"
 	acrossRate    = 10_000 // messages/s
@@ -83,6 +84,16 @@ func runPubSub(ctx context.Context, b *Bench, r *result.Result) error {
 			r.Compare(group, which, throughput, servedHowdah, servedRedis, least, false)
 		}
 	}
+	for _, clients := range publishers {
+		which := clientCount(clients)
+		err := b.turns(len(pairs), func(i int) error {
+			l := messageLoad{to: pairs[i].first, from: pairs[i].second, publishers: clients, subscribers: 1}
+			return b.messages(ctx, r, l, acrossFlood, which, pairs[i].name, pairs[i].parts)
+		})
+		if err != nil {
+			return err
+		}
+	}
 	rate := b.scale(acrossRate, acrossRate/5)
 	return b.turns(len(pairs), func(i int) error {
 		l := messageLoad{to: pairs[i].first, from: pairs[i].second, publishers: acrossSenders, subscribers: 1, rate: float64(rate)}
@@ -106,7 +117,7 @@ func (b *Bench) messages(ctx context.Context, r *result.Result, l messageLoad, g
 	r.Add(group, which, series, p99, ms, inMilliseconds(d.delivery, 99))
 	r.Add(group, which, series, "PUBLISH, p99", ms, d.published.Milliseconds(99))
 	m.add(r, group, which, series, d.published.Requests)
-	b.Progress("%-42s %-16s %-18s %9.0f/s  delivered in %.2f ms, p99 %.2f ms", group, which, series,
+	b.Progress("%-62s %-16s %-18s %9.0f/s  delivered in %.2f ms, p99 %.2f ms", group, which, series,
 		d.published.Rate(), inMilliseconds(d.delivery, 50), inMilliseconds(d.delivery, 99))
 	return nil
 }

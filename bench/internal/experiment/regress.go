@@ -84,7 +84,7 @@ func Regress(ctx context.Context, o Options, checks []Check) ([]Check, error) {
 			return nil, err
 		}
 	}
-	o.Rounds, o.Goroutines = 1, []int{64}
+	o.Rounds, o.counted, o.Goroutines = 1, true, []int{64}
 	b, err := newBench(o)
 	if err != nil {
 		return nil, err

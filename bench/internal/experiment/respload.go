@@ -22,6 +22,7 @@ type respLoad struct {
 	spec             workload.Spec
 	clients, depth   int     // connections, and commands that each sends together
 	reads            float64 // share of GET; the others are SET
+	deletes          bool    // each key that is stored is deleted again
 	warmup, duration time.Duration
 }
 
@@ -41,7 +42,11 @@ func (l respLoad) run(ctx context.Context, m *meter) (measure.Sample, error) {
 		Do: func(_ context.Context, w int) error {
 			c := connections[w]
 			for range l.depth {
-				c.add(c.src.Next(), c.src.Chance(l.reads))
+				key := c.src.Next()
+				c.add(key, c.src.Chance(l.reads))
+				if l.deletes {
+					c.delete(key)
+				}
 			}
 			return c.exchange()
 		},
@@ -62,8 +67,8 @@ type respConn struct {
 }
 
 type sentCommand struct {
-	key  int
-	read bool
+	key          int
+	read, delete bool
 }
 
 func dialRESP(ctx context.Context, addr string, spec workload.Spec, src *workload.Source) (*respConn, error) {
@@ -84,7 +89,13 @@ func (c *respConn) add(i int, read bool) {
 		c.out = appendBulk(c.out, c.src.Key(i))
 		c.out = appendBulk(c.out, c.src.Value(i))
 	}
-	c.sent = append(c.sent, sentCommand{i, read})
+	c.sent = append(c.sent, sentCommand{key: i, read: read})
+}
+
+// delete appends a DEL of a key.
+func (c *respConn) delete(i int) {
+	c.out = appendBulk(append(c.out, "*2\r\n$3\r\nDEL\r\n"...), c.src.Key(i))
+	c.sent = append(c.sent, sentCommand{key: i, delete: true})
 }
 
 func appendBulk[T string | []byte](out []byte, text T) []byte {
@@ -116,7 +127,9 @@ func (c *respConn) answer(s sentCommand) error {
 	}
 	line = bytes.TrimSuffix(line, []byte("\r\n"))
 	switch {
-	case !s.read && string(line) == "+OK":
+	case s.delete && (string(line) == ":1" || string(line) == ":0"): // another client may have deleted it
+		return nil
+	case !s.read && !s.delete && string(line) == "+OK":
 		return nil
 	case s.read && len(line) > 1 && line[0] == '$' && line[1] != '-':
 		return c.value(s.key, line[1:])

@@ -24,7 +24,7 @@ func stalledReaders() Experiment {
 		Name:  "stalled-readers",
 		Title: "Clients that pipeline GETs of a large value and read no reply: memory, and what others notice",
 		Needs: []service.Program{service.Postgres},
-		Quick: 30 * time.Second, Full: 100 * time.Second,
+		Quick: 30 * time.Second, Full: 80 * time.Second,
 		Run:   runStalledReaders,
 		Judge: stalledVerdict,
 	}

@@ -18,7 +18,7 @@ func valueSizes() Experiment {
 		Name:  "value-sizes",
 		Title: "Values from 64 bytes to 64 KiB, and keys of unequal popularity",
 		Needs: []service.Program{service.Postgres, service.Redis},
-		Quick: 35 * time.Second, Full: 280 * time.Second,
+		Quick: 35 * time.Second, Full: 220 * time.Second,
 		Run: runValueSizes,
 	}
 }

@@ -319,17 +319,48 @@ func TestWakeUpsAreJudgedByEachPart(t *testing.T) {
 	}
 }
 
-// NOTIFY is compared with polling, not with no messages at all.
+// NOTIFY is compared with polling, not with no messages at all, and only beside as many.
 func TestNotifyIsJudgedBesidePolling(t *testing.T) {
-	for rate, want := range map[float64]string{91: result.Confirmed, 89: result.Refuted} {
+	for _, c := range []struct {
+		rate, messages float64
+		want           string
+	}{{91, 1000, result.Confirmed}, {89, 1000, result.Refuted}, {91, 970, result.Depends}, {89, 1030, result.Depends}} {
+		rate, want := c.rate, c.want
 		r := &result.Result{Experiment: "notify"}
 		which := clientCount(notifyClients)
 		addRounds(r, notifyGroup, which, notifyAlone, throughput, 200, 200)
 		addRounds(r, notifyGroup, which, byPolling, throughput, 100, 100)
 		addRounds(r, notifyGroup, which, byNotify, throughput, rate, rate)
+		addRounds(r, notifyMessages, which, byPolling, throughput, 1000, 1000)
+		addRounds(r, notifyMessages, which, byNotify, throughput, c.messages, c.messages)
 		Judge([]*result.Result{r})
 		if v := r.Verdicts[0]; v.Word != want {
-			t.Errorf("%g commits: %+v", rate, v)
+			t.Errorf("%g commits beside %g messages: %+v", rate, c.messages, v)
+		}
+	}
+}
+
+// Every round counts, not their median.
+func TestObservingIsJudgedByEveryRound(t *testing.T) {
+	for _, c := range []struct {
+		rounds []float64
+		want   string
+	}{
+		{[]float64{0.99, 1, 1.01}, result.Confirmed}, {[]float64{0.9, 1, 1.1}, result.Depends}, {[]float64{1.03, 1.1, 1.2}, result.Refuted},
+	} {
+		r := &result.Result{Experiment: "observing"}
+		for _, l := range observeLoads {
+			addRounds(r, l.name, "-P 16", observed, serverCPU, c.rounds...)
+			addRounds(r, l.name, "-P 16", unobserved, serverCPU, 1, 1, 1)
+		}
+		Judge([]*result.Result{r})
+		for _, v := range r.Verdicts {
+			if v.Word != c.want {
+				t.Errorf("%v: %+v", c.rounds, v)
+			}
+		}
+		if len(r.Verdicts) != len(observeLoads) {
+			t.Errorf("%d verdicts", len(r.Verdicts))
 		}
 	}
 }

@@ -119,6 +119,7 @@ func (b *Bench) wakes(ctx context.Context, r *result.Result, l wakeLoad, group, 
 	if l.rate > 0 {
 		r.Add(group, which, series, p99, ms, inMilliseconds(latency, 99))
 		r.Add(group, which, series, p50, ms, inMilliseconds(latency, 50))
+		r.Add(group, which, series, throughput, perSecond, s.Rate())
 	} else {
 		r.Add(group, which, series, throughput, perSecond, s.Rate())
 		r.Add(group, which, series, p50, ms, inMilliseconds(latency, 50))

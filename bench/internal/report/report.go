@@ -93,7 +93,21 @@ func (s section) write(b *strings.Builder, r *result.Result, images string) {
 	for _, f := range s.figures {
 		fmt.Fprintf(b, "![%s](%s/%s.svg)\n\n", f.title, images, f.file)
 	}
+	for _, t := range s.tables {
+		t.write(b, r)
+	}
 	ratios(b, r)
+	if len(s.tables) > 0 {
+		verdicts(b, r)
+	}
+}
+
+// verdicts are a line for each claim of an experiment: its word, and what had to hold.
+func verdicts(b *strings.Builder, r *result.Result) {
+	for _, v := range r.Verdicts {
+		fmt.Fprintf(b, "- %s: **%s** (%s)\n", v.Claim, v.Word, v.Bar)
+	}
+	b.WriteString("\n")
 }
 
 // doubt says why a result is not to be relied upon, if it is not.

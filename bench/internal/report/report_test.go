@@ -44,6 +44,11 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("%q is in\n%s", not, text)
 		}
 	}
+	other.Experiment = "notify"
+	other.Verdicts = []result.Verdict{{Claim: "It is fast", Word: result.Confirmed, Bar: "at least 2"}}
+	if text := Markdown([]*result.Result{other}, "img"); !strings.Contains(text, "\n- It is fast: **confirmed** (at least 2)\n") {
+		t.Errorf("the verdict is missing from\n%s", text)
+	}
 	missed := sample()
 	missed.Ratios[0].Target = 3
 	missed.Quick = true
@@ -52,6 +57,21 @@ func TestMarkdown(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing from\n%s", want, text)
 		}
+	}
+}
+
+// A table says the numbers of each contestant, and nothing of what was not measured.
+func TestTables(t *testing.T) {
+	r := sample()
+	r.Add("GET", "1", "Howdah", "p99", "ms", 1.234)
+	r.Add("GET", "1", "go-redis", "CPU", "% of a core", 4.2)
+	var b strings.Builder
+	table{"GET", []string{"throughput", "p99", "CPU"}}.write(&b, r)
+	table{"HGET", flow}.write(&b, r)
+	const want = "| GET: rate, p99, CPU | Howdah | go-redis |\n|---|---|---|\n" +
+		"| 1 | 100 k/s, 1.23 ms, – | 50 k/s, –, 4.2 % |\n| 64 | 200 k/s, –, – | –, –, – |\n\n"
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
 

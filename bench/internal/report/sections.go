@@ -7,13 +7,24 @@ import (
 	"github.com/howdah/howdah/bench/internal/result"
 )
 
-// section is a part of the page: what was asked, its figures, and the ratios of
-// its experiment that have a goal.
+// section is a part of the page: what was asked, its figures, its tables, and the
+// ratios of its experiment that have a goal.
 type section struct {
 	title, text string
 	experiment  string
 	figures     []figure
+	tables      []table
 }
+
+// table is numbers of one group of the section's experiment: a row for each case, a
+// column for each contestant.
+type table struct {
+	group   string
+	metrics []string // in the cells, in this order; the head names them
+}
+
+// flow is what tables of messages and wake-ups say.
+var flow = []string{"throughput", "p50", "p99"}
 
 // figure is a chart of one metric of the section's experiment.
 type figure struct {
@@ -99,11 +110,32 @@ var sections = []section{
 	},
 	{
 		title: "Messages", experiment: "pubsub",
-		text: "PUBLISH of 100 bytes to subscribers of the same server. Each checks that every message comes once, in order.",
+		text: "PUBLISH of 100 bytes to subscribers of the same server, and of another one. Each checks that every message comes once, in order.",
+		tables: []table{
+			{"PUBLISH to a subscriber", flow}, {"PUBLISH to 50 subscribers", flow},
+			{"PUBLISH to a subscriber of another server, as many as can be", flow}, {"PUBLISH to a subscriber of another server", flow},
+		},
+	},
+	{
+		title: "Wake-ups", experiment: "wakeups",
+		text: "Clients wait with BLPOP, others push; and 10,000 clients wait for nothing.",
+		tables: []table{
+			{"RPUSH to a client that waits on the same server", flow}, {"RPUSH to a client that waits on another server", flow},
+			{"Clients that wait for nothing", []string{"server CPU", "database CPU", "server memory"}},
+		},
 	},
 	{
 		title: "Notifications and the application", experiment: "notify",
-		text: "16 clients commit beside 10,000 messages a second between servers.",
+		text:   "16 clients commit beside messages between servers.",
+		tables: []table{{"Transactions of the application", flow}, {"Messages beside them", flow}},
+	},
+	{
+		title: "Partitions on one server", experiment: "partitions",
+		text: "A cache in 16 partitions beside one in none, in two databases of one server.",
+	},
+	{
+		title: "Two servers of Citus", experiment: "scale-out",
+		text: "Two servers on a core each, clients included, beside one server on one core. A loop that only computes says what the second core gives.",
 	},
 	{
 		title: "What observing costs", experiment: "observing",

@@ -5,8 +5,46 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/howdah/howdah/bench/internal/chart"
 	"github.com/howdah/howdah/bench/internal/result"
 )
+
+// write is the table with the medians of a result; nothing if the group was not measured.
+func (t table) write(b *strings.Builder, r *result.Result) {
+	cases, series := r.Cases(t.group), r.Series(t.group)
+	if len(cases) == 0 {
+		return
+	}
+	slices.Sort(series) // who began a round is no order
+	head := strings.Replace(strings.Join(t.metrics, ", "), "throughput", "rate", 1)
+	header(b, append([]string{t.group + ": " + head}, series...))
+	for _, which := range cases {
+		fields := []string{which}
+		for _, name := range series {
+			fields = append(fields, t.cell(r, which, name))
+		}
+		line(b, fields)
+	}
+	b.WriteString("\n")
+}
+
+// cell is the numbers of a contestant, a dash for what it does not have.
+func (t table) cell(r *result.Result, which, series string) string {
+	var numbers []string
+	for _, name := range t.metrics {
+		m, ok := r.Find(t.group, which, series, name)
+		if !ok {
+			numbers = append(numbers, "–")
+			continue
+		}
+		unit, _ := strings.CutSuffix(m.Unit, " of a core")
+		if !strings.HasPrefix(unit, "/") {
+			unit = " " + unit
+		}
+		numbers = append(numbers, chart.Number(m.Median())+unit)
+	}
+	return strings.Join(numbers, ", ")
+}
 
 // ratios are one row for each pair of contestants, one column for each case,
 // of the ratios that have a target. A target that was missed is said so in

@@ -24,6 +24,11 @@ func NewHowdah(ctx context.Context, url, cache string) (*Howdah, error) {
 	return openHowdah(ctx, url, cache, &howdah.Options{Timeout: patience})
 }
 
+// NewHowdahBatches is NewHowdah with a bound of the keys of a batch; 0: the library's own.
+func NewHowdahBatches(ctx context.Context, url, cache string, keys int) (*Howdah, error) {
+	return openHowdah(ctx, url, cache, &howdah.Options{Timeout: patience, MaxBatchKeys: keys})
+}
+
 // patience is a timeout that a saturated machine does not meet.
 const patience = 10 * time.Second
 
@@ -43,6 +48,11 @@ func NewHowdahClass(ctx context.Context, url, durability string) (*Howdah, error
 		return nil, err
 	}
 	return h, h.create(ctx, howdah.CacheConfig{Name: name, Durability: howdah.Durability(durability)})
+}
+
+// CreateCache makes the cache, UNLOGGED and empty.
+func (r *Howdah) CreateCache(ctx context.Context) error {
+	return r.create(ctx, howdah.CacheConfig{Name: r.cache.Name()})
 }
 
 // create makes the cache, empty.

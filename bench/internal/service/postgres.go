@@ -52,6 +52,20 @@ func StartPostgres(ctx context.Context, dir string, settings map[string]string) 
 	if err != nil {
 		return nil, err
 	}
+	return startPostgres(ctx, filepath.Dir(path), dir, settings)
+}
+
+// StartPostgresBeside is StartPostgres with the PostgreSQL that has the Citus engine, which it
+// does not load: for what is compared with servers of Citus.
+func StartPostgresBeside(ctx context.Context, dir string) (*PostgresServer, error) {
+	binDir, err := CitusBinDir()
+	if err != nil {
+		return nil, err
+	}
+	return startPostgres(ctx, binDir, dir, nil)
+}
+
+func startPostgres(ctx context.Context, binDir, dir string, settings map[string]string) (*PostgresServer, error) {
 	all := map[string]string{}
 	for name, value := range stock {
 		all[name] = value
@@ -62,7 +76,7 @@ func StartPostgres(ctx context.Context, dir string, settings map[string]string) 
 		described += ", " + name + "=" + settings[name]
 	}
 	own, err := embedded.Start(ctx, embedded.Config{
-		DataDir: filepath.Join(dir, "postgres"), BinDir: filepath.Dir(path), Listen: "127.0.0.1:0", Settings: all,
+		DataDir: filepath.Join(dir, "postgres"), BinDir: binDir, Listen: "127.0.0.1:0", Settings: all,
 	})
 	if err != nil {
 		return nil, err
@@ -78,6 +92,37 @@ func StartPostgres(ctx context.Context, dir string, settings map[string]string) 
 		return nil, err
 	}
 	return s, nil
+}
+
+// Divided makes one more database on the server, whose caches are divided into partitions,
+// and returns its URL. It goes with the server, which must be one that we started.
+func (s *PostgresServer) Divided(ctx context.Context, partitions int) (string, error) {
+	const name = "divided"
+	if s.own == nil {
+		return "", errors.New("a server that was given by a URL gets no second database: leave --database-url out")
+	}
+	if err := execute(ctx, s.SuperURL(), "CREATE DATABASE "+name+" OWNER "+embedded.Role); err != nil {
+		return "", err
+	}
+	url := strings.Replace(s.URL, "/"+embedded.Database+"?", "/"+name+"?", 1)
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	_, err = migrate.Up(ctx, conn, migrate.Options{Partitions: partitions})
+	return url, err
+}
+
+// execute runs one statement.
+func execute(ctx context.Context, url, sql string, args ...any) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, sql, args...)
+	return err
 }
 
 // CheckDatabaseURL says what is wrong with the URL of a database.
@@ -171,7 +216,7 @@ func (s *PostgresServer) SuperURL() string {
 	if s.own == nil {
 		return ""
 	}
-	return strings.Replace(s.own.SuperURL(), "/"+embedded.SuperRole+"?", "/"+embedded.Database+"?", 1)
+	return superURL(s.own)
 }
 
 // Through is the URL of the same database by way of another address, such as

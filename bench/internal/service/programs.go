@@ -31,6 +31,7 @@ var (
 	RedisBenchmark = Program{Name: "redis-benchmark", Package: "redis-tools"}
 	Memcached      = Program{Name: "memcached", Package: "memcached"}
 	PgPool         = Program{Name: "pgpool", Package: "pgpool2"}
+	Citus          = Program{Name: "citus.so", Package: "postgresql-15-citus"}
 	Redka          = Program{Name: "redka", Module: "github.com/nalgeon/redka/cmd/redka@v1.0.0"}
 )
 
@@ -47,6 +48,9 @@ func (e *MissingError) Error() string {
 // Find returns the path of a program: where Debian keeps PostgreSQL's, the
 // newest first, where "go install" puts what it builds, or in PATH.
 func (p Program) Find() (string, error) {
+	if p == Citus {
+		return findCitus()
+	}
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.SortFunc(dirs, func(a, b string) int { return major(b) - major(a) })
 	dirs = append(dirs, "/usr/sbin") // servers that PATH may not name

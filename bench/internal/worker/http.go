@@ -40,7 +40,7 @@ type listening struct{ Addr string }
 // StartHTTP runs an HTTPServer over a store, which is reached by a URL or an
 // address.
 func StartHTTP(store, target string) (*HTTPServer, error) {
-	p, err := start(roleHTTP)
+	p, err := start(roleHTTP, anywhere)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ type Job struct {
 	Target     string // URL or address of its server
 	Pool       int    // connections of plain pgx, idle ones of gomemcache
 	Cache      string // of Howdah
+	BatchKeys  int    // bound of Howdah's batches; 0: its own
+	Cores      []int  // process i runs on core i of these; empty: anywhere
 	Spec       workload.Spec
 	Reads      float64 // share of reads
 	Goroutines int
@@ -33,7 +35,7 @@ type Job struct {
 func (j Job) Open(ctx context.Context) (rival.Rival, error) {
 	switch j.Rival {
 	case rival.HowdahName:
-		return rival.NewHowdah(ctx, j.Target, j.Cache)
+		return rival.NewHowdahBatches(ctx, j.Target, j.Cache, j.BatchKeys)
 	case rival.GoRedisName:
 		return rival.NewGoRedis(j.Target, 0), nil
 	case rival.RueidisName:
@@ -121,7 +123,11 @@ func Together(n int, job Job, begins, ends func()) (measure.Sample, Report, erro
 		}
 	}()
 	for i := range n {
-		w, err := start(roleLoad)
+		core := anywhere
+		if len(job.Cores) > 0 {
+			core = job.Cores[i%len(job.Cores)]
+		}
+		w, err := start(roleLoad, core)
 		if err != nil {
 			return sample, sum, err
 		}

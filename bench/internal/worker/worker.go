@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -48,13 +49,20 @@ type process struct {
 	said  strings.Builder
 }
 
-// start runs this program as a worker.
-func start(role string) (*process, error) {
+// anywhere is the core of a worker that may run on all of them.
+const anywhere = -1
+
+// start runs this program as a worker, on one core or anywhere. Go then sees no more cores
+// than that one.
+func start(role string, core int) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	p := &process{cmd: exec.Command(self, Command, role)}
+	if core != anywhere {
+		p.cmd = exec.Command("taskset", "-c", strconv.Itoa(core), self, Command, role)
+	}
 	p.cmd.Stderr = &p.said
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
