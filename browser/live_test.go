@@ -49,6 +49,13 @@ func TestLive(t *testing.T) {
 	require.Equal(t, "product:12", eval[string](t, tab, "document.querySelector('#key').value"))
 	eval[bool](t, tab, "(document.activeElement.blur(), document.querySelector('#key').value = '', true)")
 	refreshed(t, tab)
+
+	// Whoever moves from link to link keeps the place.
+	focused := "document.activeElement.getAttribute('href')"
+	link := eval[string](t, tab, "document.querySelector('main a').focus() ?? "+focused)
+	require.NotEmpty(t, link)
+	refreshed(t, tab)
+	require.Equal(t, link, eval[string](t, tab, focused))
 	clean(t, tab, s.Server, "live")
 }
 

@@ -28,9 +28,11 @@ function busy(main) { // somebody types, chooses or selects
     chosen && !chosen.isCollapsed && main.contains(chosen.anchorNode) || document.querySelector("dialog[open]");
 }
 
+function wanted(main) { return Number(interval.value) > 0 && !document.hidden && !busy(main) }
+
 function refresh() {
   const main = document.getElementById("main");
-  if (asking || busy(main)) return schedule();
+  if (asking || !wanted(main)) return schedule();
   asking = new XMLHttpRequest();
   const url = new URL(location.href);
   url.searchParams.delete("done");
@@ -41,11 +43,13 @@ function refresh() {
     const fresh = asking.status === 200 && asking.responseXML?.querySelector("main[data-live]");
     const ok = fresh && new URL(asking.responseURL).pathname === location.pathname;
     asking = null;
-    if (ok) {
+    if (ok && wanted(main)) { // somebody may have begun to type meanwhile
       keepOpen(main, fresh);
+      const link = main.contains(document.activeElement) && document.activeElement.getAttribute("href");
       main.replaceChildren(...fresh.childNodes);
       prepare(main);
       highlight();
+      if (link) [...main.querySelectorAll("a")].find((a) => a.getAttribute("href") === link)?.focus({ preventScroll: true });
     }
     schedule();
     if (!ok) say("The server does not answer; the figures are old.");
