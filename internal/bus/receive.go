@@ -22,6 +22,7 @@ type receiver struct {
 	cursor  cursor
 	cadence cadence
 
+	hasRow    bool      // it may have one
 	written   kinds     // in its row
 	notified  bool      // likewise
 	writtenAt time.Time // when PostgreSQL had acknowledged that
@@ -73,8 +74,9 @@ func (r *receiver) step(ctx context.Context, wanted kinds, subscribers, waiters 
 	listening := r.counts.listening.Load()
 	notified := listening && !r.cadence.rushing
 	if wanted != r.written || notified != r.notified || !now.Before(r.renewAt) {
-		r.renewAt = now.Add(renewal)
-		err := r.do(ctx, "server_renew", r.self(), r.options.Name, int32(wanted), notified, int32(subscribers), int32(waiters), listening && !notified)
+		r.renewAt, r.hasRow = now.Add(renewal), true
+		// To the end, also when this process leaves: otherwise the row could come after it has left.
+		err := r.do(context.WithoutCancel(ctx), "server_renew", r.self(), r.options.Name, int32(wanted), notified, int32(subscribers), int32(waiters), listening && !notified)
 		if err != nil {
 			r.counts.failures.Add(1)
 			r.members.fail(err)
@@ -253,7 +255,7 @@ func (r *receiver) report(err error) {
 // leave removes the row of this process.
 func (r *receiver) leave(ctx context.Context) {
 	r.members.unsettle()
-	if r.written == 0 {
+	if !r.hasRow {
 		return
 	}
 	if err := r.do(context.WithoutCancel(ctx), "server_leave", r.self()); err != nil {

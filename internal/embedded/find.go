@@ -41,8 +41,9 @@ func binaries(ctx context.Context, c Config, existing int) (installation, error)
 	if want == 0 {
 		want = existing
 	}
-	if found := newest(installed(ctx), want); found.dir != "" {
-		return found, nil
+	found := newest(installed(ctx), want)
+	if err := cutShort(ctx); err != nil || found.dir != "" {
+		return found, err
 	}
 	dir, err := Download(ctx, Config{
 		CacheDir: c.CacheDir, Version: versionText(want),
@@ -52,6 +53,15 @@ func binaries(ctx context.Context, c Config, existing int) (installation, error)
 		return installation{}, notFound(want, err)
 	}
 	return inspect(ctx, dir)
+}
+
+// cutShort is the error of a search whose time ended: the programs that it asked were
+// killed, which says nothing about them.
+func cutShort(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("the search for PostgreSQL was cut short: %w", err)
+	}
+	return nil
 }
 
 func versionText(major int) string {
@@ -129,6 +139,9 @@ func inspect(ctx context.Context, dir string) (installation, error) {
 		}
 	}
 	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").CombinedOutput()
+	if err := cutShort(ctx); err != nil {
+		return installation{}, err
+	}
 	if err != nil {
 		return installation{}, fmt.Errorf("%s does not run here: %w: %s", filepath.Join(dir, "postgres"), err, lastLines(string(out), 2))
 	}

@@ -104,13 +104,15 @@ func (o *output) classify(line string) (text string) {
 
 // logLevel of a message. FATAL ends a session and is often a client's own
 // doing; PANIC ends the server. That a server which starts or stops turns
-// sessions away is no news.
+// sessions away is no news, nor that it begins before the processes of the one
+// before have ended: then it is started again.
 func logLevel(severity, text string) slog.Level {
 	switch severity {
 	case "PANIC":
 		return slog.LevelError
 	case "FATAL":
-		for _, usual := range []string{"the database system is ", "terminating connection due to administrator command"} {
+		for _, usual := range []string{"the database system is ", "terminating connection due to administrator command",
+			"pre-existing shared memory block"} {
 			if strings.HasPrefix(text, usual) {
 				return slog.LevelDebug
 			}

@@ -328,6 +328,23 @@ func TestCreationCutShort(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// A search whose time ends says so, and not that the PostgreSQL which it asked is broken or
+// that there is none.
+func TestSearchCutShort(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"initdb", "postgres"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec sleep 600\n"), 0o700))
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for _, c := range []Config{{BinDir: dir}, {CacheDir: t.TempDir(), Repository: "http://127.0.0.1:1"}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err := FindBinDir(ctx, c)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "the search for PostgreSQL was cut short")
+	}
+}
+
 // When not even the watchdog lived, the next start finds the server and stops
 // it.
 func TestOrphanIsStopped(t *testing.T) {
