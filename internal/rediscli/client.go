@@ -160,6 +160,12 @@ func (c *Client) Do(ctx context.Context, args ...string) (resp.Reply, error) {
 	if err := c.Connect(ctx); err != nil {
 		return resp.Reply{}, err
 	}
+	return c.send(ctx, args)
+}
+
+// send is Do on the connection that there is: it makes no other, where a command would not
+// belong to what was begun on this one.
+func (c *Client) send(ctx context.Context, args []string) (resp.Reply, error) {
 	defer c.closeWith(ctx)()
 	reply, err := c.exchange(args)
 	if err != nil {

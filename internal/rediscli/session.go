@@ -59,18 +59,33 @@ func (s *Session) once(ctx context.Context, args []string) (failed bool, err err
 		}
 		return false, nil
 	}
-	if s.transaction && !s.Client.alive() {
-		s.transaction = false
-		s.Client.Close()
-		return false, errors.New("the connection was lost, and the transaction with it: nothing of it was executed")
+	var reply resp.Reply
+	if s.transaction {
+		reply, err = s.queue(ctx, args)
+	} else {
+		reply, err = s.Client.Do(ctx, args...)
 	}
-	reply, err := s.Client.Do(ctx, args...)
 	if err != nil {
 		s.transaction = false
 		return false, err
 	}
 	s.follow(args[0], reply)
 	return reply.Kind == resp.Error, s.write(args, reply)
+}
+
+var errTransactionLost = errors.New("the connection was lost, and the transaction with it: nothing of it was executed")
+
+// queue sends a command of a transaction, on its connection.
+func (s *Session) queue(ctx context.Context, args []string) (resp.Reply, error) {
+	if !s.Client.alive() {
+		s.Client.Close()
+		return resp.Reply{}, errTransactionLost
+	}
+	reply, err := s.Client.send(ctx, args)
+	if errors.Is(err, ErrLost) && !is(args[0], "EXEC") {
+		return resp.Reply{}, errTransactionLost
+	}
+	return reply, err
 }
 
 // follow notes whether a transaction is open.
