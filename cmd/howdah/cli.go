@@ -174,8 +174,10 @@ func (c *cli) interact(ctx context.Context, session *rediscli.Session, in, out *
 	defer stop()
 	return session.Interact(ctx, rediscli.Terminal{
 		In: in, Out: out, History: history,
-		Interruptible: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return signal.NotifyContext(ctx, os.Interrupt)
+		Interrupts: func() (<-chan os.Signal, func()) {
+			pressed := make(chan os.Signal, 1)
+			signal.Notify(pressed, os.Interrupt)
+			return pressed, func() { signal.Stop(pressed) }
 		},
 	})
 }

@@ -196,7 +196,7 @@ const errMayWrite = refusal("ERR Can not execute a script with write flag using 
 // How long a script may run: while PostgreSQL holds its keys, and otherwise.
 const (
 	scriptTime       = 5 * time.Second
-	lockedScriptTime = 50 * time.Millisecond
+	lockedScriptTime = 250 * time.Millisecond
 )
 
 const (

@@ -141,9 +141,19 @@ func (c *Conn) askExpiries(t *tracked) {
 	for _, key := range t.keys {
 		call.Keys = append(call.Keys, bytes.Clone(key))
 	}
-	if hashes := slices.Clone(t.hashes); len(hashes) > 0 {
-		t.cache.Start(call, func(*verb.Call) { c.noteExpiries(hashes, call) })
+	hashes := slices.Clone(t.hashes)
+	if len(hashes) == 0 {
+		return
 	}
+	t.cache.Start(call, func(*verb.Call) {
+		if call.Err == nil {
+			c.noteExpiries(hashes, call)
+			return
+		}
+		for _, key := range call.Keys { // nothing is known of when they expire
+			c.endCopy(key)
+		}
+	})
 }
 
 // checkFollowed ends copies at once that nothing would end later.

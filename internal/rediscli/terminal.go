@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
@@ -18,9 +19,9 @@ type Terminal struct {
 	In, Out *os.File
 	History *History
 
-	// Interruptible returns a context that ends with ctx and when Ctrl-C is pressed
-	// while a command runs.
-	Interruptible func(ctx context.Context) (context.Context, context.CancelFunc)
+	// Interrupts returns a channel that receives when Ctrl-C is pressed while a command
+	// runs, until stop is called.
+	Interrupts func() (pressed <-chan os.Signal, stop func())
 }
 
 // prompter is a session in a terminal.
@@ -29,13 +30,18 @@ type prompter struct {
 	t      Terminal
 	editor *term.Terminal
 	table  Table // nil: not loaded yet
+
+	interrupts <-chan os.Signal
 }
 
 // Interact reads command lines from a terminal until exit, Ctrl-D, Ctrl-C on a
 // prompt, or the end of ctx. A connection that is lost is made again for the
 // next command. It leaves the terminal as it was.
 func (s *Session) Interact(ctx context.Context, t Terminal) error {
-	p := &prompter{Session: s, t: t}
+	// For all lines: Ctrl-C may come when a command has just ended, or has not begun.
+	interrupts, stop := t.Interrupts()
+	defer stop()
+	p := &prompter{Session: s, t: t, interrupts: interrupts}
 	p.editor = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
@@ -117,7 +123,7 @@ func (p *prompter) run(ctx context.Context, line string) (quit bool) {
 		p.help(ctx, words[1:])
 		return false
 	}
-	ctx, stop := p.t.Interruptible(ctx)
+	ctx, stop := p.interruptible(ctx)
 	defer stop()
 	_, quit, err := p.line(ctx, line)
 	switch {
@@ -127,6 +133,25 @@ func (p *prompter) run(ctx context.Context, line string) (quit bool) {
 		fmt.Fprintln(p.Err, oneLine(err))
 	}
 	return quit
+}
+
+// interruptible returns a context that ends with ctx and when Ctrl-C is pressed, until stop
+// is called.
+func (p *prompter) interruptible(ctx context.Context) (interruptible context.Context, stop func()) {
+	select {
+	case <-p.interrupts: // it was meant for the command before
+	default:
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var waiter sync.WaitGroup
+	waiter.Go(func() {
+		select {
+		case <-p.interrupts:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() { cancel(); waiter.Wait() }
 }
 
 func (p *prompter) help(ctx context.Context, words []string) {

@@ -60,7 +60,8 @@ func (p *process) run(ctx context.Context) {
 func (p *process) renew(ctx context.Context) {
 	n := p.db.Stats().Near
 	drops := n.Drops.Server + n.Drops.Incarnation + n.Drops.Unlit + n.Drops.Floor + n.Drops.Overflow + n.Drops.Stranded
-	err := p.ask(ctx, p.db.Timeout(), "process_renew", p.id, p.name, p.version, time.Since(p.began),
+	// To the end, also when this process stops: otherwise its row could come after it has left.
+	err := p.ask(context.WithoutCancel(ctx), p.db.Timeout(), "process_renew", p.id, p.name, p.version, time.Since(p.began),
 		n.Bound, int64(n.Entries), n.Bytes, n.MaxBytes, int64(n.Hits), int64(n.Misses), n.MaxAge, n.Lag, int64(drops), int64(n.Lapses))
 	switch {
 	case err == nil:
