@@ -136,3 +136,40 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 		require.LessOrEqual(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "c")), int64(8))
 	})
 }
+
+// Whoever leaves while caches are made, changed or dropped is told that this may have been
+// done, but not where there was no connection for it.
+func TestCallerLeavesAChangeOfCaches(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	db := open(t, database, &howdah.Options{Timeout: time.Minute, LockTimeout: time.Minute})
+	for call, change := range map[string]func(context.Context) error{
+		"create": func(ctx context.Context) error { return db.CreateCache(ctx, howdah.CacheConfig{Name: "new"}) },
+		"alter": func(ctx context.Context) error {
+			return db.AlterCache(ctx, howdah.CacheConfig{Name: "db0", MaxEntries: 5}, howdah.AlterOptions{})
+		},
+		"drop": func(ctx context.Context) error { return db.DropCache(ctx, "db0") },
+	} {
+		tx, err := db.Pool().Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), "LOCK TABLE howdah_internal.cache")
+		require.NoError(t, err)
+		for err = howdah.ErrCacheInUse; errors.Is(err, howdah.ErrCacheInUse); { // it waits for 2 s only
+			ctx, leave := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- change(ctx) }()
+			awaitRetries(t, database, 1)
+			leave()
+			err = <-ended
+		}
+		require.ErrorIs(t, err, context.Canceled, call)
+		require.ErrorIs(t, err, howdah.ErrUnknownOutcome, call)
+		require.NoError(t, tx.Rollback(t.Context()))
+
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		err = change(ctx)
+		require.ErrorIs(t, err, context.Canceled, call)
+		require.NotErrorIs(t, err, howdah.ErrUnknownOutcome, call)
+	}
+}

@@ -83,7 +83,7 @@ func (config CacheConfig) core() core.CacheConfig {
 }
 
 // CreateCache makes a cache. Only the owner of the schema may. Errors:
-// ErrCacheExists, ErrInvalidName, ErrInvalidSetting, ErrPermission.
+// ErrCacheExists, ErrInvalidName, ErrInvalidSetting, ErrPermission, ErrUnknownOutcome.
 func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 	return db.core().CreateCache(ctx, config.core())
 }
@@ -117,14 +117,14 @@ type AlterOptions struct {
 // two seconds with ErrCacheInUse, and then nothing was changed.
 //
 // Errors: ErrCacheNotFound, ErrInvalidName, ErrInvalidSetting, ErrPermission,
-// ErrCacheInUse.
+// ErrCacheInUse, ErrUnknownOutcome.
 func (db *DB) AlterCache(ctx context.Context, config CacheConfig, opts AlterOptions) error {
 	return db.core().AlterCache(ctx, config.core(), core.AlterOptions(opts))
 }
 
 // DropCache removes a cache with all it holds. Only the owner of the schema
 // may. It waits for transactions that use the cache for two seconds. Errors:
-// ErrCacheNotFound, ErrInvalidName, ErrPermission, ErrCacheInUse.
+// ErrCacheNotFound, ErrInvalidName, ErrPermission, ErrCacheInUse, ErrUnknownOutcome.
 func (db *DB) DropCache(ctx context.Context, name string) error {
 	return db.core().DropCache(ctx, name)
 }

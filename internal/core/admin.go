@@ -37,7 +37,7 @@ type CacheConfig struct {
 }
 
 // CreateCache makes a cache. Only the owner of the schema may. Errors:
-// ErrCacheExists, ErrInvalidName, ErrInvalidSetting, ErrPermission.
+// ErrCacheExists, ErrInvalidName, ErrInvalidSetting, ErrPermission, ErrUnknownOutcome.
 func (db *DB) CreateCache(ctx context.Context, config CacheConfig) error {
 	if err := statement.CheckName(config.Name); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (db *DB) exists(ctx context.Context, cache string) (exists bool, err error)
 // change changes a cache, on all servers if there are several.
 func (db *DB) change(ctx context.Context, change cluster.Change) error {
 	if db.servers() == nil {
-		return fault.FromFunction(db.exec(ctx, schema.Query(change.Query), change.Args...))
+		return fault.FromChange(db.engines.Exec(ctx, schema.Query(change.Query), change.Args...))
 	}
 	conn, err := db.engines.Acquire(ctx)
 	if err != nil {
@@ -85,17 +85,6 @@ func (db *DB) change(ctx context.Context, change cluster.Change) error {
 	config := conn.Conn().Config()
 	conn.Release()
 	return cluster.Do(ctx, config, change)
-}
-
-// exec runs a statement on a connection of the pool.
-func (db *DB) exec(ctx context.Context, sql string, args ...any) error {
-	conn, err := db.engines.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	_, err = conn.Exec(ctx, sql, args...)
-	return err
 }
 
 // interval is a duration as a parameter; 0 is NULL.
@@ -198,7 +187,7 @@ func (config CacheConfig) settings() []setting {
 
 // DropCache removes a cache with all it holds. Only the owner of the schema
 // may. It waits for transactions that use the cache for two seconds. Errors:
-// ErrCacheNotFound, ErrInvalidName, ErrPermission, ErrCacheInUse.
+// ErrCacheNotFound, ErrInvalidName, ErrPermission, ErrCacheInUse, ErrUnknownOutcome.
 func (db *DB) DropCache(ctx context.Context, name string) error {
 	if err := statement.CheckName(name); err != nil {
 		return err
@@ -221,10 +210,7 @@ func (db *DB) SwapCaches(ctx context.Context, first, second string) error {
 			return err
 		}
 	}
-	err := db.exec(ctx, schema.Query("swap_caches"), first, second)
-	if err != nil && fault.State(err) == "" {
-		return db.Failure(err, true)
-	}
+	err := db.engines.Exec(ctx, schema.Query("swap_caches"), first, second)
 	if err == nil {
 		for _, name := range []string{first, second} {
 			db.changed(name)
@@ -233,7 +219,7 @@ func (db *DB) SwapCaches(ctx context.Context, first, second string) error {
 		db.Cache(first).noteWhole(ctx, "swap", observe.Swapped, observe.Unknown, second, nil)
 		db.Cache(second).noteWhole(ctx, "swap", observe.Swapped, observe.Unknown, first, nil)
 	}
-	return fault.FromFunction(err)
+	return fault.FromChange(err)
 }
 
 // Caches returns the settings of all caches, by name. A TTL that was set by SQL

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/howdah/howdah/internal/engine"
@@ -503,14 +502,13 @@ func (c *Cache) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return engine.Bounded(ctx, wholeCacheTimeout)
 }
 
-// written turns the error of a statement that changes all of a cache into one of ours. If the
-// connection was lost, it may have been applied, but for one in a transaction, which ends with it.
+// written turns the error of a statement that changes all of a cache into one of ours. One in
+// a transaction ends with it.
 func (c *Cache) written(err error) error {
-	known := fault.State(err) != "" || pgconn.SafeToRetry(err) || errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrTimeout)
-	if err == nil || known || c.tx != nil {
+	if c.tx != nil {
 		return fault.FromFunction(err)
 	}
-	return fault.From(err, true, true)
+	return fault.FromChange(err)
 }
 
 // flushTable is flush for the table of the cache, or of its partition.

@@ -42,3 +42,13 @@ func FromFunction(err error) error {
 	}
 	return From(err, false, false)
 }
+
+// FromChange is FromFunction for a function that changes data. If the connection was lost
+// after it was called, or its caller left, it may have been applied: ErrUnknownOutcome.
+func FromChange(err error) error {
+	known := err == nil || State(err) != "" || pgconn.SafeToRetry(err) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTimeout)
+	if known {
+		return FromFunction(err)
+	}
+	return From(err, true, true)
+}
