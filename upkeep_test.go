@@ -275,7 +275,7 @@ func TestMaintainRefusesBadArguments(t *testing.T) {
 
 func TestRunRemovesWhatExpired(t *testing.T) {
 	db := open(t, pgtest.New(t), nil)
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer noLeaks(t, goleak.IgnoreCurrent())
 	execute(t, db, "SELECT howdah.create_cache('logged', durability => 'sync')")
 	stop := running(t, db)
 	eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
