@@ -202,7 +202,8 @@ func TestMerged(t *testing.T) {
 // wait.
 func TestLockedRow(t *testing.T) {
 	ctx := t.Context()
-	db := open(t, pgtest.New(t), nil)
+	// That a row is locked is known two LockTimeouts after a caller's deadline at most.
+	db := open(t, pgtest.New(t), &howdah.Options{Timeout: patient.Timeout, LockTimeout: 200 * time.Millisecond})
 	cache := db.Cache("db0")
 	var items []howdah.Item
 	for i := range 64 {
@@ -216,7 +217,7 @@ func TestLockedRow(t *testing.T) {
 
 	var late sync.WaitGroup
 	late.Go(func() {
-		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		err := cache.Set(short, "k7", []byte("too late"), 0)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
