@@ -63,6 +63,8 @@ func TestClassChangeOfALiveCache(t *testing.T) {
 	db := open(t, pgtest.New(t), patient)
 	ctx := t.Context()
 	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "c", DefaultTTL: time.Hour}))
+	// Autovacuum gives way after half of the time that a change of class waits.
+	execute(t, db, "ALTER TABLE "+pgtest.Table(t, db.Pool(), "c")+" SET (autovacuum_enabled = off)")
 	fill(t, db, "c", 20_000, "'infinity'")
 	cache := db.Cache("c")
 	class := func() (class, table string) {

@@ -238,9 +238,11 @@ func TestCommitAndMemory(t *testing.T) {
 	versions := map[string]int64{}
 	for _, key := range []string{"read", "stored", "removed"} {
 		versions[key] = f.stored(key, "1")
+	}
+	pollsPass(t, c)
+	for _, key := range []string{"read", "stored", "removed", "none"} {
 		warm(t, c, key)
 	}
-	warm(t, c, "none")
 	done := f.commit(onlyRead("read", versions["read"]), put("stored", "2", versions["stored"]), remove("removed", versions["removed"]), put("none", "2", 0))
 	require.Equal(t, verb.OK, done.Status)
 	fills := memoryOf(db).Fills

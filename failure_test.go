@@ -313,6 +313,7 @@ func TestRestarts(t *testing.T) {
 	}
 	stop()
 	workers.Wait()
+	kept = open(t, url, nil).Cache("kept")
 	for i := range acknowledged {
 		got, err := kept.Get(t.Context(), fmt.Sprint("k", i))
 		require.NoError(t, err)

@@ -141,14 +141,15 @@ func TestFetchFails(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	for what, c := range map[string]struct {
-		load func(context.Context) ([]byte, error)
-		want error
+		load    func(context.Context) ([]byte, error)
+		timeout time.Duration
+		want    error
 	}{
-		"panic": {func(context.Context) ([]byte, error) { panic(broken) }, broken},
-		"error": {func(context.Context) ([]byte, error) { return nil, broken }, broken},
-		"late":  {func(context.Context) ([]byte, error) { <-release; return []byte("late"), nil }, howdah.ErrTimeout},
+		"panic": {func(context.Context) ([]byte, error) { panic(broken) }, 0, broken},
+		"error": {func(context.Context) ([]byte, error) { return nil, broken }, 0, broken},
+		"late":  {func(context.Context) ([]byte, error) { <-release; return []byte("late"), nil }, 20 * time.Millisecond, howdah.ErrTimeout},
 	} {
-		_, err := cache.Fetch(t.Context(), "k", time.Hour, c.load, howdah.FetchOptions{Timeout: 20 * time.Millisecond})
+		_, err := cache.Fetch(t.Context(), "k", time.Hour, c.load, howdah.FetchOptions{Timeout: c.timeout})
 		require.ErrorIs(t, err, c.want, what)
 		if what == "panic" {
 			require.ErrorContains(t, err, "fetch_test.go", "the stack")
@@ -314,7 +315,7 @@ func TestFetchOriginDown(t *testing.T) {
 		require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&at))
 		return at
 	}
-	const ttl, stale = 200 * time.Millisecond, time.Second
+	const ttl, stale = 200 * time.Millisecond, 3 * time.Second
 	o := howdah.FetchOptions{StaleIfError: stale, Early: -1}
 	before := now()
 	_, err := cache.Fetch(t.Context(), "k", ttl, (&counted{value: []byte("v")}).load, o)

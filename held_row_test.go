@@ -21,12 +21,13 @@ func TestWritersBehindAHeldRow(t *testing.T) {
 	for name, limit := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"by Options.Timeout": func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 		"by their contexts": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 300*time.Millisecond)
+			return context.WithTimeout(ctx, time.Second)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			db := open(t, pgtest.New(t), &howdah.Options{Timeout: 2 * time.Second})
+			// That the row is locked is known two LockTimeouts after the deadline at most.
+			db := open(t, pgtest.New(t), &howdah.Options{Timeout: 3 * time.Second, LockTimeout: 200 * time.Millisecond})
 			cache := db.Cache("db0")
 			require.NoError(t, cache.Set(ctx, "k", []byte("1"), 0))
 			tx, err := db.Pool().Begin(ctx)
@@ -67,7 +68,7 @@ func TestLoneCallerThatLeavesAHeldRow(t *testing.T) {
 
 func testLoneCallerThatLeavesAHeldRow(t *testing.T, database string) {
 	ctx := t.Context()
-	db := open(t, database, &howdah.Options{Timeout: 20 * time.Second, LockTimeout: 400 * time.Millisecond})
+	db := open(t, database, &howdah.Options{Timeout: 20 * time.Second, LockTimeout: 3 * time.Second})
 	cache := db.Cache("db0")
 	require.NoError(t, cache.Set(ctx, "k", []byte("1"), 0))
 	tx, err := db.Pool().Begin(ctx)
@@ -75,7 +76,7 @@ func testLoneCallerThatLeavesAHeldRow(t *testing.T, database string) {
 	defer tx.Rollback(ctx)
 	require.NoError(t, cache.With(tx).Set(ctx, "k", []byte("2"), 0))
 
-	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	err = cache.Set(short, "k", []byte("3"), 0)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -83,11 +84,15 @@ func testLoneCallerThatLeavesAHeldRow(t *testing.T, database string) {
 	require.ErrorContains(t, err, "another transaction holds the row; nothing was changed")
 
 	// Who cancels has no use for the answer.
+	cache = open(t, database, &howdah.Options{Timeout: time.Minute, LockTimeout: time.Minute}).Cache("db0")
 	require.NoError(t, cache.Set(ctx, "other", []byte("1"), 0))
 	require.NoError(t, cache.With(tx).Set(ctx, "other", []byte("2"), 0))
 	cancelled, cancel := context.WithCancel(ctx)
-	time.AfterFunc(100*time.Millisecond, cancel)
-	err = cache.Set(cancelled, "other", []byte("3"), 0)
+	ended := make(chan error, 1)
+	go func() { ended <- cache.Set(cancelled, "other", []byte("3"), 0) }()
+	awaitRetries(t, database, 1)
+	cancel()
+	err = <-ended
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, howdah.ErrUnknownOutcome)
 

@@ -60,7 +60,7 @@ func TestCloseDoesNotWaitForLeaks(t *testing.T) {
 		t.Error("Close waits")
 	}
 	require.NoError(t, tx.Rollback(t.Context()))
-	goleak.VerifyNone(t, before)
+	noLeaks(t, before)
 }
 
 // Who leaves in the midst of a long message gives its connection up at once:

@@ -114,7 +114,8 @@ func TestNoEvictionKeepsItsBudget(t *testing.T) {
 
 // What is large gets the time that its bytes need, beyond Options.Timeout.
 func TestLargeValuesGetTime(t *testing.T) {
-	db := open(t, pgtest.New(t), nil) // the default, half a second
+	url := pgtest.New(t)
+	db := open(t, url, nil)
 	cache := db.Cache("db0")
 	large := make([]byte, howdah.DefaultMaxValueBytes)
 	require.NoError(t, cache.Set(t.Context(), "set", large, 0))
@@ -122,6 +123,26 @@ func TestLargeValuesGetTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, howdah.DefaultMaxValueBytes, length)
 	require.NoError(t, cache.SetMany(t.Context(), []howdah.Item{{Key: "a", Value: large[:30<<20]}, {Key: "b", Value: large[:30<<20]}}, 0))
+
+	// Behind rows that are held, each call lasts as long as it may.
+	const timeout, size, sizeTakes = time.Second, 16 << 20, 500 * time.Millisecond
+	tx, err := db.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
+	_, err = tx.Exec(t.Context(), "SELECT FROM "+pgtest.Table(t, tx, "db0")+" FOR UPDATE")
+	require.NoError(t, err)
+	hurried := open(t, url, &howdah.Options{Timeout: timeout}).Cache("db0")
+	for name, call := range map[string]func() error{
+		"set":       func() error { return hurried.Set(t.Context(), "set", large[:size], 0) },
+		"set range": func() error { _, err := hurried.SetRange(t.Context(), "range", size-3, []byte("end"), 0); return err },
+		"set many": func() error {
+			return hurried.SetMany(t.Context(), []howdah.Item{{Key: "a", Value: large[:size/2]}, {Key: "b", Value: large[:size/2]}}, 0)
+		},
+	} {
+		began := time.Now()
+		require.Error(t, call(), name)
+		require.GreaterOrEqual(t, time.Since(began), timeout+sizeTakes, name)
+	}
 }
 
 // ErrTimeout is context.DeadlineExceeded too, wherever the time runs out, and
@@ -130,7 +151,7 @@ func TestTimeoutsMatchDeadlineExceeded(t *testing.T) {
 	server := pgtest.Own(t, "fsync", "off", "max_connections", "60")
 	ctx := t.Context()
 	// Whether a call has waited for a lock is known two LockTimeouts after its deadline at most.
-	db := open(t, server.NewURL(), &howdah.Options{Timeout: 200 * time.Millisecond, LockTimeout: 100 * time.Millisecond})
+	db := open(t, server.NewURL(), &howdah.Options{Timeout: time.Second, LockTimeout: 500 * time.Millisecond})
 	cache := db.Cache("db0")
 	eventually(t, "it answers", func() bool { return cache.Set(ctx, "k", nil, 0) == nil })
 
@@ -145,11 +166,11 @@ func TestTimeoutsMatchDeadlineExceeded(t *testing.T) {
 	}
 	tx, err := db.Pool().Begin(ctx)
 	require.NoError(t, err)
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
 	check(cache.With(tx).Set(short, "k", []byte("late"), 0))
 	_ = tx.Rollback(ctx) // its connection is gone
-	for range 10 {
+	for range 3 {
 		check(cache.Set(ctx, "k", []byte("late"), 0))
 	}
 	require.NoError(t, holder.Rollback(ctx))

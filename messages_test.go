@@ -82,7 +82,7 @@ func TestPublishAndSubscribe(t *testing.T) {
 // Subscriptions need Run, wait for it a moment, and end with it.
 func TestSubscriptionNeedsRun(t *testing.T) {
 	t.Parallel()
-	db := open(t, pgtest.New(t), &howdah.Options{MaxValueBytes: 100})
+	db := open(t, pgtest.New(t), &howdah.Options{Timeout: patient.Timeout, MaxValueBytes: 100})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	_, err := db.Subscribe(ctx, howdah.SubscribeOptions{Channels: []string{"c"}})
@@ -172,7 +172,7 @@ func TestListenURL(t *testing.T) {
 	require.ErrorContains(t, err, "ListenURL")
 
 	url := pgtest.New(t)
-	db := open(t, url, &howdah.Options{ListenURL: url})
+	db := open(t, url, &howdah.Options{Timeout: patient.Timeout, ListenURL: url})
 	running(t, db)
 	subscribe(t, db, howdah.SubscribeOptions{Channels: []string{"c"}})
 	eventually(t, "a connection that listens has the name of the others", func() bool {

@@ -51,6 +51,18 @@ func warm(t *testing.T, c *howdah.Cache, key string) {
 	})
 }
 
+// pollsPass awaits that polls have brought what was written before: other writes than
+// plain sets are foreign to the polls of their own process, and end what memory holds.
+func pollsPass(t *testing.T, c *howdah.Cache) {
+	t.Helper()
+	memory := (*core.Cache)(c).DB().Near()
+	before := memory.Stats().Polls
+	eventually(t, "there were polls", func() bool {
+		read(t, c, "no such key")
+		return memory.Stats().Polls > before+2
+	})
+}
+
 // read gets a key; "" is a miss.
 func read(t *testing.T, c *howdah.Cache, key string) string {
 	t.Helper()

@@ -24,7 +24,7 @@ func TestSlowCallsBehindAHeldRow(t *testing.T) {
 	ctx := t.Context()
 	var log bytes.Buffer
 	db := open(t, pgtest.New(t), &howdah.Options{
-		Timeout: time.Second, SlowCall: 20 * time.Millisecond, MaskKeys: []string{"invite:"},
+		Timeout: 2 * time.Second, LockTimeout: 200 * time.Millisecond, SlowCall: 20 * time.Millisecond, MaskKeys: []string{"invite:"},
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	cache := db.Cache("db0")
@@ -40,7 +40,7 @@ func TestSlowCallsBehindAHeldRow(t *testing.T) {
 	require.True(t, call.Failed && call.Writes && call.Blocked > 0 && call.Statement == 0, "%+v", call)
 	require.Equal(t, []string{"set", "db0", "invite:***", observe.DoorGo}, []string{call.Verb, call.Cache, call.Key, call.Door})
 
-	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	together(8, func(int) {
 		require.Error(t, cache.Set(short, "invite:SECRET", []byte("VALUE"), 0))

@@ -60,10 +60,10 @@ func withParameter(url, parameter string) string {
 
 func TestOpenPostgresCache(t *testing.T) {
 	url := pgtest.New(t)
-	db0 := open(t, url, nil).(*backend.Postgres)
+	db0 := open(t, url, patient()).(*backend.Postgres)
 	require.Equal(t, backend.DefaultCache, db0.Name())
 	require.NoError(t, db0.DB.CreateCache(t.Context(), howdah.CacheConfig{Name: "pages", DefaultTTL: 100 * time.Millisecond}))
-	pages := open(t, withParameter(url, "cache=pages"), nil)
+	pages := open(t, withParameter(url, "cache=pages"), patient())
 	require.Equal(t, "pages", pages.(*backend.Postgres).Name())
 
 	require.NoError(t, pages.Set(t.Context(), "k", []byte("v"), 0))
@@ -84,7 +84,7 @@ func TestOpenPostgresCache(t *testing.T) {
 
 func TestOpenPooler(t *testing.T) {
 	url := withParameter(pgtest.New(t), "cache=db0&pooler=transaction")
-	store := open(t, url, nil)
+	store := open(t, url, patient())
 	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
 	value, err := store.Get(t.Context(), "k")
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestOpenScheme(t *testing.T) {
 	scheme, rest, _ := strings.Cut(url, "://")
 	other := map[string]string{"postgres": "postgresql", "postgresql": "postgres"}[scheme]
 	require.NotEmpty(t, other, url)
-	open(t, other+"://"+rest, nil)
+	open(t, other+"://"+rest, patient())
 }
 
 func TestOpenMemory(t *testing.T) {

@@ -265,17 +265,22 @@ func TestLockedSession(t *testing.T) {
 	url := pgtest.New(t)
 	m, pool := openURL(t, url, session.Options{})
 	// A tenth of the time is left for the refusal to arrive, also on a busy machine.
-	impatient, _ := openURL(t, url, session.Options{Timeout: 3 * time.Second})
-	s := create(t, m, session.Start{})
+	impatient, _ := openURL(t, url, session.Options{Timeout: 10 * time.Second})
+	s, other := create(t, m, session.Start{}), create(t, m, session.Start{})
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(context.Background())
 	_, err = tx.Exec(t.Context(), "SELECT FROM howdah.session FOR UPDATE")
 	require.NoError(t, err)
-	_, _, err = impatient.Merge(t.Context(), s.Token(), nil)
-	require.ErrorIs(t, err, howdah.ErrTimeout)
-	_, err = impatient.End(t.Context(), s.Token())
-	require.ErrorIs(t, err, howdah.ErrTimeout)
+	together(2, func(i int) {
+		var err error
+		if i == 0 {
+			_, _, err = impatient.Merge(t.Context(), s.Token(), nil)
+		} else {
+			_, err = impatient.End(t.Context(), other.Token())
+		}
+		require.ErrorIs(t, err, howdah.ErrTimeout)
+	})
 	get(t, m, s.Token())
 	done := make(chan error, 1)
 	go func() {

@@ -3,19 +3,16 @@
 package session_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/session"
 )
@@ -49,50 +46,29 @@ func pgbouncer(t *testing.T, databaseURL string) string {
 	t.Helper()
 	config, err := pgx.ParseConfig(databaseURL)
 	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := listener.Addr().(*net.TCPAddr).Port
-	listener.Close()
-
 	dir, err := os.MkdirTemp("", "pgbouncer")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o777))
 	file := filepath.Join(dir, "pgbouncer.ini")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `[databases]
+	args := func(port string) []string {
+		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `[databases]
 * = host=%s port=%d user=%s password=%s
 [pgbouncer]
 listen_addr = 127.0.0.1
-listen_port = %d
+listen_port = %s
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 2
 `, config.Host, config.Port, config.User, config.Password, port), 0o644))
-	args := []string{file}
-	if os.Geteuid() == 0 { // it refuses to run as root
-		args = []string{"-u", "postgres", file}
-	}
-	command := exec.Command("pgbouncer", args...)
-	command.Stderr = os.Stderr
-	require.NoError(t, command.Start(), "pgbouncer is not installed")
-	t.Cleanup(func() {
-		command.Process.Kill()
-		command.Wait()
-	})
-	u := url.URL{Scheme: "postgres", User: url.User(config.User), Host: fmt.Sprintf("127.0.0.1:%d", port), Path: "/" + config.Database,
-		RawQuery: "sslmode=disable&pooler=transaction"}
-	plain := u
-	plain.RawQuery = "sslmode=disable"
-	eventually(t, "pgbouncer answers", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		conn, err := pgx.Connect(ctx, plain.String())
-		if err != nil {
-			return false
+		if os.Geteuid() == 0 { // it refuses to run as root
+			return []string{"-u", "postgres", file}
 		}
-		conn.Close(ctx)
-		return true
-	})
+		return []string{file}
+	}
+	address := backendtest.Start(t, "pgbouncer", backendtest.Says("process up"), args).Addr
+	u := url.URL{Scheme: "postgres", User: url.User(config.User), Host: address, Path: "/" + config.Database,
+		RawQuery: "sslmode=disable&pooler=transaction"}
 	return u.String()
 }

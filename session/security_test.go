@@ -209,8 +209,8 @@ func TestSecretIsNowhere(t *testing.T) {
 // an id that claims another time changes nothing.
 func TestClientClockIsIgnored(t *testing.T) {
 	m, pool := open(t, session.Options{})
-	run(t, pool, `SELECT howdah.session_create('00000000-0000-7000-8000-000000000001', sha256('x'), 'ada')`)                    // 1970
-	run(t, pool, `SELECT howdah.session_create('ffffffff-ffff-7fff-bfff-ffffffffffff', sha256('x'), 'ada', lifetime => '1 s')`) // far away
+	run(t, pool, `SELECT howdah.session_create('00000000-0000-7000-8000-000000000001', sha256('x'), 'ada')`)                      // 1970
+	run(t, pool, `SELECT howdah.session_create('ffffffff-ffff-7fff-bfff-ffffffffffff', sha256('x'), 'ada', lifetime => '1 min')`) // far away
 	list, err := m.List(t.Context(), "ada")
 	require.NoError(t, err)
 	require.Len(t, list, 2)

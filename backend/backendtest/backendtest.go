@@ -19,7 +19,7 @@ import (
 
 // patience bounds everything that is waited for. It is reached only by a
 // store that fails.
-const patience = 15 * time.Second
+const patience = time.Minute
 
 // suite is one run of a test: its store, what the store can do, and a context
 // that ends with the test.

@@ -49,7 +49,7 @@ func TestConformance(t *testing.T) {
 // TestServersShareKeys: every key is on one server, and both have some.
 func TestServersShareKeys(t *testing.T) {
 	one, two := backendtest.StartMemcached(t).Addr, backendtest.StartMemcached(t).Addr
-	store := open(t, "memcached://"+one+","+two)
+	store := open(t, "memcached://"+one+","+two+"?timeout=5s")
 	var items []howdah.Item
 	var keys []string
 	for i := range 100 {
@@ -57,9 +57,9 @@ func TestServersShareKeys(t *testing.T) {
 		items = append(items, howdah.Item{Key: keys[i], Value: []byte("v")})
 	}
 	require.NoError(t, store.SetMany(t.Context(), items, 0))
-	first, err := open(t, "memcached://"+one).GetMany(t.Context(), keys)
+	first, err := open(t, "memcached://"+one+"?timeout=5s").GetMany(t.Context(), keys)
 	require.NoError(t, err)
-	second, err := open(t, "memcached://"+two).GetMany(t.Context(), keys)
+	second, err := open(t, "memcached://"+two+"?timeout=5s").GetMany(t.Context(), keys)
 	require.NoError(t, err)
 	require.NotEmpty(t, first)
 	require.NotEmpty(t, second)
@@ -69,6 +69,7 @@ func TestServersShareKeys(t *testing.T) {
 // TestOwnClient: New works with an application's client.
 func TestOwnClient(t *testing.T) {
 	client := memcache.New(backendtest.StartMemcached(t).Addr)
+	client.Timeout = 5 * time.Second
 	store, err := memcached.New(client, &memcached.Options{DefaultTTL: time.Second, MaxValueBytes: 10})
 	require.NoError(t, err)
 	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
@@ -85,7 +86,7 @@ func TestOwnClient(t *testing.T) {
 // limit set too high is told by the server's own refusal.
 func TestLargerItems(t *testing.T) {
 	large := backendtest.StartMemcached(t, "-I", "4m").Addr
-	store := open(t, fmt.Sprintf("memcached://%s?max_value_bytes=%d", large, 3<<20))
+	store := open(t, fmt.Sprintf("memcached://%s?timeout=5s&max_value_bytes=%d", large, 3<<20))
 	value := make([]byte, 3<<20)
 	require.NoError(t, store.Set(t.Context(), "k", value, 0))
 	got, err := store.Get(t.Context(), "k")
@@ -93,7 +94,7 @@ func TestLargerItems(t *testing.T) {
 	require.Len(t, got, len(value))
 
 	small := backendtest.StartMemcached(t).Addr
-	store = open(t, fmt.Sprintf("memcached://%s?max_value_bytes=%d", small, 3<<20))
+	store = open(t, fmt.Sprintf("memcached://%s?timeout=5s&max_value_bytes=%d", small, 3<<20))
 	require.ErrorIs(t, store.Set(t.Context(), "k", value, 0), howdah.ErrValueTooLarge)
 }
 
