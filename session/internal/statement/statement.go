@@ -81,7 +81,8 @@ func (r *Runner) Query(ctx context.Context, collect func(pgx.Rows) error, query 
 // pgx.ErrNoRows if there is none. It and the settings before it go in one
 // round trip and are one transaction, also behind a transaction pooler. The
 // pool's lock_timeout suits the shared statements of a cache and is too short
-// for requests that wait for one another.
+// for requests that wait for one another. statement_timeout, also of the role,
+// gives way to the time that the caller has.
 func (r *Runner) Write(ctx context.Context, class Class, scan []any, query string, args ...any) error {
 	limit := r.deadlines.Timeout
 	if class.limit != 0 {
