@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -129,7 +130,7 @@ func TestOtherSites(t *testing.T) {
 	tab.Faults()
 	open(t, tab, elsewhere(t, `<iframe src="`+console+`" onload="loaded = true"></iframe>`))
 	await(t, tab, "window.loaded")
-	require.Contains(t, strings.Join(tab.Faults(), "\n"), "frame-ancestors")
+	require.Eventually(t, func() bool { return strings.Contains(strings.Join(tab.Faults(), "\n"), "frame-ancestors") }, time.Minute, 10*time.Millisecond)
 
 	// A page that opens the console keeps no hold of its window.
 	open(t, tab, elsewhere(t, `<button id="b" onclick="other = window.open('`+console+`')">open</button>`))

@@ -29,6 +29,11 @@ func TestCrashOfPostgreSQL(t *testing.T) {
 	for _, p := range both {
 		p.subscribe(Published)
 	}
+	control := func(sql string) {
+		_, err := publisher.pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	control("CREATE TABLE durable (n integer)")
 	sent := 0
 	for round := range 3 {
 		for range 20 {
@@ -38,6 +43,8 @@ func TestCrashOfPostgreSQL(t *testing.T) {
 		for _, p := range both {
 			require.Equal(t, series(sent), p.await(sent)["c"])
 		}
+		// What the processes have committed asynchronously is durable with this.
+		control("INSERT INTO durable VALUES (1)")
 		server.Stop("immediate")
 		require.Error(t, publisher.Publish(t.Context(), message("lost", "x")))
 		server.Start()
@@ -67,7 +74,7 @@ func TestFailover(t *testing.T) {
 	primary := pgtest.Own(t, "fsync", "off")
 	conn := connect(t, primary.NewURL())
 	standby := primary.Standby("standby")
-	hosts := pgtest.Hosts(primary, standby) + "&target_session_attrs=primary&connect_timeout=2"
+	hosts := pgtest.Hosts(primary, standby) + "&target_session_attrs=primary&connect_timeout=20"
 	publisher, notified, polling := start(t, hosts, ""), start(t, hosts, ""), start(t, hosts, "none")
 	both := []*process{notified, polling}
 	for _, p := range both {
@@ -104,12 +111,12 @@ func TestListenConnectionIsKilled(t *testing.T) {
 	super := connect(t, pgtest.SuperURL(url))
 	for i := range 3 {
 		eventually(t, "notifications arrive", func() bool { return b.Stats().Listening })
-		killed := one[int](t, super, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+		killed := one[int](t, super, `SELECT count(*) FILTER (WHERE pg_terminate_backend(pid, 60000)) FROM pg_stat_activity
 			WHERE datname = current_database() AND query ~ 'LISTEN' AND pid <> pg_backend_pid()`)
 		require.Equal(t, 1, killed)
 		a.publish("c", fmt.Sprint(i))
 		require.Equal(t, series(i+1), b.await(i + 1)["c"])
-		eventually(t, "it is noticed", func() bool { return !b.Stats().Listening || b.logged("arrive again") })
+		eventually(t, "another connection is made", func() bool { return b.lines("arrive again") == i+1 })
 	}
 	require.True(t, b.logged("the connection for notifications was lost"))
 	require.False(t, b.logged("--listen-url"), "advice for a pooler, where there is none")
@@ -121,15 +128,17 @@ func TestListenConnectionMayBeIdle(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
 	conn := connect(t, url)
-	p := start(t, url, url+"&options=-c%20idle_session_timeout%3D200")
+	p := start(t, url, url+"&options=-c%20idle_session_timeout%3D500")
 	p.subscribe(Published)
+	// On a busy machine the limit may end sessions that have not begun to listen.
 	eventually(t, "notifications arrive", func() bool { return p.Stats().Listening })
-	began := one[string](t, conn, "SELECT renewed_at::text FROM howdah_internal.server")
-	eventually(t, "two seconds pass", func() bool {
-		return one[bool](t, conn, "SELECT renewed_at > $1::text::timestamptz + interval '1500 ms' FROM howdah_internal.server", began)
+	const idle = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ~ 'LISTEN howdah' AND pid <> pg_backend_pid()"
+	require.Equal(t, 1, one[int](t, conn, idle))
+	eventually(t, "the session ends or outlives the limit", func() bool {
+		return one[int](t, conn, idle+" AND clock_timestamp() - state_change < interval '1500 ms'") == 0
 	})
-	require.False(t, p.logged("for notifications"), "%q", p.logs)
-	require.False(t, p.logged("notifications do not arrive"), "%q", p.logs)
+	require.Equal(t, 1, one[int](t, conn, idle))
+	require.True(t, p.Stats().Listening)
 }
 
 // A pool that is busy for longer than a notification may take does not make this process

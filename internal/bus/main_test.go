@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,10 +96,18 @@ func (w logWriter) Write(line []byte) (int, error) {
 }
 
 // logged tells whether the log has a line with that text.
-func (p *process) logged(text string) bool {
+func (p *process) logged(text string) bool { return p.lines(text) > 0 }
+
+// lines counts the lines of the log with that text.
+func (p *process) lines(text string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.logs, func(line string) bool { return strings.Contains(line, text) })
+	for _, line := range p.logs {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *process) deliver(m Message) {

@@ -5,6 +5,7 @@ package cluster_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -387,6 +388,9 @@ func TestCitusWrongMode(t *testing.T) {
 	require.ErrorIs(t, err, cluster.ErrUnfit)
 	refused(t, err, "citus_rebalance_stop()")
 	run(t, home, "SELECT citus_rebalance_stop()")
+	require.Eventually(t, func() bool { // a task that runs is told to end, and does a while later
+		return one[int](t, home, "SELECT count(*) FROM pg_dist_background_task WHERE status::text IN ('runnable', 'running', 'cancelling')") == 0
+	}, time.Minute, 10*time.Millisecond)
 	c.Divide(0)
 	_, err = cluster.Rebalance(ctx(t), config(t, c.Coordinator().URL()), cluster.RebalanceOptions{})
 	require.NoError(t, err)

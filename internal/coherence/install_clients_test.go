@@ -49,16 +49,29 @@ func install(t *testing.T) *installation {
 	}
 }
 
-// runAll runs commands one after another in a directory.
+// runAll runs commands one after another in a directory, each up to three times: registries do
+// not always answer.
 func runAll(ctx context.Context, dir string, commands [][]string) error {
+	for _, words := range commands {
+		err := runOnce(ctx, dir, words)
+		for try := 1; err != nil && try < 3 && ctx.Err() == nil; try++ {
+			time.Sleep(10 * time.Second)
+			err = runOnce(ctx, dir, words)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runOnce(ctx context.Context, dir string, words []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	for _, words := range commands {
-		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%q: %w\n%s", words, err, out)
-		}
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%q: %w\n%s", words, err, out)
 	}
 	return nil
 }

@@ -70,7 +70,11 @@ func TestManyClaims(t *testing.T) {
 	won := make([][]bool, callers)
 	var wg sync.WaitGroup
 	for i := range callers {
-		cache := openDB(t, databaseURL).Cache("db0")
+		// A claim that waits too long for the lock of another caller gets no lease, and does not lose.
+		db, err := Open(t.Context(), databaseURL, Options{Timeout: time.Minute, LockTimeout: 5 * time.Second})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		cache := db.Cache("db0")
 		won[i] = make([]bool, keys)
 		wg.Go(func() {
 			calls := make([]*verb.Call, keys)
@@ -286,7 +290,7 @@ func TestAFullCacheGrantsNoLease(t *testing.T) {
 // that is there, and what is stored under it is read at once.
 func TestClaimsFillMemory(t *testing.T) {
 	ctx := t.Context()
-	db, err := Open(ctx, pgtest.New(t), Options{Near: NearOptions{Bound: 10 * time.Second}})
+	db, err := Open(ctx, pgtest.New(t), Options{Timeout: 20 * time.Second, Near: NearOptions{Bound: 10 * time.Second}})
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, db.CreateCache(ctx, CacheConfig{Name: "n", Near: true}))
@@ -302,12 +306,12 @@ func TestClaimsFillMemory(t *testing.T) {
 		return string(get.Result.Value), get.Recalled
 	}
 	require.NoError(t, cache.Do(ctx, &verb.Call{Verb: statement.Set, Key: []byte("k"), Value: []byte("v")}))
-	require.Eventually(t, func() bool { // until the change log was polled once
+	eventually(t, func() bool { // until the change log was polled once
 		require.Equal(t, verb.Hit, claimed(t, cache, "k").Claim.State)
 		value, fromMemory := recalled("k")
 		require.Equal(t, "v", value)
 		return fromMemory
-	}, time.Minute, time.Millisecond)
+	})
 	hit := claimed(t, cache, "k")
 	require.True(t, holds(t, cache, statement.Refresh, "k", hit.Result.Version))
 	_, fromMemory := recalled("k")

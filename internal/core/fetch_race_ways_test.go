@@ -34,10 +34,14 @@ func (o reading) changes() int {
 	return 2
 }
 
+// longLoad is the lease of loads, and so how long they may take: a forced one waits for a
+// change and for another Fetch.
+const longLoad = time.Minute
+
 // readings are the ways that are safe.
 var readings = []reading{
 	{name: "Fetch", fetch: func(r *race, ctx context.Context, db *DB) ([]byte, error) {
-		return db.Cache(r.cache).Fetch(ctx, r.key, time.Hour, r.load(db), FetchOptions{Tags: r.tags})
+		return db.Cache(r.cache).Fetch(ctx, r.key, time.Hour, r.load(db), FetchOptions{Tags: r.tags, Lease: longLoad})
 	}},
 	{name: "FetchMany", fetch: func(r *race, ctx context.Context, db *DB) ([]byte, error) {
 		neighbour := r.key + "'s neighbour"
@@ -54,14 +58,14 @@ var readings = []reading{
 				}
 			}
 			return loaded, nil
-		}, FetchOptions{Tags: r.tags})
+		}, FetchOptions{Tags: r.tags, Lease: longLoad})
 		if err == nil && string(found[neighbour]) != neighbour {
 			err = fmt.Errorf("of its neighbour it got %q", found[neighbour])
 		}
 		return found[r.key], err
 	}},
 	{name: "Stale", fetch: func(r *race, ctx context.Context, db *DB) ([]byte, error) {
-		return db.Cache(r.cache).Fetch(ctx, r.key, time.Millisecond, r.load(db), FetchOptions{Tags: r.tags, Stale: time.Minute})
+		return db.Cache(r.cache).Fetch(ctx, r.key, time.Millisecond, r.load(db), FetchOptions{Tags: r.tags, Stale: time.Minute, Lease: longLoad})
 	}},
 }
 

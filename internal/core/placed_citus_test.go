@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -20,7 +21,7 @@ import (
 // openPlaced opens a database on several servers as a role.
 func openPlaced(t *testing.T, url string) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), url, Options{})
+	db, err := Open(t.Context(), url, Options{Timeout: 20 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db

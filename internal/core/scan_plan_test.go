@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ import (
 // rows by the index of their walk, and change them by their hashes.
 func TestDeletePagePlans(t *testing.T) {
 	ctx := t.Context()
-	db, err := Open(ctx, pgtest.New(t), Options{})
+	db, err := Open(ctx, pgtest.New(t), Options{Timeout: 20 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.NoError(t, db.CreateCache(ctx, CacheConfig{Name: "c", PrefixIndex: true}))

@@ -24,7 +24,7 @@ func TestCitusServed(t *testing.T) {
 			c.Move(partition, nodes[to])
 		}
 	}
-	db, err := Open(t.Context(), c.Coordinator().URL(), Options{MaxConns: 3, Near: NearOptions{Bound: time.Second, Bytes: bytes}})
+	db, err := Open(t.Context(), c.Coordinator().URL(), Options{MaxConns: 3, Timeout: 20 * time.Second, Near: NearOptions{Bound: time.Second, Bytes: bytes}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 

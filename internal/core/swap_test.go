@@ -16,7 +16,7 @@ import (
 // openNear opens a database with entries in memory, which follows the change log.
 func openNear(t *testing.T, url string) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), url, Options{Near: NearOptions{Bound: 100 * time.Millisecond}})
+	db, err := Open(t.Context(), url, Options{Timeout: 20 * time.Second, Near: NearOptions{Bound: 100 * time.Millisecond}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -28,12 +28,12 @@ func openNear(t *testing.T, url string) *DB {
 // recall reads a key until memory answers.
 func recall(t *testing.T, cache *Cache, key string) (value string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		call := &verb.Call{Verb: statement.GetEntry, Key: []byte(key), Recall: true, AnyKind: true}
 		require.NoError(t, cache.One(t.Context(), call))
 		value = string(call.Result.Value)
 		return call.Recalled
-	}, time.Minute, time.Millisecond)
+	})
 	return value
 }
 
@@ -51,14 +51,14 @@ func TestSwapNearCaches(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			before := recall(t, db.Cache(name), "k")
 			// Each cache within the bound, one perhaps before the other.
-			require.Eventually(t, func() bool { return recall(t, other.Cache(name), "k") == before }, time.Minute, time.Millisecond)
+			eventually(t, func() bool { return recall(t, other.Cache(name), "k") == before })
 		}
 		was := recall(t, db.Cache("a"), "k")
 		require.NoError(t, db.SwapCaches(ctx, "a", "b"))
 		call := &verb.Call{Verb: statement.Get, Key: []byte("k")}
 		require.NoError(t, db.Cache("a").One(ctx, call))
 		require.NotEqual(t, was, string(call.Result.Value))
-		require.Eventually(t, func() bool { return recall(t, other.Cache("a"), "k") != was }, time.Minute, time.Millisecond)
+		eventually(t, func() bool { return recall(t, other.Cache("a"), "k") != was })
 	}
 	require.NoError(t, db.DropCache(ctx, "b"))
 	require.ErrorIs(t, db.SwapCaches(ctx, "a", "b"), fault.ErrCacheNotFound)

@@ -167,7 +167,7 @@ func TestCitusFetchWithTagsAcrossAMove(t *testing.T) {
 			loaded = true
 			during()
 			return []byte(value), nil
-		}, FetchOptions{Tags: []string{"t"}})
+		}, FetchOptions{Tags: []string{"t"}, Lease: time.Minute, Timeout: time.Minute})
 		require.NoError(t, err)
 		require.NotEmpty(t, got)
 		return loaded

@@ -9,21 +9,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/values"
 )
 
 // Timeouts end waiters in their order, by one timer; Leave and Close end the others.
 func TestHowWaitersEnd(t *testing.T) {
 	cache, url := newCache(t)
+	run(t, cache, "llen", "l") // the connection and the settings are there
 	var order []time.Duration
 	var mu sync.Mutex
 	var work sync.WaitGroup
-	for _, ms := range []time.Duration{70, 10, 40, 100, 20} {
+	for _, ms := range []time.Duration{2900, 2000, 2600, 3200, 2300} {
 		work.Add(1)
 		w := &edit.Waiter{All: cache.DB().Waiters(), Keys: [][]byte{[]byte("l")}, Kind: values.KindList, Timeout: ms * time.Millisecond,
 			Run: func(*edit.View, [][]byte) bool { return false }}
@@ -36,8 +39,9 @@ func TestHowWaitersEnd(t *testing.T) {
 			work.Done()
 		})
 	}
+	inLine(t, cache, 5) // before the first one ends: the one that came first had a flight of its own
 	work.Wait()
-	require.Equal(t, []time.Duration{10, 20, 40, 70, 100}, order)
+	require.Equal(t, []time.Duration{2000, 2300, 2600, 2900, 3200}, order)
 
 	why := errors.New("why")
 	w := wait(cache, time.Hour, "blpop", "l", "0")
@@ -48,7 +52,7 @@ func TestHowWaitersEnd(t *testing.T) {
 	require.False(t, w.Leave(why, edit.IfInLine))
 	require.Zero(t, cache.DB().Waiters().Timed())
 
-	db, err := core.Open(t.Context(), url, core.Options{})
+	db, err := core.Open(t.Context(), url, core.Options{Timeout: patience})
 	require.NoError(t, err)
 	w = wait(db.Cache("c"), time.Hour, "blpop", "l", "m", "0")
 	inLine(t, db.Cache("c"), 1)
@@ -82,26 +86,41 @@ func TestLeavingBesidePushes(t *testing.T) {
 // error or is in line, and never both.
 func TestWaitersThatBeginTooLate(t *testing.T) {
 	first, url := newCache(t)
-	db, err := core.Open(t.Context(), url, core.Options{Timeout: 20 * time.Millisecond})
+	const timeout = 300 * time.Millisecond
+	db, err := core.Open(t.Context(), url, core.Options{Timeout: timeout, LockTimeout: timeout})
 	require.NoError(t, err)
 	defer db.Close()
 	cache := db.Cache("c")
 	var all []*waiting
-	for i := range 5000 {
-		all = append(all, wait(cache, 0, "blpop", fmt.Sprint("l", i%500), "0"))
-	}
 	quiet := func() (ended int) {
 		for _, w := range all {
 			ended += int(w.dones.Load())
 		}
 		return ended
 	}
-	require.Eventually(t, func() bool { return quiet()+db.Waiters().Count() == len(all) }, 30*time.Second, 10*time.Millisecond)
+	begin := func() {
+		for range 500 {
+			all = append(all, wait(cache, 0, "blpop", fmt.Sprint("l", len(all)%500), "0"))
+		}
+	}
+	hold := "SET LOCAL lock_timeout = 0; LOCK TABLE " + pgtest.Table(t, first.DB().Pool(), "c")
+	for range 5 {
+		// The first ones are held up until they are late. Others begin meanwhile.
+		before := quiet()
+		require.NoError(t, pgx.BeginFunc(t.Context(), first.DB().Pool(), func(tx pgx.Tx) error {
+			_, err := tx.Exec(t.Context(), hold)
+			begin()
+			require.Eventually(t, func() bool { return quiet() > before }, 2*time.Minute, time.Millisecond)
+			begin()
+			return err
+		}))
+		require.Eventually(t, func() bool { return quiet()+db.Waiters().Count() == len(all) }, 2*time.Minute, 10*time.Millisecond)
+	}
 	t.Logf("%d in line, %d were late", db.Waiters().Count(), quiet())
 	for i := range 500 {
 		run(t, first, append([]string{"rpush", fmt.Sprint("l", i)}, slices.Repeat([]string{"x"}, 10)...)...)
 	}
-	require.Eventually(t, func() bool { db.Waiters().Look(); return quiet() == len(all) }, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { db.Waiters().Look(); return quiet() == len(all) }, 2*time.Minute, 50*time.Millisecond)
 	served, unknown, left := 0, 0, int64(0)
 	for _, w := range all {
 		switch err := <-w.ended; {

@@ -39,7 +39,7 @@ func startRedis(t *testing.T) *redisServer {
 		cmd.Process.Kill()
 		<-exited
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		conn, err := net.Dial("unix", socket)
 		if err == nil {
 			conn.Close()
@@ -89,7 +89,7 @@ func (c *connection) do(args ...string) string {
 }
 
 func (c *connection) send(args [][]byte) ([]byte, error) {
-	c.conn.SetDeadline(time.Now().Add(10 * time.Second))
+	c.conn.SetDeadline(time.Now().Add(30 * time.Second))
 	out := fmt.Appendf(nil, "*%d\r\n", len(args))
 	for _, a := range args {
 		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(a), a)

@@ -2,9 +2,13 @@ package pgtest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -57,9 +61,20 @@ func (s *Server) KillBackend() {
 func (s *Server) Freeze() {
 	s.t.Helper()
 	s.t.Cleanup(s.Thaw)
-	if s.signal(syscall.SIGSTOP) == 0 {
-		s.t.Fatal("pgtest: no process of the server is found in /proc")
-	}
+	s.await("all processes of the server to stand still", func(context.Context) (bool, error) {
+		if s.signal(syscall.SIGSTOP) == 0 {
+			return false, errors.New("no process of the server is found in /proc")
+		}
+		// The postmaster may have forked another one before it was stopped.
+		return !slices.ContainsFunc(processesIn(filepath.Join(s.dir, clusterName)), runs), nil
+	})
+}
+
+// runs reports whether a process has not ended and is not stopped.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(state, "T")
 }
 
 // Thaw ends Freeze.

@@ -2,8 +2,10 @@ package pgtest
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/howdah/howdah/internal/embedded"
 )
@@ -113,16 +115,25 @@ func (s *Server) Stop(mode string) {
 	s.must(s.current().Shutdown(ctx, embedded.Mode(mode)))
 }
 
-// Start starts the stopped server again, on the same socket and port.
+// Start starts the stopped server again, on the same socket and port. It waits for the port:
+// any connection on this machine may have it for a while.
 func (s *Server) Start() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	server, err := startIn(ctx, s.dir, s.listen, s.settings)
+	for begun := time.Now(); isPortTaken(err) && time.Since(begun) < 30*time.Second; {
+		time.Sleep(100 * time.Millisecond)
+		server, err = startIn(ctx, s.dir, s.listen, s.settings)
+	}
 	s.must(err)
 	s.mu.Lock()
 	s.server = server
 	s.mu.Unlock()
+}
+
+func isPortTaken(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "could not bind")
 }
 
 func (s *Server) current() *embedded.Server {

@@ -36,6 +36,7 @@ import (
 
 	"github.com/howdah/howdah/internal/embedded"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Main is the body of TestMain: it runs the tests, calls the functions that end
@@ -191,7 +192,8 @@ func (s *sharedServer) makeTemplate(name string, partitions int) error {
 }
 
 // exec runs one statement as the superuser, on a connection of its own: no
-// test waits for another, and none is left over for goleak to find.
+// test waits for another, and none is left over for goleak to find. PostgreSQL
+// waits five seconds for those who leave a database, and exec goes on waiting.
 func (s *sharedServer) exec(sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -200,10 +202,16 @@ func (s *sharedServer) exec(sql string) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, sql); err != nil {
-		return fmt.Errorf("%s: %w", sql, err)
+	for {
+		_, err := conn.Exec(ctx, sql)
+		if err == nil {
+			return nil
+		}
+		if pgErr := (*pgconn.PgError)(nil); !errors.As(err, &pgErr) || pgErr.Code != "55006" { // object_in_use
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return nil
 }
 
 func (s *sharedServer) stop() error {

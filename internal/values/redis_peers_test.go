@@ -38,7 +38,7 @@ func startRedis(t *testing.T, settings ...string) (dial func(resp.Proto) *client
 		cmd.Process.Kill()
 		<-exited
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		conn, err := net.Dial("unix", socket)
 		if err == nil {
 			conn.Close()

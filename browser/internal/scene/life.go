@@ -94,7 +94,7 @@ func (s *Shop) Trouble(ctx context.Context) error {
 
 // slowCall sends a write to a row that an open transaction holds for so long.
 func (s *Shop) slowCall(ctx context.Context, client *redis.Client, held time.Duration) error {
-	db, err := howdah.Open(ctx, s.DatabaseURL, nil)
+	db, err := howdah.Open(ctx, s.DatabaseURL, &howdah.Options{Timeout: 20 * time.Second})
 	if err != nil {
 		return err
 	}
