@@ -3,10 +3,13 @@
 package backendtest
 
 import (
+	"bufio"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -15,25 +18,65 @@ import (
 type Peer struct {
 	Addr    string
 	Process *os.Process
+	output  output
+	exited  chan struct{} // closed when it has
 }
 
 // StartRedis starts an empty redis-server that the test's end stops. Further
 // arguments are settings, as on its command line.
 func StartRedis(t testing.TB, args ...string) *Peer {
 	t.Helper()
-	addr, port := freePort(t)
-	return start(t, addr, "redis-server", append([]string{
-		"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(),
-	}, args...)...)
+	dir := t.TempDir()
+	return Start(t, "redis-server", Says("Ready to accept connections"), func(port string) []string {
+		return append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", dir}, args...)
+	})
 }
 
 // StartMemcached starts an empty memcached that the test's end stops.
 func StartMemcached(t testing.TB, args ...string) *Peer {
 	t.Helper()
-	addr, port := freePort(t)
-	return start(t, addr, "memcached", append([]string{
-		"-l", "127.0.0.1", "-p", port, "-U", "0", "-u", "nobody",
-	}, args...)...)
+	return Start(t, "memcached", (*Peer).isMemcached, func(port string) []string {
+		return append([]string{"-l", "127.0.0.1", "-p", port, "-U", "0", "-u", "nobody"}, args...)
+	})
+}
+
+// Start starts a server on a free port of this machine. The test's end stops it. Serves
+// tells whether it serves the port: it is not enough that somebody does, for another
+// process may take the port before the server does. Then the server ends, and is
+// started on another port.
+func Start(t testing.TB, program string, serves func(*Peer) bool, args func(port string) []string) *Peer {
+	t.Helper()
+	const tries = 5
+	for try := 1; ; try++ {
+		addr, port := freePort(t)
+		peer := launch(t, program, args(port)...)
+		peer.Addr = addr
+		if peer.await(t, serves) {
+			return peer
+		}
+		if try == tries {
+			t.Fatalf("%s ended at once, %d times: %s", program, tries, &peer.output)
+		}
+	}
+}
+
+// Says tells whether a server has said so.
+func Says(words string) func(*Peer) bool {
+	return func(p *Peer) bool { return strings.Contains(p.output.String(), words) }
+}
+
+// isMemcached tells whether it is this process that answers: memcached says nothing
+// when it listens.
+func (p *Peer) isMemcached() bool {
+	conn, err := net.Dial("tcp", p.Addr)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second)) // whoever it is may not answer
+	_, _ = fmt.Fprint(conn, "stats\r\n")
+	line, _ := bufio.NewReader(conn).ReadString('\n')
+	return line == fmt.Sprintf("STAT pid %d\r\n", p.Process.Pid)
 }
 
 func freePort(t testing.TB) (addr, port string) {
@@ -47,36 +90,56 @@ func freePort(t testing.TB) (addr, port string) {
 	return addr, addr[strings.LastIndexByte(addr, ':')+1:]
 }
 
-func start(t testing.TB, addr, program string, args ...string) *Peer {
+func launch(t testing.TB, program string, args ...string) *Peer {
 	t.Helper()
-	var output strings.Builder
+	peer := &Peer{exited: make(chan struct{})}
 	command := exec.Command(program, args...)
-	command.Stdout, command.Stderr = &output, &output
+	command.Stdout, command.Stderr = &peer.output, &peer.output
 	if err := command.Start(); err != nil {
 		t.Fatalf("%s could not be started; install it, this test compares with the real server: %v", program, err)
 	}
-	exited := make(chan struct{})
+	peer.Process = command.Process
 	go func() {
 		_ = command.Wait()
-		close(exited)
+		close(peer.exited)
 	}()
 	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		<-exited
+		_ = peer.Process.Kill()
+		<-peer.exited
 	})
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			_ = conn.Close()
-			return &Peer{Addr: addr, Process: command.Process}
-		}
+	return peer
+}
+
+// await returns true once the server serves, and false if it has ended.
+func (p *Peer) await(t testing.TB, serves func(*Peer) bool) bool {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !serves(p); time.Sleep(5 * time.Millisecond) {
 		select {
-		case <-exited:
-			t.Fatalf("%s ended at once: %s", program, &output)
+		case <-p.exited:
+			return false
 		default:
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s does not answer on %s: %v", program, addr, err)
+			t.Fatalf("nothing serves on %s: %s", p.Addr, &p.output)
 		}
 	}
+	return true
+}
+
+// output is what a process has said so far.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
