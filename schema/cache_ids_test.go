@@ -73,6 +73,15 @@ func TestIDsThatCannotBeChosen(t *testing.T) {
 	require.Equal(t, 501, cacheID(t, db, "y"))
 }
 
+// patiently runs a statement again that has waited too long for a lock.
+func patiently(ctx context.Context, q querier, sql string, args ...any) error {
+	for {
+		if _, err := q.Exec(ctx, sql, args...); state(err) != "55P03" {
+			return err
+		}
+	}
+}
+
 // Those who make caches with and without an id, make them again and turn the change
 // log on and off at the same time never get an id that was there before.
 func TestIDsAreUsedOnceAlsoAtTheSameTime(t *testing.T) {
@@ -99,7 +108,7 @@ func TestIDsAreUsedOnceAlsoAtTheSameTime(t *testing.T) {
 				*id += 1 + random.IntN(4*callers)
 				mu.Unlock()
 			}
-			_, err := db.Exec(ctx, "SELECT howdah.create_cache($1, id => $2)", name, id)
+			err := patiently(ctx, db, "SELECT howdah.create_cache($1, id => $2)", name, id)
 			if id != nil && state(err) == "HW004" {
 				continue // another caller was faster
 			}
@@ -123,7 +132,7 @@ func TestIDsAreUsedOnceAlsoAtTheSameTime(t *testing.T) {
 				if again {
 					return fmt.Errorf("id %d of %s was already that of %s", got, name, before)
 				}
-				if _, err := db.Exec(ctx, then, name); err != nil {
+				if err := patiently(ctx, db, then, name); err != nil {
 					return err
 				}
 			}

@@ -14,7 +14,7 @@ import (
 func TestEventsOfFunctions(t *testing.T) {
 	db := open(t)
 	run(t, db, "SELECT howdah.set('c', 'quiet', 'v')")
-	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters) VALUES (1, 'p', 2, false, 1, 0)")
+	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES (1, 'p', 2, false, 1, 0, 'infinity')")
 	run(t, db, "SELECT howdah.set('c', 'still quiet', 'v')")
 	require.Zero(t, one[int](t, db, "SELECT count(*) FROM howdah_internal.bus"))
 	_, err := db.Exec(t.Context(), schema.Query("set_events"), "KA")
@@ -65,7 +65,7 @@ func TestEventsOfFunctions(t *testing.T) {
 // The letters say which events are published, by which channels.
 func TestEventLetters(t *testing.T) {
 	db := open(t)
-	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters) VALUES (1, 'p', 2, false, 1, 0)")
+	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES (1, 'p', 2, false, 1, 0, 'infinity')")
 	for _, c := range []struct {
 		letters  string
 		channels []string
@@ -127,7 +127,7 @@ func commitBefore(t *testing.T, db querier, tx pgx.Tx, fn func()) {
 // poll are not notified.
 func TestEventsOfManyKeys(t *testing.T) {
 	db := open(t)
-	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters) VALUES (1, 'p', 2, false, 1, 0)")
+	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES (1, 'p', 2, false, 1, 0, 'infinity')")
 	_, err := db.Exec(ctx(t), schema.Query("set_events"), "KEA")
 	require.NoError(t, err)
 	listener, err := db.Acquire(ctx(t))

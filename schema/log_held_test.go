@@ -49,7 +49,8 @@ func TestLogUnderAHeldSnapshot(t *testing.T) {
 			t.Logf("%-10s %s, %s", time.Duration(i+1)*time.Second, last, w.latencies())
 		}
 	}
-	require.LessOrEqual(t, last.rows, 32*writesPerSecond+2*writesPerSecond, "rows that no program needs are not removed")
+	tick(t, db) // the trim of a second may have met its deadline, or have come after the writes
+	require.LessOrEqual(t, logLength(t, db), 32*writesPerSecond+2*writesPerSecond, "rows that no program needs are not removed")
 	// A poll reads what is new, not what is dead: pages, and not time, say so.
 	require.LessOrEqual(t, last.pollPages, 4*before.pollPages+64, "a poll reads what the snapshot keeps")
 

@@ -28,7 +28,7 @@ const (
 )
 
 // wantsEvents has events published, and a process that wants messages.
-const wantsEvents = "WITH s AS (INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters) VALUES (1, 'p', 2, false, 1, 0)) " +
+const wantsEvents = "WITH s AS (INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES (1, 'p', 2, false, 1, 0, 'infinity')) " +
 	"UPDATE howdah_internal.notification SET events = 'KEA'"
 
 // step is one run of a statement or function on the cache "n", whose entries are

@@ -270,7 +270,7 @@ func TestMaintainPartitions(t *testing.T) {
 // Events and errors name the cache, and not its partition.
 func TestPartitionsAreNotNamed(t *testing.T) {
 	db := openDivided(t, 4)
-	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters) VALUES (1, 'p', 2, false, 1, 0)")
+	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES (1, 'p', 2, false, 1, 0, 'infinity')")
 	run(t, db, schema.Query("set_events"), "KA")
 	run(t, db, "SELECT howdah.create_cache('later')")
 	for _, call := range []string{"set('db0', 'k', 'v', '1 h')", "set_many('db0', '{k,l,m,n}', '{1,1,1,1}')", "set('later', 'k', 'v')", "delete_prefix('db0', '')", "set_tagged('db0', 'k', 'v', '{t}')", "invalidate_tag('db0', 't')"} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,6 +81,20 @@ func (m *terminal) shows(pattern string) {
 		"awaited: %s\nthe terminal shows: %s", pattern, lazily(func() string { return rendered(m.output()) }))
 }
 
+// reserve returns an address that is free for servers which are told to listen on it, and
+// nobody else gets before the test's end. A socket that is bound and does not listen holds it.
+func reserve(t *testing.T) (addr string) {
+	t.Helper()
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = unix.Close(socket) })
+	require.NoError(t, unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
+	require.NoError(t, unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	name, err := unix.Getsockname(socket)
+	require.NoError(t, err)
+	return fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
+}
+
 // lazily is text that is made when it is printed.
 type lazily func() string
 
@@ -89,7 +104,7 @@ func (l lazily) String() string { return l() }
 // transaction, Ctrl-C, a server that goes away and comes back.
 func TestCLITerminal(t *testing.T) {
 	url := pgtest.New(t)
-	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", url)
+	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", url, "--redis-addr", reserve(t))
 	history := filepath.Join(t.TempDir(), "state", "history")
 	m := openTerminal(t, 100, 30, "cli", "-u", p.redis, "--history", history)
 	prompt := regexp.QuoteMeta(p.redis)

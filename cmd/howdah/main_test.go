@@ -81,11 +81,11 @@ type process struct {
 var readyLine = regexp.MustCompile(`msg="ready for (Redis|HTTP) clients" addr=(\S+)`)
 
 // serve starts a server on free ports and waits until it is ready. It gives
-// commands more time than the default, for a busy test machine.
+// commands, and the end, more time than the default, for a busy test machine.
 func serve(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, read: make(chan struct{}), stopping: make(chan struct{})}
-	p.cmd = exec.Command(os.Args[0], append([]string{"serve", "--redis-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--timeout", "10s"}, args...)...)
+	p.cmd = exec.Command(os.Args[0], append([]string{"serve", "--redis-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--timeout", "10s", "--shutdown-timeout", "1m"}, args...)...)
 	p.cmd.Env = append(cleanEnvironment(), env...)
 	stderr, err := p.cmd.StderrPipe()
 	require.NoError(t, err)
@@ -297,7 +297,7 @@ func TestProcessTitle(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	for name, impatient := range map[string]bool{"SIGTERM": false, "SIGINT": true} {
 		t.Run(name, func(t *testing.T) {
-			p := serve(t, nil, "--database-url", pgtest.New(t), "--shutdown-timeout", "1m", "--timeout", "30s")
+			p := serve(t, nil, "--database-url", pgtest.New(t), "--timeout", "30s")
 			conn, err := net.Dial("tcp", p.redis)
 			require.NoError(t, err)
 			defer conn.Close()

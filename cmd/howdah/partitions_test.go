@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -208,7 +209,11 @@ func TestServePartitions(t *testing.T) {
 		require.NotRegexp(t, `db0(/|%2F)0\d`, string(body), "%s names a partition", path)
 		return string(body)
 	}
-	metrics := page("/metrics")
+	var metrics string
+	require.Eventually(t, func() bool { // the database has a second for its part
+		metrics = page("/metrics")
+		return strings.Contains(metrics, "\nhowdah_database_up 1\n")
+	}, time.Minute, 100*time.Millisecond)
 	require.Regexp(t, `howdah_cache_table_bytes\{cache="db0"\} [1-9]`, metrics)
 	require.Regexp(t, `howdah_keys_total\{cache="db0",op="read",result="hit"\} [1-9]`, metrics)
 	require.Contains(t, metrics, `howdah_cache_entries{cache="db0"} 50`+"\n")

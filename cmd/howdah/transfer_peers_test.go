@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,38 +22,17 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/seed"
 )
 
 var millionKeys = flag.Int("transfer.keys", 0, "keys of TestMillionKeys; 0: it is left out")
 
-// startRedis starts a redis-server that clients reach at the address. A port of "" is one
-// that is free.
-func startRedis(t *testing.T, port string, args ...string) (addr string) {
+// startRedis starts a redis-server that the test's end stops, and returns its address.
+func startRedis(t *testing.T, args ...string) (addr string) {
 	t.Helper()
-	if port == "" {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		_, port, _ = net.SplitHostPort(listener.Addr().String())
-		listener.Close()
-		args = append(args, "--port", port)
-	}
-	cmd := exec.Command("redis-server", append([]string{"--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir()}, args...)...)
-	require.NoError(t, cmd.Start(), "install redis-server (Debian: redis-server)")
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	addr = "127.0.0.1:" + port
-	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	}, 20*time.Second, 10*time.Millisecond)
-	return addr
+	return backendtest.StartRedis(t, args...).Addr
 }
 
 func redisClient(t *testing.T, o *redis.Options) *redis.Client {
@@ -165,7 +143,7 @@ func doneKeys(t *testing.T, file string) int64 {
 // An import that is killed twice and goes on copies what an undisturbed one does.
 func TestKilledImport(t *testing.T) {
 	const keys = 20_000
-	addr := startRedis(t, "")
+	addr := startRedis(t)
 	fillRedis(t, redisClient(t, &redis.Options{Addr: addr}), keys)
 	env := []string{"HOWDAH_DATABASE_URL=" + pgtest.New(t)}
 	state := filepath.Join(t.TempDir(), "state")
@@ -174,7 +152,7 @@ func TestKilledImport(t *testing.T) {
 	at := int64(0)
 	for kills := range 2 {
 		at += 1 + g.Int64N(keys/3)
-		if killAfter(t, env, state, at, args...) {
+		if killAfter(t, env, state, at, append(args, "--rate", "5000")...) { // slow enough to be met alive
 			t.Fatalf("the import came to its end before kill %d, at %d keys", kills+1, at)
 		}
 		require.FileExists(t, state)
@@ -189,11 +167,10 @@ func TestKilledImport(t *testing.T) {
 func TestImportWithTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := certificate(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	listener.Close()
-	addr := startRedis(t, port, "--port", "0", "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
+	addr := backendtest.Start(t, "redis-server", backendtest.Says("Ready to accept connections"), func(port string) []string {
+		return []string{"--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--save", "", "--dir", dir,
+			"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert}
+	}).Addr
 	env := []string{"HOWDAH_DATABASE_URL=" + pgtest.New(t)}
 	state := filepath.Join(dir, "state")
 	succeed(t, "", env, "import", "rediss://"+addr, "--state", state, "--ca-file", cert, "--cert-file", cert, "--key-file", key)
@@ -206,7 +183,7 @@ func TestImportWithTLS(t *testing.T) {
 
 // A node of a cluster has a part of the keys, which must be known to who copies it.
 func TestImportFromACluster(t *testing.T) {
-	addr := startRedis(t, "", "--cluster-enabled", "yes")
+	addr := startRedis(t, "--cluster-enabled", "yes")
 	c := redisClient(t, &redis.Options{Addr: addr})
 	require.NoError(t, c.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
 	require.Eventually(t, func() bool { return c.Set(t.Context(), "k", "v", 0).Err() == nil }, 20*time.Second, 20*time.Millisecond)
@@ -223,7 +200,7 @@ func TestImportFromACluster(t *testing.T) {
 }
 
 func TestCompareWithRedis(t *testing.T) {
-	addr := startRedis(t, "", "--requirepass", "secret", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lfu", "--appendonly", "yes", "--notify-keyspace-events", "Ex")
+	addr := startRedis(t, "--requirepass", "secret", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lfu", "--appendonly", "yes", "--notify-keyspace-events", "Ex")
 	url := "redis://:secret@" + addr
 	c := redisClient(t, &redis.Options{Addr: addr, Password: "secret", DB: 2, Protocol: 2, DisableIdentity: true})
 	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
@@ -256,7 +233,7 @@ func TestMillionKeys(t *testing.T) {
 	if keys == 0 {
 		t.Skip("-transfer.keys=1000000 runs it")
 	}
-	addr := startRedis(t, "")
+	addr := startRedis(t)
 	c := redisClient(t, &redis.Options{Addr: addr})
 	fillRedis(t, c, keys)
 	env := []string{"HOWDAH_DATABASE_URL=" + pgtest.New(t)}

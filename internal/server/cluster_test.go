@@ -17,9 +17,12 @@ import (
 	"github.com/howdah/howdah/internal/pgtest"
 )
 
-// cluster is a go-redis cluster client with its default settings.
+// cluster is a go-redis cluster client.
 func (s *running) cluster() *redis.ClusterClient {
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.Redis.String()}, Password: s.config.Password, TLSConfig: s.tls})
+	c := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{s.Redis.String()}, Password: s.config.Password, TLSConfig: s.tls,
+		DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
+	})
 	s.t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -187,7 +190,9 @@ func TestClusterAnnounce(t *testing.T) {
 	s := start(t, func(c *Config) { c.RedisCluster, c.RedisAnnounce = true, gate.Addr().String() })
 	forward(t, gate, s.Redis.String())
 	for _, seed := range []string{gate.Addr().String(), s.Redis.String()} {
-		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{seed}})
+		c := redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: []string{seed}, DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
+		})
 		t.Cleanup(func() { c.Close() })
 		require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
 		require.NoError(t, c.ForEachMaster(t.Context(), func(_ context.Context, master *redis.Client) error {

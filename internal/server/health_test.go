@@ -24,9 +24,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	status, body := s.get("/healthz", "")
 	require.Equal(t, http.StatusOK, status)
 	require.JSONEq(t, `{"status":"ok"}`, body)
-	status, body = s.get("/readyz", "")
-	require.Equal(t, http.StatusOK, status)
-	require.JSONEq(t, `{"status":"ready"}`, body)
+	s.awaitReady(http.StatusOK, `{"status":"ready"}`)
 	status, _ = s.get("/metrics", "")
 	require.Equal(t, http.StatusUnauthorized, status)
 	status, _ = s.get("/metrics", "wrong")
@@ -64,7 +62,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	require.Equal(t, 10000.0, metric("howdah_redis_clients_max"))
 	require.Equal(t, 8.0, metric("howdah_pool_connections_max"))
 	require.Equal(t, 8.0, metric("howdah_pool_connections_allowed"))
-	require.Equal(t, 1.0, metric("howdah_database_up"))
+	require.Eventually(t, func() bool { return metric("howdah_database_up") == 1 }, patience, 20*time.Millisecond)
 	require.Positive(t, metric("go_goroutines"))
 
 	require.NoError(t, c.Set(ctx, "short", "v", time.Millisecond).Err())
@@ -81,10 +79,8 @@ func TestNotReady(t *testing.T) {
 	postgres := pgtest.Own(t)
 	s := start(t, func(c *Config) { c.DatabaseURL = postgres.NewURL() })
 	postgres.Stop("fast")
-	status, body := s.get("/readyz", "")
-	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.Contains(t, body, "the database cannot be reached")
-	status, _ = s.get("/healthz", "")
+	s.awaitReady(http.StatusServiceUnavailable, "the database cannot be reached")
+	status, _ := s.get("/healthz", "")
 	require.Equal(t, http.StatusOK, status)
 }
 
@@ -99,21 +95,15 @@ func TestDegraded(t *testing.T) {
 		_, err := conn.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	ready := func(want string) {
-		t.Helper()
-		status, body := s.get("/readyz", "")
-		require.Equal(t, http.StatusOK, status)
-		require.JSONEq(t, want, body)
-	}
 	c := s.client()
 	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
-	ready(`{"status":"ready"}`)
+	s.awaitReady(http.StatusOK, `{"status":"ready"}`)
 	run(`CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$
 	     BEGIN RAISE 'could not extend file: no space left on device' USING ERRCODE = 'disk_full'; END $$;
 	     CREATE TRIGGER no_room BEFORE INSERT ON ` + pgtest.Table(t, conn, "db0") + ` FOR EACH ROW EXECUTE FUNCTION no_room()`)
 	require.Error(t, c.Set(t.Context(), "new", "v", 0).Err())
 	require.Equal(t, "v", c.Get(t.Context(), "k").Val())
-	ready(`{"status":"degraded","reason":"the disk of the database is full: writes that need space fail"}`)
+	s.awaitReady(http.StatusOK, `{"status":"degraded","reason":"the disk of the database is full: writes that need space fail"}`)
 	_, metrics := s.get("/metrics", "")
 	require.Contains(t, metrics, "\nhowdah_database_disk_full 1\n")
 }
@@ -129,16 +119,8 @@ func TestDegradedCaches(t *testing.T) {
 		_, err := conn.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	becomes := func(want string) {
-		t.Helper()
-		require.Eventually(t, func() bool {
-			status, body := s.get("/readyz", "")
-			require.Equal(t, http.StatusOK, status)
-			return strings.TrimSpace(body) == want
-		}, time.Minute, 10*time.Millisecond, want)
-	}
 	c := s.client()
-	becomes(`{"status":"ready"}`)
+	s.awaitReady(http.StatusOK, `{"status":"ready"}`)
 	run("SELECT howdah.alter_cache('db0', max_entries => 10, eviction => 'noeviction')")
 	require.Eventually(t, func() bool {
 		for i := range 20 {
@@ -148,9 +130,9 @@ func TestDegradedCaches(t *testing.T) {
 		}
 		return false
 	}, time.Minute, 10*time.Millisecond)
-	becomes(`{"status":"degraded","reason":"a cache is full and refuses writes: its eviction is noeviction"}`)
+	s.awaitReady(http.StatusOK, `{"status":"degraded","reason":"a cache is full and refuses writes: its eviction is noeviction"}`)
 	run("SELECT howdah.alter_cache('db0', max_entries => 1000)")
-	becomes(`{"status":"ready"}`)
+	s.awaitReady(http.StatusOK, `{"status":"ready"}`)
 
 	// Somebody holds the lease of upkeep and does none.
 	run("UPDATE howdah.leader SET holder = 'nobody', until = now() + interval '1 hour'")

@@ -89,10 +89,12 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 				break
 			}
 		}
-		_, metrics := s.get("/metrics", "")
-		require.Contains(t, metrics, "\nhowdah_redis_subscribers_cut_total 1\n")
-		require.Contains(t, metrics, "\nhowdah_redis_subscribers 1\n")
-		require.Contains(t, metrics, "\nhowdah_pubsub_subscriptions{kind=\"channel\"} 1\n")
+		require.Eventually(t, func() bool { // once its connection is closed
+			_, metrics := s.get("/metrics", "")
+			return strings.Contains(metrics, "\nhowdah_redis_subscribers_cut_total 1\n") &&
+				strings.Contains(metrics, "\nhowdah_redis_subscribers 1\n") &&
+				strings.Contains(metrics, "\nhowdah_pubsub_subscriptions{kind=\"channel\"} 1\n")
+		}, patience, 10*time.Millisecond)
 		fast.send("UNSUBSCRIBE")
 		require.Equal(t, "unsubscribe", string(fast.reply().Elems[0].Str))
 	})

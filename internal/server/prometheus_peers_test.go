@@ -4,7 +4,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -60,34 +59,51 @@ func startPrometheus(t *testing.T, targets []target, flags ...string) *scraper {
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), config, 0o600))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p := &scraper{t: t, address: free.Addr().String()}
-	require.NoError(t, free.Close())
+	args := append([]string{"--config.file=" + filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(dir, "data")}, flags...)
+	for range 5 { // another process may take its port before it does
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		p := &scraper{t: t, address: free.Addr().String()}
+		require.NoError(t, free.Close())
+		if p.launch(program, append(args, "--web.listen-address="+p.address)) {
+			return p
+		}
+	}
+	require.Fail(t, "prometheus ends at once")
+	return nil
+}
 
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, program, append([]string{
-		"--config.file=" + filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(dir, "data"),
-		"--web.listen-address=" + p.address,
-	}, flags...)...)
+// launch starts the program, and returns true once it is ready, or false if it has ended.
+func (p *scraper) launch(program string, args []string) bool {
+	p.t.Helper()
+	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = &p.log, &p.log
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		cancel()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("prometheus:\n%s", p.log.String())
+	require.NoError(p.t, cmd.Start())
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	p.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+		if p.t.Failed() {
+			p.t.Logf("prometheus:\n%s", p.log.String())
 		}
 	})
-	require.Eventually(t, func() bool {
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		require.Less(p.t, time.Since(began), time.Minute, "prometheus was not ready")
 		answer, err := http.Get("http://" + p.address + "/-/ready")
-		if err != nil {
-			return false
+		ready := err == nil && answer.StatusCode == http.StatusOK
+		if err == nil {
+			_ = answer.Body.Close()
 		}
-		defer answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	}, patience, 50*time.Millisecond, "prometheus was not ready")
-	return p
+		select {
+		case <-ended:
+			return false
+		default:
+		}
+		if ready {
+			return true
+		}
+	}
 }
 
 // api asks the HTTP interface, and fills in what the answer holds under "data".

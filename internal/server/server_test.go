@@ -154,9 +154,15 @@ func allLeaveNone(t *testing.T) {
 	t.Cleanup(func() { leavesNone(t, before) })
 }
 
-// client is a go-redis client with its default settings.
+// patient are the settings of a go-redis client that waits as long as a busy machine
+// needs, and sends a command once.
+func patient(o redis.Options) *redis.Options {
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = patience, patience, patience, -1
+	return &o
+}
+
 func (s *running) client() *redis.Client {
-	c := redis.NewClient(&redis.Options{Addr: s.Redis.String(), Password: s.config.Password, TLSConfig: s.tls})
+	c := redis.NewClient(patient(redis.Options{Addr: s.Redis.String(), Password: s.config.Password, TLSConfig: s.tls}))
 	s.t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -223,6 +229,16 @@ func (s *running) get(path, token string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
+// awaitReady waits until /readyz answers so: it gives the database a second, which may be too
+// little on a busy machine.
+func (s *running) awaitReady(status int, content string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		got, body := s.get("/readyz", "")
+		return got == status && strings.Contains(body, content)
+	}, time.Minute, 10*time.Millisecond, content)
+}
+
 func randomBytes(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -272,7 +288,7 @@ func TestGoRedis(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, int64(2), cmds[1].(*redis.IntCmd).Val())
 
-		wrong := redis.NewClient(&redis.Options{Addr: s.Redis.String(), Password: "wrong", TLSConfig: s.tls})
+		wrong := redis.NewClient(patient(redis.Options{Addr: s.Redis.String(), Password: "wrong", TLSConfig: s.tls}))
 		defer wrong.Close()
 		require.ErrorContains(t, wrong.Ping(ctx).Err(), "WRONGPASS")
 	}

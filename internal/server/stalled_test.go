@@ -138,7 +138,7 @@ func TestStalledClientIsNotIdle(t *testing.T) {
 	allLeaveNone(t)
 	driversBeside(t, func(t *testing.T, configure func(*Config)) {
 		s := startBeside(t, func(c *Config) {
-			c.Timeout, c.StallTimeout, c.IdleTimeout = 10*time.Second, time.Hour, time.Second
+			c.Timeout, c.StallTimeout, c.IdleTimeout = patience, time.Hour, 3*time.Second
 			configure(c)
 		})
 		stalled := s.stall()

@@ -18,7 +18,7 @@ import (
 func TestServers(t *testing.T) {
 	conn := connect(t, pgtest.New(t))
 	run(t, conn, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES"+
-		" (5, 'here/1', 2, true, 3, 4, now()), (6, 'gone/2', 2, true, 1, 1, now() - interval '1 minute')")
+		" (5, 'here/1', 2, true, 3, 4, now() + interval '1 hour'), (6, 'gone/2', 2, true, 1, 1, now() - interval '1 minute')")
 	s, err := stat.ReadServers(context.Background(), conn, 0)
 	require.NoError(t, err)
 	require.Len(t, s.Members, 1)

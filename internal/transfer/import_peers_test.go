@@ -12,11 +12,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgtest"
@@ -265,13 +267,8 @@ func TestRestart(t *testing.T) {
 // A state of a source that was restarted, of another one, of other options or into another
 // database is not gone on with.
 func TestForeignState(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	host := listener.Addr().String()
-	listener.Close()
-	_, port, _ := net.SplitHostPort(host)
-	stop := startRedisAt(t, port)
-	a := Address{Host: host}
+	server := backendtest.StartRedis(t)
+	a := Address{Host: server.Addr}
 	db := openDB(t)
 	fill := func() {
 		for i := range 500 {
@@ -284,7 +281,7 @@ func TestForeignState(t *testing.T) {
 
 	other := o
 	other.Replace = true
-	_, err = Import(t.Context(), db, other)
+	_, err := Import(t.Context(), db, other)
 	require.ErrorIs(t, err, ErrUse)
 	require.ErrorContains(t, err, "other options")
 	other = o
@@ -308,8 +305,10 @@ func TestForeignState(t *testing.T) {
 	require.Len(t, content(t, db.Cache("db3")), 111)
 	interrupt(t, db, o)
 
-	stop()
-	startRedisAt(t, port) // its cursors are others, even with the same keys
+	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { return errors.Is(server.Process.Signal(syscall.Signal(0)), os.ErrProcessDone) }, time.Minute, 10*time.Millisecond)
+	_, port, _ := net.SplitHostPort(server.Addr)
+	backendtest.StartRedis(t, "--port", port) // its cursors are others, even with the same keys
 	fill()
 	said := ""
 	o.Say = func(format string, args ...any) { said += fmt.Sprintf(format, args...) }

@@ -6,53 +6,22 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// startRedis starts a redis-server and returns its address.
+// startRedis starts a redis-server that the test's end stops, and returns its address.
 func startRedis(t testing.TB, args ...string) Address {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	host := listener.Addr().String()
-	listener.Close()
-	_, port, _ := net.SplitHostPort(host)
-	startRedisAt(t, port, args...)
-	return Address{Host: host}
-}
-
-// startRedisAt returns a function that stops the server and waits for its end.
-func startRedisAt(t testing.TB, port string, args ...string) (stop func()) {
-	t.Helper()
-	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
-	cmd := exec.Command("redis-server", args...)
-	require.NoError(t, cmd.Start(), "install redis-server (Debian: redis-server)")
-	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }()
-	stop = func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		<-ended
-	}
-	t.Cleanup(stop)
-	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	}, 20*time.Second, 10*time.Millisecond)
-	return stop
+	return Address{Host: backendtest.StartRedis(t, args...).Addr}
 }
 
 // client is a connection of a test to a server.

@@ -115,11 +115,18 @@ func TestUpkeepRunsVacuum(t *testing.T) {
 	_, err = old.Exec(ctx, "ROLLBACK")
 	require.NoError(t, err)
 
-	// It is gone: at the next try all is as before.
-	kill()
-	u.cleanings["db0"] = cleaning{notBefore: time.Now(), pause: maxPause}
-	clean(u)
-	require.Equal(t, tries+1, vacuums())
+	// It is gone: at the next try all is as before. Before PostgreSQL 15 its statistics come
+	// now and then too late for the next look.
+	for range 10 {
+		kill()
+		u.cleanings["db0"] = cleaning{notBefore: time.Now(), pause: maxPause}
+		clean(u)
+		tries++
+		require.Equal(t, tries, vacuums())
+		if u.cleanings["db0"].pause == minPause {
+			break
+		}
+	}
 	require.Equal(t, minPause, u.cleanings["db0"].pause)
 
 	// Somebody else's tables are not for this role; it says so once.

@@ -34,7 +34,8 @@ func TestNeighbours(t *testing.T) {
 			t.Errorf("%s was not measured", series)
 		}
 	}
-	if ids := r.Value(nobCost, "reads", rival.HowdahName, "transaction ids"); ids != 0 {
+	// Autovacuum uses some of the server's. If reads used them, it would be about 1000.
+	if ids := r.Value(nobCost, "reads", rival.HowdahName, "transaction ids"); ids > 200 {
 		t.Errorf("reads used %v transaction ids a thousand", ids)
 	}
 }

@@ -4,6 +4,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -130,12 +131,25 @@ func (p *process) stop() {
 	}
 }
 
-// freeAddr is a loopback address that nobody listens on now.
+// freeAddr is a loopback address for a server that is told to listen on it. Nobody else
+// gets its port as long as this process runs: a socket that is bound and does not listen
+// holds it.
 func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return "", err
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	if err := errors.Join(
+		syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+		syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
+	); err != nil {
+		syscall.Close(socket)
+		return "", err
+	}
+	name, err := syscall.Getsockname(socket)
+	if err != nil {
+		syscall.Close(socket)
+		return "", err
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port), nil
 }
