@@ -397,8 +397,9 @@ func TestTrackingOfTheLibrary(t *testing.T) {
 
 // What a command takes that need not wait is the client's own change.
 func TestNoLoopOfCommandsThatMayWait(t *testing.T) {
-	s, c := tracks(t, newTrackingDatabase(t), 0, "NOLOOP")
+	s, c := tracks(t, newTrackingDatabase(t), slowPolls, "NOLOOP")
 	c.wantReply(":2\r\n", "RPUSH", "l", "a", "b")
+	s.caughtUp() // or a poll would tell of it behind the read
 	c.run("LRANGE", "l", "0", "-1")
 	c.wantReply("*2\r\n"+bulk("l")+bulk("a"), "BLPOP", "l", "0")
 	s.caughtUp()
