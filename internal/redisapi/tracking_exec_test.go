@@ -38,6 +38,22 @@ func readBeforeItExpires(write func(ms string), read func() (reply string)) {
 	}
 }
 
+// watchBeforeItExpires lets a client watch a key that expires soon, while it is there. It
+// returns with the key watched, and nothing heard. forget takes what has been heard.
+func watchBeforeItExpires(c *testClient, key string, forget func()) {
+	c.t.Helper()
+	for ms := 200; ; ms *= 2 {
+		c.want(resp.OK, "SET", key, "v", "PX", strconv.Itoa(ms))
+		c.want(resp.OK, "WATCH", key)
+		if c.do("EXISTS", key) == resp.One {
+			return
+		}
+		c.want(resp.OK, "UNWATCH")
+		c.do("DEL", key) // waits behind what removes the key
+		forget()
+	}
+}
+
 // A connection that never tracked begins to in a transaction, which also changes what it
 // has read: that is told behind its reply.
 func TestExecThatBeginsToTrack(t *testing.T) {
