@@ -778,7 +778,11 @@ func playTracking(t *testing.T, scene, addr string, settle func()) (lines []stri
 			left[name] = true
 			continue
 		}
-		came := fmt.Sprintf("%-40s %q", line, hideIDs(line, c.run(args...), ids))
+		reply := c.run(args...)
+		if args[0] == "TTL" && sameLife(":100\r\n", reply, 5) {
+			reply = ":100\r\n"
+		}
+		came := fmt.Sprintf("%-40s %q", line, hideIDs(line, reply, ids))
 		// A poll may find a flush between its commit and its answer.
 		if early := len(c.messages); early > 0 && args[0] != "FLUSHDB" && args[0] != "FLUSHALL" {
 			came += fmt.Sprintf(" behind %d messages", early)
