@@ -1,6 +1,7 @@
 package redisapi
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,16 +62,29 @@ func watchBeforeItExpires(c *testClient, key string, forget func()) {
 // A connection that never tracked begins to in a transaction, which also changes what it
 // has read: that is told behind its reply.
 func TestExecThatBeginsToTrack(t *testing.T) {
+	for _, near := range []time.Duration{0, slowPolls} {
+		t.Run(fmt.Sprintf("near %v", near), func(t *testing.T) {
+			s := serveTracking(t, newTrackingDatabase(t), near)
+			dial(t, s.addr()).want(resp.OK, "SET", "k", "1")
+			c := dialTracking(t, s.addr(), "3")
+			c.queue("CLIENT TRACKING ON", "GET k", "SET k 2")
+			if reply := "*3\r\n" + resp.OK + bulk("1") + resp.OK; near == slowPolls {
+				c.wantExec(reply)
+			} else {
+				c.wantReply(reply, "EXEC")
+				c.messages = nil // a poll may have told of it before
+			}
+			c.wantMessage("k")
+			c.wantReply(bulk("2"), "GET", "k")
+		})
+	}
+}
+
+// What it has read may also expire.
+func TestExecThatBeginsToTrackWhatExpires(t *testing.T) {
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s := serveTracking(t, newTrackingDatabase(t), near)
 		other := dial(t, s.addr())
-		other.want(resp.OK, "SET", "k", "1")
-		c := dialTracking(t, s.addr(), "3")
-		c.queue("CLIENT TRACKING ON", "GET k", "SET k 2")
-		c.wantExec("*3\r\n" + resp.OK + bulk("1") + resp.OK)
-		c.wantMessage("k")
-		c.wantReply(bulk("2"), "GET", "k")
-
 		var late *trackingClient
 		readBeforeItExpires(func(ms string) { other.want(resp.OK, "SET", "e", "expires", "PX", ms) }, func() string {
 			late = dialTracking(t, s.addr(), "3")
