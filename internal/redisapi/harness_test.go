@@ -58,6 +58,7 @@ func serveWith(t testing.TB, url string, dbOptions howdah.Options, options Optio
 	if err != nil {
 		t.Fatal(err)
 	}
+	engine.slotWait = patience
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
