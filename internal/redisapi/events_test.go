@@ -303,7 +303,7 @@ func TestEventsOfScripts(t *testing.T) {
 		c := dial(t, s.addr())
 		work.Go(func() {
 			for range rounds {
-				c.do("EVAL", "redis.call('incr', KEYS[1]) redis.call('lpush', 'l', ARGV[1]) return redis.call('hset', 'h', 'f', ARGV[1])", "1", "n", "x")
+				c.again("EVAL", "redis.call('incr', KEYS[1]) redis.call('lpush', 'l', ARGV[1]) return redis.call('hset', 'h', 'f', ARGV[1])", "1", "n", "x")
 			}
 		})
 	}

@@ -208,6 +208,17 @@ func (c *testClient) do(args ...string) string {
 	return c.reply()
 }
 
+// again is do, and repeats a command that answers TRYAGAIN, of which nothing is done then.
+func (c *testClient) again(args ...string) (reply string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		reply = c.do(args...)
+		if !strings.HasPrefix(reply, "-TRYAGAIN") || time.Now().After(deadline) {
+			return reply
+		}
+	}
+}
+
 // want sends one command and compares its reply.
 func (c *testClient) want(reply string, args ...string) {
 	c.t.Helper()
