@@ -108,6 +108,7 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) run(t *testing.T) *run {
 	r := newRun(t, c.first, c.second)
 	r.groups = true
+	r.ledger.Linger = 5 * time.Second // what was killed starts again beside all the others
 	return r
 }
 

@@ -23,8 +23,7 @@ const (
 	Asleep Rule = "a client waits, and an element was pushed for it"
 )
 
-// linger is how long after the end of its connection a server may still serve a client:
-// until it has noticed the end, and a statement that it had sent has ended.
+// linger is Ledger.Linger by default.
 const linger = time.Second
 
 // Verdict is what a ledger shows.
@@ -125,7 +124,7 @@ func (l *Ledger) excuse(v *Verdict, lost []*element, latest func(*element) time.
 	var find func(e *element, seen map[*Wait]bool) bool
 	find = func(e *element, seen map[*Wait]bool) bool {
 		for _, w := range ended {
-			if seen[w] || !slices.Contains(w.Keys, e.push.Key) || e.push.Began > w.Ended+linger || w.Began > latest(e) {
+			if seen[w] || !slices.Contains(w.Keys, e.push.Key) || e.push.Began > w.Ended+cmp.Or(l.Linger, linger) || w.Began > latest(e) {
 				continue
 			}
 			seen[w] = true

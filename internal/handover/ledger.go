@@ -49,6 +49,10 @@ type Removal struct {
 
 // Ledger is what the clients of a run noted. It may be used concurrently.
 type Ledger struct {
+	// Linger is how long after the end of its connection a server may still serve a client:
+	// until it has noticed the end, and a statement that it had sent has ended. Default 1 s.
+	Linger time.Duration
+
 	mu        sync.Mutex
 	pushes    []Push
 	waits     []Wait

@@ -3,12 +3,11 @@
 package handover
 
 import (
-	"net"
-	"os/exec"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/backend/backendtest"
 )
 
 // fixed is a node that stays where it is.
@@ -19,22 +18,8 @@ func (f fixed) Addr() string { return f.addr }
 
 // TestRedis: redis-server keeps the promises by which Howdah is judged.
 func TestRedis(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := listener.Addr().String()
-	listener.Close()
-	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
-	require.NoError(t, cmd.Start(), "cannot start redis-server; install it (Debian: redis-server)")
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
-	})
-	r := newRun(t, fixed{"redis-server", addr})
+	r := newRun(t, fixed{"redis-server", backendtest.StartRedis(t).Addr})
 	r.groups = true
-	probe := &client{node: r.nodes[0]}
-	defer probe.cut()
-	r.await("redis-server to listen", probe.connect)
 	v := r.fire(3000)
 	v.check(t)
 	require.Greater(t, v.Compared, 100)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/pipeline"
@@ -99,6 +100,7 @@ func TestCommandsWithoutDatabaseNeedNoTurn(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{})
 	dial(t, s.addr()).want(resp.OK, "SELECT", "1")
+	s.engine.slotWait = 100 * time.Millisecond
 	for range cap(s.engine.slots) {
 		s.engine.slots <- struct{}{}
 	}

@@ -179,6 +179,8 @@ type Engine struct {
 	tasks  sync.WaitGroup
 	slots  chan struct{} // one for each task that uses the database
 
+	slotWait time.Duration // how long a task waits for its turn on the database
+
 	mu      sync.Mutex
 	closed  bool
 	clients map[int64]*Conn
@@ -221,6 +223,7 @@ func New(options Options) (*Engine, error) {
 	e.runID = hex.EncodeToString(id[:])
 	// Tasks use at most half of the connections; calls use the others.
 	e.slots = make(chan struct{}, max(1, options.DB.Pool().Config().MaxConns/2))
+	e.slotWait = slotWait
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }

@@ -87,8 +87,7 @@ func TestExpiredAndWatched(t *testing.T) {
 	c.want("*1\r\n+OK\r\n", "EXEC")
 	require.Empty(t, h.take())
 
-	c.want(resp.OK, "SET", "k", "v", "PX", "200")
-	c.want(resp.OK, "WATCH", "k")
+	watchBeforeItExpires(c, "k", func() { h.take() })
 	s.expire(t, "k")
 	c.want(resp.OK, "MULTI")
 	c.want(resp.Queued, "SET", "k", "w")

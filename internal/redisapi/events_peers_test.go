@@ -5,8 +5,10 @@ package redisapi
 import (
 	"bufio"
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -377,23 +379,48 @@ func TestExpiredAndWatchedOfRedis(t *testing.T) {
 	redis, howdah := dial(t, startRedis(t, "--enable-debug-command", "yes")), dial(t, serve(t, Options{}).addr())
 	redis.want(resp.OK, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
 	for name, lines := range map[string][][]string{
-		"expires after WATCH":       {{"SET", "k", "v", "PX", "100"}, {"WATCH", "k"}, nil, {"MULTI"}, {"SET", "k", "w"}, {"EXEC"}, {"GET", "k"}},
-		"expires inside MULTI":      {{"SET", "k", "v", "PX", "100"}, {"WATCH", "k"}, {"MULTI"}, {"SET", "k", "w"}, nil, {"EXEC"}, {"GET", "k"}},
-		"expires, and nothing else": {{"SET", "k", "v", "PX", "100"}, {"WATCH", "k"}, nil, {"MULTI"}, {"EXEC"}},
+		"expires after WATCH":       {{"SET", "k", "v", "PX", "LIFE"}, {"WATCH", "k"}, nil, {"MULTI"}, {"SET", "k", "w"}, {"EXEC"}, {"GET", "k"}},
+		"expires inside MULTI":      {{"SET", "k", "v", "PX", "LIFE"}, {"WATCH", "k"}, {"MULTI"}, {"SET", "k", "w"}, nil, {"EXEC"}, {"GET", "k"}},
+		"expires, and nothing else": {{"SET", "k", "v", "PX", "LIFE"}, {"WATCH", "k"}, nil, {"MULTI"}, {"EXEC"}},
 		"has expired before WATCH":  {{"SET", "k", "v", "PX", "1"}, nil, {"WATCH", "k"}, {"MULTI"}, {"SET", "k", "w"}, {"EXEC"}, {"GET", "k"}},
 		"and is watched twice":      {{"SET", "k", "v", "PX", "1"}, nil, {"WATCH", "k"}, {"WATCH", "k"}, {"MULTI"}, {"GET", "k"}, {"EXEC"}},
 		"expires unwatched":         {{"SET", "k", "v", "PX", "1"}, {"WATCH", "other"}, nil, {"MULTI"}, {"GET", "k"}, {"EXEC"}},
 	} {
-		redis.do("FLUSHALL")
-		howdah.do("FLUSHALL")
-		for _, line := range lines {
-			if line == nil {
-				time.Sleep(150 * time.Millisecond) // to ask whether it has expired would remove it
-				continue
-			}
-			if want, got := redis.do(line...), howdah.do(line...); got != want {
-				t.Errorf("%s: %q: got %q, redis %q", name, line, got, want)
-			}
+		life := 100
+		for !playExpiry(t, name, lines, life, redis, howdah) {
+			life *= 2
 		}
 	}
+}
+
+// playExpiry sends lines to both servers, with LIFE milliseconds for a key. It returns false, and
+// compares nothing, if the key may have expired before both have watched it.
+func playExpiry(t *testing.T, name string, lines [][]string, life int, redis, howdah *testClient) (inTime bool) {
+	t.Helper()
+	redis.do("FLUSHALL")
+	howdah.do("FLUSHALL")
+	var began time.Time // of the life
+	var differences []string
+	for _, line := range lines {
+		if line == nil {
+			time.Sleep(time.Duration(life+50) * time.Millisecond) // to ask whether it has expired would remove it
+			continue
+		}
+		if line[len(line)-1] == "LIFE" {
+			line = append(slices.Clone(line[:len(line)-1]), strconv.Itoa(life))
+			began = time.Now()
+		}
+		if want, got := redis.do(line...), howdah.do(line...); got != want {
+			differences = append(differences, fmt.Sprintf("%s: %q: got %q, redis %q", name, line, got, want))
+		}
+		if line[0] == "WATCH" && !began.IsZero() && time.Since(began) > time.Duration(life)*time.Millisecond*8/10 {
+			redis.do("UNWATCH")
+			howdah.do("UNWATCH")
+			return false
+		}
+	}
+	for _, difference := range differences {
+		t.Error(difference)
+	}
+	return true
 }

@@ -246,6 +246,7 @@ func TestServersObeyOneSetting(t *testing.T) {
 	}
 	longest := "\x00\xff" + strings.Repeat("k", verb.MaxKeyBytes-2)
 	clientB.want(":1\r\n", "LPUSH", longest, "v")
+	heardA.await(t, "__keyspace@0__:"+longest+" lpush") // or the SQL may come before it
 	_, err := (*core.DB)(a.db).Pool().Exec(t.Context(), "SELECT howdah.delete('db0', $1), howdah.set('db0', 'from sql', 'v')", []byte(longest))
 	require.NoError(t, err)
 	for _, h := range []*heard{heardA, heardB} {
@@ -302,7 +303,7 @@ func TestEventsOfScripts(t *testing.T) {
 		c := dial(t, s.addr())
 		work.Go(func() {
 			for range rounds {
-				c.do("EVAL", "redis.call('incr', KEYS[1]) redis.call('lpush', 'l', ARGV[1]) return redis.call('hset', 'h', 'f', ARGV[1])", "1", "n", "x")
+				c.again("EVAL", "redis.call('incr', KEYS[1]) redis.call('lpush', 'l', ARGV[1]) return redis.call('hset', 'h', 'f', ARGV[1])", "1", "n", "x")
 			}
 		})
 	}
@@ -380,17 +381,19 @@ func TestSpringSession(t *testing.T) {
 	}
 	listener.do("PSUBSCRIBE", "spring:session:event:0:created:*")
 
+	// The life begins when all else is done, so that nothing of it is heard before.
 	create := func(id, ttl string) {
 		key, expires := "spring:session:sessions:"+id, "spring:session:sessions:expires:"+id
 		for _, line := range [][]string{
 			{"HMSET", key, "creationTime", "1", "maxInactiveInterval", "1800", "lastAccessedTime", "1", "sessionAttr:user", "alice"},
 			{"SADD", "spring:session:expirations:1700000000000", "expires:" + id}, {"EXPIRE", "spring:session:expirations:1700000000000", "2100"},
-			{"APPEND", expires, ""}, {"PEXPIRE", expires, ttl}, {"EXPIRE", key, "2100"},
+			{"APPEND", expires, ""}, {"EXPIRE", key, "2100"},
 			{"SADD", "spring:session:index:principal:alice", id}, {"PUBLISH", "spring:session:event:0:created:" + id, "x"},
 		} {
 			c.do(line...)
 		}
 		require.Contains(t, listener.reply(), "created:"+id)
+		c.want(":1\r\n", "PEXPIRE", expires, ttl)
 	}
 	expired := func(id string) string {
 		return "*3\r\n" + bulk("message") + bulk("__keyevent@0__:expired") + bulk("spring:session:sessions:expires:"+id)

@@ -45,13 +45,21 @@ func TestExecSharesLargeValues(t *testing.T) {
 		want.WriteString(bulk(value))
 	}
 	runQueue(t, s, n)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	out := runQueue(t, s, n)
-	runtime.ReadMemStats(&after)
-	t.Logf("%.2f bytes for each byte of a value", float64(after.TotalAlloc-before.TotalAlloc)/(n*size))
-	if got := after.TotalAlloc - before.TotalAlloc; got > 2*n*size {
-		t.Errorf("%.1f bytes were allocated for each byte of a value", float64(got)/(n*size))
+	var out *pipeline.Output
+	var cost float64 // bytes for each byte of a value
+	for range 3 {    // pools forget some of what they have, at random under the race detector
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		out = runQueue(t, s, n)
+		runtime.ReadMemStats(&after)
+		cost = float64(after.TotalAlloc-before.TotalAlloc) / (n * size)
+		t.Logf("%.2f bytes for each byte of a value", cost)
+		if cost <= 2 {
+			break
+		}
+	}
+	if cost > 2 {
+		t.Errorf("%.1f bytes were allocated for each byte of a value", cost)
 	}
 	if held := out.Held(); held > n*size*11/10 {
 		t.Errorf("the reply holds %d bytes", held)

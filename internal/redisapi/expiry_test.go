@@ -64,8 +64,7 @@ func TestExpired(t *testing.T) {
 func TestWatchedKeyExpires(t *testing.T) {
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
-	c.want(resp.OK, "SET", "k", "v", "PX", "200")
-	c.want(resp.OK, "WATCH", "k")
+	watchBeforeItExpires(c, "k", func() {})
 	waitFor(t, "the key to expire", func() bool { return other.do("EXISTS", "k") == resp.Zero })
 	c.want(resp.OK, "MULTI")
 	c.want(resp.Queued, "PING")

@@ -58,6 +58,7 @@ func serveWith(t testing.TB, url string, dbOptions howdah.Options, options Optio
 	if err != nil {
 		t.Fatal(err)
 	}
+	engine.slotWait = patience
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -205,6 +206,17 @@ func (c *testClient) do(args ...string) string {
 	c.t.Helper()
 	c.send(resp.AppendCommand(nil, args...))
 	return c.reply()
+}
+
+// again is do, and repeats a command that answers TRYAGAIN, of which nothing is done then.
+func (c *testClient) again(args ...string) (reply string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		reply = c.do(args...)
+		if !strings.HasPrefix(reply, "-TRYAGAIN") || time.Now().After(deadline) {
+			return reply
+		}
+	}
 }
 
 // want sends one command and compares its reply.

@@ -24,6 +24,6 @@ func TestKindsOfRedis(t *testing.T) {
 		if command == "OBJECT ENCODING k" && want == bulk("ziplist") { // its name before Redis 7
 			want = bulk("listpack")
 		}
-		howdah.want(want, strings.Fields(command)...)
+		howdah.wantOfKind(want, command)
 	}
 }

@@ -119,7 +119,11 @@ type teller struct {
 
 // try sends a command and reports whether it did not fail.
 func (c *teller) try(args ...string) (reply string, ok bool) {
-	reply = c.do(args...)
+	if args[0] == "EVAL" {
+		reply = c.again(args...)
+	} else {
+		reply = c.do(args...) // EXEC ends its transaction, whatever it answers
+	}
 	switch {
 	case strings.HasPrefix(reply, "-SKEW"):
 		c.bank.broken.Add(1)

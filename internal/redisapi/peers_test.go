@@ -3,51 +3,20 @@
 package redisapi
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"os"
-	osexec "os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/backend/backendtest"
 )
 
 // startRedis starts a redis-server for the test and returns its address.
 func startRedis(t *testing.T, args ...string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := listener.Addr().String()
-	listener.Close()
-	_, port, _ := net.SplitHostPort(addr)
-	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
-	cmd := osexec.Command("redis-server", args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("cannot start redis-server; install it (Debian: redis-server): %v", err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
-	})
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	for {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			conn.Close()
-			return addr
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("redis-server does not answer: %v", err)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	return backendtest.StartRedis(t, append([]string{"--appendonly", "no"}, args...)...).Addr
 }
 
 // startRedisCluster starts a redis-server that is a cluster of one node, and returns its address.

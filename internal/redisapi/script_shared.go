@@ -53,7 +53,7 @@ func (e *Engine) scriptsAreRecent() bool {
 // or later, by the clock of the engine, was answered already.
 func (e *Engine) learnScripts(ctx context.Context, since int64) error {
 	shared := &e.shared
-	pass, err := shared.take(ctx)
+	pass, err := shared.take(ctx, e.slotWait)
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (e *Engine) learnScripts(ctx context.Context, since int64) error {
 }
 
 // take waits for the turn, as long as a task waits for its slot. Error: ErrOverloaded.
-func (s *sharedScripts) take(ctx context.Context) (pass func(), err error) {
-	timer := time.NewTimer(slotWait)
+func (s *sharedScripts) take(ctx context.Context, wait time.Duration) (pass func(), err error) {
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case s.turn <- struct{}{}:
@@ -254,7 +254,7 @@ func scriptFlush(t *task, args [][]byte) error {
 		t.out = append(t.out, resp.OK...)
 		return nil
 	}
-	pass, err := e.shared.take(t.ctx)
+	pass, err := e.shared.take(t.ctx, e.slotWait)
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func TestScriptsOfManyClients(t *testing.T) {
 				if i%2 == 0 {
 					line = []string{"EVAL", script, "0"}
 				}
-				if got := c.do(line...); isError([]byte(got)) {
+				if got := c.again(line...); isError([]byte(got)) {
 					t.Errorf("got %q", got)
 				}
 			}

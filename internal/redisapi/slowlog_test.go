@@ -32,15 +32,20 @@ func (s *testServer) holdRow(key string) (release func()) {
 	}
 }
 
-// awaitBlocked waits until so many calls have met a lock.
-func (s *testServer) awaitBlocked(n uint64) {
-	s.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		for _, cache := range (*core.DB)(s.db).Stats().Caches {
-			if cache.Name == "db0" && cache.Blocked >= n {
-				return
-			}
+// blocked is how often calls have met a lock.
+func (s *testServer) blocked() uint64 {
+	for _, cache := range (*core.DB)(s.db).Stats().Caches {
+		if cache.Name == "db0" {
+			return cache.Blocked
 		}
+	}
+	return 0
+}
+
+// awaitBlocked waits until calls have met a lock more often than before.
+func (s *testServer) awaitBlocked(before uint64) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); s.blocked() <= before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatal("no call was blocked")
 		}
@@ -66,7 +71,7 @@ func (s *testServer) slow(command string) observe.SlowCall {
 // that of the lock, for plain values, collections and scripts.
 func TestSlowLogSaysWhoHeldARow(t *testing.T) {
 	s := serve(t, Options{})
-	for i, args := range [][]string{
+	for _, args := range [][]string{
 		{"SET", "sess:SECRET", "VALUE"},
 		{"RPUSH", "list", "VALUE"},
 		{"EVAL", "return redis.call('SET', KEYS[1], ARGV[1])", "1", "script", "VALUE"},
@@ -84,8 +89,9 @@ func TestSlowLogSaysWhoHeldARow(t *testing.T) {
 		c.do("CLIENT", "SETNAME", "worker")
 		c.do("CONFIG", "SET", "slowlog-log-slower-than", "20000")
 		release := s.holdRow(key)
+		before := s.blocked() // a call that waits long is counted again and again
 		c.send(resp.AppendCommand(nil, args...))
-		s.awaitBlocked(uint64(i + 1))
+		s.awaitBlocked(before)
 		release()
 		if reply := c.reply(); isError([]byte(reply)) {
 			t.Errorf("%s: %s", args[0], reply)

@@ -129,13 +129,11 @@ func (p *streamPair) same(args []string, want, got string) bool {
 		}
 		return true
 	case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
-		a, errA := strconv.ParseInt(strings.TrimSpace(want[1:]), 10, 64)
-		b, errB := strconv.ParseInt(strings.TrimSpace(got[1:]), 10, 64)
 		tolerance := int64(5)
 		if args[0][0] == 'P' {
 			tolerance *= 1000
 		}
-		return errA == nil && errB == nil && a > 0 && b > 0 && max(a-b, b-a) <= tolerance
+		return sameLife(want, got, tolerance)
 	case "KEYS", "SCAN":
 		a, b := elements(want), elements(got)
 		if args[0] == "SCAN" && len(a) == 2 && len(b) == 2 && a[0] == b[0] {

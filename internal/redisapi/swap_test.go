@@ -68,7 +68,7 @@ func TestSwapUnderLoad(t *testing.T) {
 			c.want(resp.OK, "SELECT", strconv.Itoa(i/2%2))
 			for range each {
 				for _, count := range counts {
-					if got := c.do(count...); got[0] != ':' {
+					if got := c.again(count...); got[0] != ':' {
 						t.Errorf("%q: %q", count, got)
 						return
 					}

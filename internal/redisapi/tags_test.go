@@ -13,9 +13,7 @@ func TestTagCommands(t *testing.T) {
 	c.want(resp.OK, "howdah.set", "b", "1", "tags", "1", "y")
 	c.want(resp.OK, "SET", "u", "1")
 	c.want("$1\r\n1\r\n", "GET", "a")
-	if ttl := c.do("TTL", "a"); ttl != ":60\r\n" {
-		t.Error(ttl)
-	}
+	c.wantLife(60, "a")
 	// Other writes keep the tags.
 	c.want(resp.OK, "SET", "a", "2")
 	c.want(":3\r\n", "INCR", "a")

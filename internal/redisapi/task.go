@@ -72,7 +72,7 @@ func (t *task) start() {
 	}()
 }
 
-// slotWait is how long a task waits for its turn on the database.
+// slotWait is Engine.slotWait, unless a test says otherwise.
 const slotWait = 2 * time.Second
 
 // takeSlot waits until few enough other tasks use the database. Without an
@@ -80,7 +80,7 @@ const slotWait = 2 * time.Second
 func (t *task) takeSlot() (release func(), err error) {
 	slots := t.conn.engine.slots
 	release = func() { <-slots }
-	timer := time.NewTimer(slotWait)
+	timer := time.NewTimer(t.conn.engine.slotWait)
 	defer timer.Stop()
 	began := t.conn.engine.clock()
 	defer func() { t.waited += t.conn.engine.clock() - began }()

@@ -1,6 +1,7 @@
 package redisapi
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,27 +31,60 @@ func (c *trackingClient) wantExec(want string) {
 // readBeforeItExpires lets a client read a key, whatever the machine takes for it, while the
 // key has a value that expires soon.
 func readBeforeItExpires(write func(ms string), read func() (reply string)) {
+	readInTime(write, func() bool { return strings.Contains(read(), bulk("expires")) })
+}
+
+// readInTime is readBeforeItExpires for a read that says whether it came in time.
+func readInTime(write func(ms string), read func() bool) {
 	for ms := 200; ; ms *= 2 {
-		write(strconv.Itoa(ms))
-		if reply := read(); strings.Contains(reply, bulk("expires")) {
+		if write(strconv.Itoa(ms)); read() {
 			return
 		}
+	}
+}
+
+// watchBeforeItExpires lets a client watch a key that expires soon, while it is there. It
+// returns with the key watched, and nothing heard. forget takes what has been heard.
+func watchBeforeItExpires(c *testClient, key string, forget func()) {
+	c.t.Helper()
+	for ms := 200; ; ms *= 2 {
+		c.want(resp.OK, "SET", key, "v", "PX", strconv.Itoa(ms))
+		c.want(resp.OK, "WATCH", key)
+		if c.do("EXISTS", key) == resp.One {
+			return
+		}
+		c.want(resp.OK, "UNWATCH")
+		c.do("DEL", key) // waits behind what removes the key
+		forget()
 	}
 }
 
 // A connection that never tracked begins to in a transaction, which also changes what it
 // has read: that is told behind its reply.
 func TestExecThatBeginsToTrack(t *testing.T) {
+	for _, near := range []time.Duration{0, slowPolls} {
+		t.Run(fmt.Sprintf("near %v", near), func(t *testing.T) {
+			s := serveTracking(t, newTrackingDatabase(t), near)
+			dial(t, s.addr()).want(resp.OK, "SET", "k", "1")
+			c := dialTracking(t, s.addr(), "3")
+			c.queue("CLIENT TRACKING ON", "GET k", "SET k 2")
+			if reply := "*3\r\n" + resp.OK + bulk("1") + resp.OK; near == slowPolls {
+				c.wantExec(reply)
+			} else {
+				c.wantReply(reply, "EXEC")
+				c.messages = nil // a poll may have told of it before
+			}
+			c.wantMessage("k")
+			c.wantReply(bulk("2"), "GET", "k")
+		})
+	}
+}
+
+// What it has read may also expire.
+func TestExecThatBeginsToTrackWhatExpires(t *testing.T) {
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s := serveTracking(t, newTrackingDatabase(t), near)
 		other := dial(t, s.addr())
-		other.want(resp.OK, "SET", "k", "1")
-		c := dialTracking(t, s.addr(), "3")
-		c.queue("CLIENT TRACKING ON", "GET k", "SET k 2")
-		c.wantExec("*3\r\n" + resp.OK + bulk("1") + resp.OK)
-		c.wantMessage("k")
-		c.wantReply(bulk("2"), "GET", "k")
-
 		var late *trackingClient
 		readBeforeItExpires(func(ms string) { other.want(resp.OK, "SET", "e", "expires", "PX", ms) }, func() string {
 			late = dialTracking(t, s.addr(), "3")

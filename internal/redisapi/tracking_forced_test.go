@@ -315,7 +315,7 @@ func TestBroadcastAfterAFailedExec(t *testing.T) {
 // What a command that has the connection to itself changes is told between its reply and
 // that of the next command.
 func TestOwnChangesAreToldBeforeTheNextCommand(t *testing.T) {
-	s, c := tracks(t, newTrackingDatabase(t), 10*time.Second) // polls come when they are asked for
+	s, c := tracks(t, newTrackingDatabase(t), slowPolls)
 	c.run("SET", "j", "v")
 	for range 50 {
 		s.caughtUp()

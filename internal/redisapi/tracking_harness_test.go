@@ -13,6 +13,10 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
+// slowPolls is a bound with which polls come when caughtUp asks for them. In between, a poll
+// may find a write before its answer has come, and tells even the client that wrote.
+const slowPolls = 10 * time.Second
+
 // serveTracking starts a server whose databases have a change log, and which follows it.
 func serveTracking(t testing.TB, url string, near time.Duration) *testServer {
 	t.Helper()

@@ -19,7 +19,7 @@ func TestTrackingThatCannotBegin(t *testing.T) {
 	s := serveWith(t, newTrackingDatabase(t), howdah.Options{Timeout: 3 * time.Second, Near: howdah.NearOptions{Bound: time.Second}}, Options{})
 	s.sql("SELECT howdah.alter_cache('db0', near => true)")
 	worked := dialTracking(t, s.addr(), "3")
-	worked.wantReply("_\r\n", "GET", "k")
+	waitFor(t, "an answer in time", func() bool { return worked.run("GET", "k") == "_\r\n" })
 	refused := func(c *trackingClient) {
 		t.Helper()
 		if reply := c.run("CLIENT", "TRACKING", "ON"); !strings.HasPrefix(reply, "-") {

@@ -10,31 +10,11 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-)
 
-// startRedis starts a redis-server for the test and returns its address.
-func startRedis(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
-	_, port, _ := net.SplitHostPort(address)
-	server := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(), "--enable-debug-command", "yes")
-	require.NoError(t, server.Start(), "this test compares with Redis; install it (Debian: redis-server, redis-tools)")
-	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
-	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	}, 20*time.Second, 10*time.Millisecond)
-	return address
-}
+	"github.com/howdah/howdah/backend/backendtest"
+)
 
 // peerKeys are what peerCommands read.
 const peerKeys = `SET k "a \" \\ \n\r\t\a\b \x00\x7f\xff"
@@ -61,7 +41,7 @@ var peerCommands = []string{
 
 // Replies are written as redis-cli writes them.
 func TestFormatsOfRedisCLI(t *testing.T) {
-	address := startRedis(t)
+	address := backendtest.StartRedis(t, "--enable-debug-command", "yes").Addr
 	_, port, _ := net.SplitHostPort(address)
 	fill := &Session{Client: New(Options{Address: address}), Out: io.Discard, Err: io.Discard}
 	defer fill.Client.Close()
@@ -109,7 +89,7 @@ func TestFormatsOfRedisCLI(t *testing.T) {
 
 // The arguments of commands are written as redis-cli shows them.
 func TestTableOfRedis(t *testing.T) {
-	client := New(Options{Address: startRedis(t)})
+	client := New(Options{Address: backendtest.StartRedis(t).Addr})
 	defer client.Close()
 	table, err := LoadTable(t.Context(), client)
 	require.NoError(t, err)

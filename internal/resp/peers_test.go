@@ -19,6 +19,9 @@ import (
 	"github.com/howdah/howdah/internal/seed"
 )
 
+// patience is how long redis-server may take for a reply on a busy machine.
+const patience = time.Minute
+
 // startRedis runs redis-server on a socket of its own for the time of the test.
 func startRedis(t *testing.T, settings ...string) (dial func() *net.UnixConn) {
 	t.Helper()
@@ -38,7 +41,7 @@ func startRedis(t *testing.T, settings ...string) (dial func() *net.UnixConn) {
 		<-exited
 	})
 	address := &net.UnixAddr{Name: socket, Net: "unix"}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		conn, err := net.DialUnix("unix", nil, address)
 		if err == nil {
 			conn.Close()
@@ -59,7 +62,7 @@ func startRedis(t *testing.T, settings ...string) (dial func() *net.UnixConn) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
-		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		conn.SetDeadline(time.Now().Add(patience))
 		return conn
 	}
 }
@@ -236,6 +239,7 @@ func hello(t *testing.T, conn net.Conn, r *bufio.Reader, proto Proto) {
 // an ECHO sent behind.
 func receive(t *testing.T, conn net.Conn, r *bufio.Reader) (got []byte) {
 	t.Helper()
+	conn.SetDeadline(time.Now().Add(patience))
 	const end = "--end of the reply--"
 	marker := AppendBulkString(nil, end)
 	conn.Write(AppendCommand(nil, "ECHO", end))
