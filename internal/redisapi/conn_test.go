@@ -262,6 +262,7 @@ func FuzzFeed(f *testing.F) {
 // TestDisconnects closes connections at random points and checks that the engine
 // forgets them.
 func TestDisconnects(t *testing.T) {
+	pgtest.New(t) // starts what all tests use, if it is the first
 	before := goleak.IgnoreCurrent()
 	t.Run("load", func(t *testing.T) {
 		s := serve(t, Options{})

@@ -365,9 +365,9 @@ func (c *Conn) endTracking() {
 	}
 }
 
-// leaveTracking frees what the table has of the connection, when that is closed.
+// leaveTracking frees what the table has of the connection, when that is closed. The session
+// stays as it is: a task that has not ended still reads it.
 func (c *Conn) leaveTracking() {
-	c.endTracking()
 	c.mu.Lock()
 	client := c.tracker
 	c.mu.Unlock()
