@@ -54,7 +54,10 @@ func TestFewerConnectionsThanAskedFor(t *testing.T) {
 			}
 		}
 	})
-	require.LessOrEqual(t, db.Stats().Pool.Limit, int32(2))
+	eventually(t, "a connection was refused", func() bool { // a fast machine may need only those that it gets
+		together(32, func(i int) { require.NoError(t, cache.Set(ctx, fmt.Sprint(i), nil, 0)) })
+		return db.Stats().Pool.Limit <= 2
+	})
 	require.EqualValues(t, 8, db.Stats().Pool.Max)
 
 	// Once more are allowed, more are used.
