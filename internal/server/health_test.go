@@ -90,17 +90,12 @@ func TestDegraded(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
 	require.NoError(t, err)
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	run := func(sql string) {
-		t.Helper()
-		_, err := conn.Exec(t.Context(), sql)
-		require.NoError(t, err)
-	}
 	c := s.client()
 	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
 	s.awaitReady(http.StatusOK, `{"status":"ready"}`)
-	run(`CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$
+	execute(t, s.config.DatabaseURL, `CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$
 	     BEGIN RAISE 'could not extend file: no space left on device' USING ERRCODE = 'disk_full'; END $$;
-	     CREATE TRIGGER no_room BEFORE INSERT ON ` + pgtest.Table(t, conn, "db0") + ` FOR EACH ROW EXECUTE FUNCTION no_room()`)
+	     CREATE TRIGGER no_room BEFORE INSERT ON `+pgtest.Table(t, conn, "db0")+` FOR EACH ROW EXECUTE FUNCTION no_room()`)
 	require.Error(t, c.Set(t.Context(), "new", "v", 0).Err())
 	require.Equal(t, "v", c.Get(t.Context(), "k").Val())
 	s.awaitReady(http.StatusOK, `{"status":"degraded","reason":"the disk of the database is full: writes that need space fail"}`)
@@ -111,17 +106,9 @@ func TestDegraded(t *testing.T) {
 // A cache that refuses writes, and upkeep that nobody does, are said by /readyz.
 func TestDegradedCaches(t *testing.T) {
 	s := start(t, nil)
-	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
-	require.NoError(t, err)
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	run := func(sql string) {
-		t.Helper()
-		_, err := conn.Exec(t.Context(), sql)
-		require.NoError(t, err)
-	}
 	c := s.client()
 	s.awaitReady(http.StatusOK, `{"status":"ready"}`)
-	run("SELECT howdah.alter_cache('db0', max_entries => 10, eviction => 'noeviction')")
+	execute(t, s.config.DatabaseURL, "SELECT howdah.alter_cache('db0', max_entries => 10, eviction => 'noeviction')")
 	require.Eventually(t, func() bool {
 		for i := range 20 {
 			if c.Set(t.Context(), fmt.Sprint("k", i), "v", 0).Err() != nil {
@@ -131,13 +118,13 @@ func TestDegradedCaches(t *testing.T) {
 		return false
 	}, time.Minute, 10*time.Millisecond)
 	s.awaitReady(http.StatusOK, `{"status":"degraded","reason":"a cache is full and refuses writes: its eviction is noeviction"}`)
-	run("SELECT howdah.alter_cache('db0', max_entries => 1000)")
+	execute(t, s.config.DatabaseURL, "SELECT howdah.alter_cache('db0', max_entries => 1000)")
 	s.awaitReady(http.StatusOK, `{"status":"ready"}`)
 
 	// Somebody holds the lease of upkeep and does none.
-	run("UPDATE howdah.leader SET holder = 'nobody', until = now() + interval '1 hour'")
+	execute(t, s.config.DatabaseURL, "UPDATE howdah.leader SET holder = 'nobody', until = now() + interval '1 hour'")
 	require.Eventually(t, func() bool {
-		run("UPDATE howdah.upkeep SET last_round = now() - interval '3 min'")
+		execute(t, s.config.DatabaseURL, "UPDATE howdah.upkeep SET last_round = now() - interval '3 min'")
 		_, body := s.get("/readyz", "")
 		return strings.TrimSpace(body) == `{"status":"degraded","reason":"no server does upkeep: what has expired or exceeds a budget stays"}`
 	}, time.Minute, 10*time.Millisecond)
