@@ -32,10 +32,10 @@ test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
 	done
 
 test-citus: ## the tests over several machines; needs PostgreSQL 15.20 or newer with the Citus engine, and redis-server
-	$(GO) test -count=1 -tags citus,peers $(TESTFLAGS) . ./internal/pgtest ./schema ./internal/cluster ./internal/core ./internal/redisapi ./internal/doctor ./internal/figures ./internal/server ./cmd/howdah -run Citus
+	$(GO) test -count=1 -tags citus,peers $(TESTFLAGS) . ./internal/test/pgtest ./schema ./internal/cluster ./internal/core ./internal/redisapi ./internal/doctor ./internal/figures ./internal/server ./cmd/howdah -run Citus
 
 test-clients: ## unmodified clients in other languages; CONTRIBUTING.md has what it needs
-	$(GO) test -count=1 -tags clients $(TESTFLAGS) ./deploy ./internal/server ./internal/coherence -run TestClients -v
+	$(GO) test -count=1 -tags clients $(TESTFLAGS) ./deploy ./internal/server ./internal/test/coherence -run TestClients -v
 
 test-browser: ## the console in a real browser; needs chromium
 	cd browser && $(GO) test -count=1 $(TESTFLAGS) ./...

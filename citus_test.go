@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // The contract holds where Citus has placed the partitions on several servers.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/cluster"
-	"github.com/howdah/howdah/internal/pgtest"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/pgtest"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // citusDuration is how long the long run takes: "go test -tags citus . -run

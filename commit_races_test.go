@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
-	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/pgtest"
+	"github.com/howdah/howdah/internal/test/seed"
 	"github.com/howdah/howdah/internal/verb"
 )
 

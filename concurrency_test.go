@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/verb"
 )
 

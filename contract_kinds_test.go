@@ -10,8 +10,8 @@ import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/near"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/verb"
 )
 

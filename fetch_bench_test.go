@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // BenchmarkFetch reads keys that are in memory, by Get and by Fetch in turns, and

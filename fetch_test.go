@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // counted is a load that counts its calls.

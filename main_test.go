@@ -3,7 +3,7 @@ package howdah_test
 import (
 	"testing"
 
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

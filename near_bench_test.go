@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // BenchmarkMemory reads keys that are in memory.

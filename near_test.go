@@ -18,9 +18,9 @@ import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/near"
-	"github.com/howdah/howdah/internal/pgtest"
-	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/pgtest"
+	"github.com/howdah/howdah/internal/test/seed"
 	"github.com/howdah/howdah/internal/verb"
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // throughPgbouncer puts a pgbouncer in transaction mode, with few server

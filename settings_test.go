@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // A migration holds howdah_internal.cache while the settings of a cache are due to be

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // fill stores n rows without the detour over calls. expires is SQL on i.

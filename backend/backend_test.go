@@ -12,7 +12,7 @@ import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/backend"
 	"github.com/howdah/howdah/backend/backendtest"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/howdah/howdah/browser/internal/chrome"
 	"github.com/howdah/howdah/browser/internal/scene"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/server"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // choose takes a value of a list, as somebody who uses it does.

@@ -14,8 +14,8 @@ import (
 	"github.com/howdah/howdah/browser/internal/audit"
 	"github.com/howdah/howdah/browser/internal/chrome"
 	"github.com/howdah/howdah/browser/internal/scene"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/server"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // shop starts a server with data, work in progress, and trouble.

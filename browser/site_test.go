@@ -8,8 +8,8 @@ import (
 
 	"github.com/howdah/howdah/browser/internal/chrome"
 	"github.com/howdah/howdah/browser/internal/scene"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/server"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // hostileSite is a server where everything that others choose is hostile, and a visitor who

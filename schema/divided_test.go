@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // partitions is how many the databases of TestDivided have.

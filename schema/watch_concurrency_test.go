@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/pgtest"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/pgtest"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // loader is a program that claims a key, loads its value, and stores it unless

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // each calls every method with the key and answers its errors by name.

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 func (s *suite) setMany(items []howdah.Item) {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // The small commands behave alike against a server and against a database.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "seed of TestModel; 0: as HOWDAH_SEED says")

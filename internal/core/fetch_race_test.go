@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/seed"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/seed"
 	"github.com/howdah/howdah/internal/verb"
 )
 

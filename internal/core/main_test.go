@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // fetchChild makes the test binary one process of TestFetchProcesses: it reads its

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/verb"
 	"github.com/howdah/howdah/schema"
 )

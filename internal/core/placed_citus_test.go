@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/upkeep"
 	"github.com/howdah/howdah/internal/verb"
 )

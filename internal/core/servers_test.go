@@ -10,7 +10,7 @@ import (
 
 	"github.com/howdah/howdah/internal/bus"
 	"github.com/howdah/howdah/internal/edit"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // twoServers is a database whose partitions are at another server, as far as it knows: a

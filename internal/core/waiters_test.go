@@ -11,8 +11,8 @@ import (
 
 	"github.com/howdah/howdah/internal/bus"
 	"github.com/howdah/howdah/internal/edit"
-	"github.com/howdah/howdah/internal/pgtest"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/pgtest"
+	"github.com/howdah/howdah/internal/test/seed"
 	"github.com/howdah/howdah/internal/values"
 )
 

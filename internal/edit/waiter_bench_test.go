@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // benchCache is newCache for benchmarks.

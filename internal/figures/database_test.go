@@ -12,9 +12,9 @@ import (
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/doctor"
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/stat"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/verb"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/stat"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/figures"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 func withFigures(t testing.TB) func(*Options) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 var scripts = flag.Int("scripts", 3000, "how many random scripts to compare with redis-server")

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 type guest struct {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // scanning is a SCAN that a client makes, step by step.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // BenchmarkPipeline is one connection without a socket: pipelines of 256.

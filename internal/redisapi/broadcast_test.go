@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // broadcasts starts a server and a client that is told of all keys.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/pgtest"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // citusDivision is into how many partitions these tests divide keys.

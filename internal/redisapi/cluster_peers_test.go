@@ -5,7 +5,7 @@ package redisapi
 import (
 	"testing"
 
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // TestSlotsOfRedis compares the slots of random keys with redis-server.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // runs runs the database of a server until the end of the test, or until stop.

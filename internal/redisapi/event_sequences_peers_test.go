@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/grammar"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/grammar"
 )
 
 // eventSequences are commands whose events depend on those before them.

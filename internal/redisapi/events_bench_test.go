@@ -7,8 +7,8 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/values"
 )
 

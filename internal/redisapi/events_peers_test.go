@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/grammar"
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/grammar"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // eventsOfRedis receives the events of a redis-server.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // testServer drives an Engine over TCP: the smallest server there can be.

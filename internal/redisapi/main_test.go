@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // update writes what is generated (docs/commands.md) or recorded (the replies

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // TestMessageStream sends the same random commands of subscribers and publishers to

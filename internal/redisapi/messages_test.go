@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/pubsub"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // message is what a subscriber in RESP2 is sent.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/pgtest"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 var transfers = flag.Int("transfers", manyTransfers, "how many scripts and transactions the test of money runs")

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // monitorForm is what clients take a line of MONITOR apart by.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // decimalNumber returns a number below 2^64 with up to 21 decimals, sometimes with

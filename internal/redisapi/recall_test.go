@@ -10,10 +10,10 @@ import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/near"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/pgtest"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // withMemory makes an engine of a database that keeps entries in memory, for so

@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // shaOf is the SHA-1 of a script, as clients give it.

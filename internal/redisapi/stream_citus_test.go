@@ -5,7 +5,7 @@ package redisapi
 import (
 	"testing"
 
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // With one hash tag in all keys a database on several servers answers as redis-server.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/pgtest"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // TestStream sends the same random commands to redis-server and to Howdah and

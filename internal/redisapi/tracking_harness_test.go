@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // slowPolls is a bound with which polls come when caughtUp asks for them. In between, a poll

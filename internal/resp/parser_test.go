@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // outcome is what a stream of commands came to.

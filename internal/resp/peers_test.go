@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // patience is how long redis-server may take for a reply on a busy machine.

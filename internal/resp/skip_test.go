@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // A command that is passed over is consumed as it comes, and the next one is

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // longBound is so long that a change by another server is not seen by chance.

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/stat"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // processes asks a server who it knows, until condition is satisfied.

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/stat"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 func cost(t *testing.T, conn *pgx.Conn) *stat.Cost {

@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/stat"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 func TestMechanisms(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/stat"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // The figures of a cache are those of all its partitions.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // broadcast begins a client that broadcasts.

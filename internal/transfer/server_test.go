@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/server"
+	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/values"
 )
 

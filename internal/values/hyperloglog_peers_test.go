@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // TestCardinality compares the estimates of random registers, which no elements

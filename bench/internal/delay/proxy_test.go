@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/seed"
+	"github.com/howdah/howdah/internal/test/seed"
 )
 
 // echo answers with what it is sent.

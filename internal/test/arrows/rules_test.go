@@ -43,7 +43,7 @@ func check(module string, house map[string]room, files []file) (broken []string)
 		from, known := house[f.room()]
 		if !known {
 			if !unknown[f.room()] {
-				say("%s: this folder is on no floor; add it to the table house in internal/arrows/house_test.go", f.room())
+				say("%s: this folder is on no floor; add it to the table house in internal/test/arrows/house_test.go", f.room())
 			}
 			unknown[f.room()] = true
 			continue
@@ -81,7 +81,7 @@ func checkImport(module string, house map[string]room, f file, from room, target
 	case from.public && !f.test() && strings.Contains("/"+name+"/", "/internal/"):
 		return fmt.Sprintf("%s imports %s; nobody could copy %s, which is there to be copied", f.path, name, f.room())
 	case !known:
-		return fmt.Sprintf("%s imports %s, which is on no floor; add it to the table house in internal/arrows/house_test.go", f.path, name)
+		return fmt.Sprintf("%s imports %s, which is on no floor; add it to the table house in internal/test/arrows/house_test.go", f.path, name)
 	case to.testOnly:
 		if f.test() || from.testOnly {
 			return ""

@@ -21,7 +21,7 @@ import (
 // SQL lives in schema/: no string of the program begins a statement, but in the
 // files that say why. Every query is asked by its name.
 func TestSQL(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	_, files := readModule(t, root)
 	var statements []literal
 	words := map[string]bool{}
@@ -118,12 +118,12 @@ func checkSQL(statements []literal, elsewhere map[string]string) (broken []strin
 	for _, s := range statements {
 		has[s.path] = true
 		if elsewhere[s.path] == "" {
-			broken = append(broken, fmt.Sprintf("%s:%d: a statement in Go; put it into schema/queries or schema/statements, or the file into sqlElsewhere of internal/arrows/sql_test.go with the reason", s.path, s.line))
+			broken = append(broken, fmt.Sprintf("%s:%d: a statement in Go; put it into schema/queries or schema/statements, or the file into sqlElsewhere of internal/test/arrows/sql_test.go with the reason", s.path, s.line))
 		}
 	}
 	for p := range elsewhere {
 		if !has[p] {
-			broken = append(broken, fmt.Sprintf("%s: it has no SQL any more; remove it from sqlElsewhere of internal/arrows/sql_test.go", p))
+			broken = append(broken, fmt.Sprintf("%s: it has no SQL any more; remove it from sqlElsewhere of internal/test/arrows/sql_test.go", p))
 		}
 	}
 	slices.Sort(broken)
@@ -152,6 +152,6 @@ func TestSQLInGoIsFound(t *testing.T) {
 	require.Equal(t, []int{4, 5, 7, 8, 9}, lines)
 	require.Len(t, checkSQL(statements, nil), 5)
 	require.Empty(t, checkSQL(statements, map[string]string{"a.go": "a reason"}))
-	require.Equal(t, []string{"b.go: it has no SQL any more; remove it from sqlElsewhere of internal/arrows/sql_test.go"},
+	require.Equal(t, []string{"b.go: it has no SQL any more; remove it from sqlElsewhere of internal/test/arrows/sql_test.go"},
 		checkSQL(nil, map[string]string{"b.go": "a reason"}))
 }

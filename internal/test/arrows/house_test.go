@@ -48,22 +48,22 @@ type room struct {
 // house is the table of rooms: path inside the module, "." is its root. A new
 // folder gets a line here, on the lowest floor that it can live on.
 var house = map[string]room{
-	"internal/coalesce": {leaf: true},
-	"internal/resp":     {leaf: true, stdlib: true},
-	"internal/pipeline": {leaf: true, stdlib: true},
-	"internal/pubsub":   {leaf: true, stdlib: true},
-	"internal/near":     {leaf: true},
-	"internal/tracking": {leaf: true, stdlib: true},
-	"internal/fetch":    {leaf: true, stdlib: true},
-	"internal/observe":  {leaf: true, stdlib: true},
-	"internal/throttle": {leaf: true, stdlib: true},
-	"internal/trace":    {leaf: true, stdlib: true},
-	"internal/values":   {leaf: true, stdlib: true},
-	"internal/lua":      {leaf: true, stdlib: true},
-	"internal/embedded": {leaf: true},
-	"internal/pgurl":    {leaf: true},
-	"internal/arrows":   {leaf: true},
-	"deploy":            {leaf: true, stdlib: true},
+	"internal/coalesce":    {leaf: true},
+	"internal/resp":        {leaf: true, stdlib: true},
+	"internal/pipeline":    {leaf: true, stdlib: true},
+	"internal/pubsub":      {leaf: true, stdlib: true},
+	"internal/near":        {leaf: true},
+	"internal/tracking":    {leaf: true, stdlib: true},
+	"internal/fetch":       {leaf: true, stdlib: true},
+	"internal/observe":     {leaf: true, stdlib: true},
+	"internal/throttle":    {leaf: true, stdlib: true},
+	"internal/trace":       {leaf: true, stdlib: true},
+	"internal/values":      {leaf: true, stdlib: true},
+	"internal/lua":         {leaf: true, stdlib: true},
+	"internal/embedded":    {leaf: true},
+	"internal/pgurl":       {leaf: true},
+	"internal/test/arrows": {leaf: true},
+	"deploy":               {leaf: true, stdlib: true},
 
 	// From the words of the doors down to SQL: the engine.
 	"schema":             {floor: ground},
@@ -108,21 +108,21 @@ var house = map[string]room{
 	"examples/login": {floor: roof, public: true},
 	"examples/scs":   {floor: roof, public: true},
 
-	"internal/pgtest":     {testOnly: true},
-	"internal/grammar":    {testOnly: true},
-	"internal/seed":       {testOnly: true},
-	"internal/coherence":  {testOnly: true},
-	"internal/handover":   {testOnly: true},
-	"backend/backendtest": {testOnly: true},
+	"internal/test/pgtest":    {testOnly: true},
+	"internal/test/grammar":   {testOnly: true},
+	"internal/test/seed":      {testOnly: true},
+	"internal/test/coherence": {testOnly: true},
+	"internal/test/handover":  {testOnly: true},
+	"backend/backendtest":     {testOnly: true},
 }
 
 // environment lists the files outside of cmd/, bench/ and tests that may read
 // the environment: the defaults that a program asks for by name, and the
 // choice of a PostgreSQL and of seeds for tests.
 var environment = map[string]bool{
-	"internal/embedded/config.go": true,
-	"internal/pgtest/cluster.go":  true,
-	"internal/seed/seed.go":       true,
+	"internal/embedded/config.go":     true,
+	"internal/test/pgtest/cluster.go": true,
+	"internal/test/seed/seed.go":      true,
 }
 
 // drawers are names under which anything could be put.

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // slowDown returns the URL of a database behind a slow network, which lasts until

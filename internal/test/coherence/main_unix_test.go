@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
-// duration is how long the long run takes: "go test ./internal/coherence -run
+// duration is how long the long run takes: "go test ./internal/test/coherence -run
 // TestLong -coherence.duration 2m -v". 0: it does not run.
 var duration = flag.Duration("coherence.duration", 0, "how long TestLong runs, and with it the mutants that take long; 0: not at all")
 

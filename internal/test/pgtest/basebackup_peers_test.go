@@ -5,7 +5,7 @@ package pgtest_test
 import (
 	"testing"
 
-	"github.com/howdah/howdah/internal/pgtest"
+	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/stretchr/testify/require"
 )
 

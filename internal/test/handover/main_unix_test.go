@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/pgtest"
 	"github.com/howdah/howdah/internal/server"
+	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
-// duration is how long the long run takes: "go test ./internal/handover -run TestLong
+// duration is how long the long run takes: "go test ./internal/test/handover -run TestLong
 // -handover.duration 2m -v".
 var duration = flag.Duration("handover.duration", 0, "how long TestLong runs; 0: not at all")
 

@@ -17,13 +17,13 @@ import (
 )
 
 func TestArrows(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	module, files := readModule(t, root)
 	seen := map[string]bool{}
 	for _, f := range files {
 		seen[f.room()] = true
 	}
-	require.True(t, seen["internal/arrows"], "the walk did not find this very folder")
+	require.True(t, seen["internal/test/arrows"], "the walk did not find this very folder")
 	for _, sentence := range check(module, house, files) {
 		t.Error(sentence)
 	}
