@@ -111,6 +111,7 @@ var house = map[string]room{
 	"internal/test/pgtest":    {testOnly: true},
 	"internal/test/grammar":   {testOnly: true},
 	"internal/test/seed":      {testOnly: true},
+	"internal/test/long":      {testOnly: true},
 	"internal/test/coherence": {testOnly: true},
 	"internal/test/handover":  {testOnly: true},
 	"backend/backendtest":     {testOnly: true},
@@ -123,6 +124,7 @@ var environment = map[string]bool{
 	"internal/embedded/config.go":     true,
 	"internal/test/pgtest/cluster.go": true,
 	"internal/test/seed/seed.go":      true,
+	"internal/test/long/long.go":      true,
 }
 
 // drawers are names under which anything could be put.
