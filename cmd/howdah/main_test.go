@@ -429,11 +429,24 @@ func TestServeSaysTheBound(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
 	require.Equal(t, 0, p.wait(), p.log.String())
 	require.Contains(t, p.log.String(), `"reads from memory are at most 2s old; --near off lets every read ask PostgreSQL" bytes=2097152`)
-	require.Contains(t, p.log.String(), "let the owner of the schema run SELECT howdah.alter_cache('db0', near => true)")
-	for _, near := range [][]string{{"--near", "off"}, nil} {
-		p = serve(t, nil, append(near, "--database-url", url)...)
+	require.Contains(t, p.log.String(), "nothing is kept in memory of the caches that have no change log")
+	said := func(args ...string) string {
+		p := serve(t, nil, append(args, "--database-url", url)...)
 		require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
 		require.Equal(t, 0, p.wait(), p.log.String())
-		require.NotContains(t, p.log.String(), "memory")
+		return p.log.String()
 	}
+	require.NotContains(t, said("--near", "off"), "memory")
+	require.Contains(t, said(), `every read asks PostgreSQL, because no cache has a change log. To answer hot keys from memory, let the owner of the schema run \"howdah migrate --near\"`)
+	for range 2 {
+		r := execute(t, "", nil, "migrate", "--database-url", url, "--near")
+		require.Equal(t, 0, r.code, r.err)
+		require.Contains(t, r.out, "every cache has a change log")
+	}
+	log := said()
+	require.Contains(t, log, "reads from memory are at most 100ms old; --near off lets every read ask PostgreSQL")
+	require.NotContains(t, log, "change log")
+	r := execute(t, "", nil, "migrate", "--database-url", url, "--near", "--print")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.err, "SELECT howdah.alter_cache(name, near => true) FROM howdah.caches()")
 }

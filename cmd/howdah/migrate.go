@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/embedded"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgurl"
@@ -23,6 +25,7 @@ type migration struct {
 	runtimeRole    string
 	allowDatabases bool
 	partitions     int
+	near           bool
 	citus          bool
 	uninstall      bool
 	confirm        confirmation
@@ -58,6 +61,7 @@ schema is up to date.`,
 	f.StringVar(&m.runtimeRole, "runtime-role", "", "then grant this existing role what applications need, and no more")
 	f.BoolVar(&m.allowDatabases, "allow-databases", false, "with --runtime-role: let the role create the caches db1 to db15 when a Redis client selects them")
 	f.IntVar(&m.partitions, "partitions", 0, "then divide the keys of each cache into `number` partitions (2, 4, 8, 16, 32 or 64), while there are no entries; once, it cannot be changed")
+	f.BoolVar(&m.near, "near", false, "then give every cache a change log, so that programs may answer hot keys from memory (docs/near.md); turned off by \"howdah caches alter NAME --near=false\"")
 	f.BoolVar(&m.citus, "citus", false, "do it on all servers that Citus knows, and have Citus place the partitions on them; with --status: say how they are; connect to the coordinator, not through a pooler")
 	f.BoolVar(&m.uninstall, "uninstall", false, "remove the schema with all caches and sessions, after asking; with --print: only list what would be removed")
 	m.confirm.add(cmd, "with --uninstall: do not ask")
@@ -86,6 +90,8 @@ func (m *migration) run(cmd *cobra.Command) error {
 		return usageError{migrate.CheckPartitions(m.partitions)}
 	case m.citus && (m.uninstall || m.dryRun):
 		return usagef("--citus does not go with --print and --uninstall")
+	case m.near && (m.status || m.uninstall || m.dryRun):
+		return usagef("--near does not go with --status, --print and --uninstall; its SQL is SELECT howdah.alter_cache(name, near => true) FROM howdah.caches()")
 	case m.citus && m.allowDatabases:
 		return usagef("--allow-databases does not go with --citus: only the owner of the schema makes caches on several servers")
 	case m.allowDatabases && m.runtimeRole == "":
@@ -109,7 +115,10 @@ func (m *migration) run(cmd *cobra.Command) error {
 	case m.citus && m.status:
 		return m.printSpread(ctx, databaseURL)
 	case m.citus:
-		return m.spread(ctx, databaseURL)
+		if err := m.spread(ctx, databaseURL); err != nil {
+			return err
+		}
+		return m.keepLogs(ctx, databaseURL)
 	}
 	conn, err := connect(ctx, databaseURL)
 	if err != nil {
@@ -127,9 +136,11 @@ func (m *migration) run(cmd *cobra.Command) error {
 			return err
 		}
 		return m.write(text)
-	default:
-		return m.up(ctx, conn)
 	}
+	if err := m.up(ctx, conn); err != nil {
+		return err
+	}
+	return m.keepLogs(ctx, databaseURL)
 }
 
 func (m *migration) options() migrate.Options { return migrate.Options{Partitions: m.partitions} }
@@ -171,6 +182,32 @@ func (m *migration) up(ctx context.Context, conn *pgx.Conn) error {
 	}
 	done.RuntimeRole = m.runtimeRole
 	return m.output.print(m.out, done, fmt.Sprintf("role %q may now use the caches\n", m.runtimeRole))
+}
+
+// keepLogs gives the caches that have none a change log, if --near asks for it.
+func (m *migration) keepLogs(ctx context.Context, databaseURL string) error {
+	if !m.near {
+		return nil
+	}
+	db, err := howdah.Open(ctx, databaseURL, nil)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	caches, err := db.Caches(ctx)
+	if err != nil {
+		return err
+	}
+	for _, cache := range caches {
+		if cache.Near {
+			continue
+		}
+		change := howdah.CacheConfig{Name: cache.Name, Near: true}
+		if err := db.AlterCache(ctx, change, howdah.AlterOptions{Only: []string{"near"}}); err != nil {
+			return fmt.Errorf("cache %q has no change log yet, and is otherwise as it was: %w", cache.Name, err)
+		}
+	}
+	return m.print("every cache has a change log: programs may answer hot keys from memory\n")
 }
 
 // print writes text where text is wanted.

@@ -130,7 +130,7 @@ func (s *serveSettings) addLimits(f *pflag.FlagSet) {
 
 // addNear adds the flags of the entries that are kept in memory.
 func (s *serveSettings) addNear(f *pflag.FlagSet) {
-	f.Var(&s.near, "near", `keep hot entries in memory, and let them be at most so old, 10ms to 10s; "off": ask PostgreSQL for every read (default: 100ms with the embedded PostgreSQL, off with --database-url)`)
+	f.Var(&s.near, "near", `keep hot entries in memory, and let them be at most so old, 10ms to 10s; "off": ask PostgreSQL for every read (default 100ms; only caches with a change log are kept, see "howdah migrate --near")`)
 	f.Var(&s.nearBytes, "near-bytes", "most memory that the entries of --near may take")
 	f.StringSliceVar(&s.config.Near.Exclude, "near-exclude", nil, "prefixes of keys, separated by commas, that are never kept in memory; may be given more than once")
 }

@@ -40,7 +40,7 @@ type PoolStats struct {
 }
 
 // NearStats are the counters of the entries in memory, and what bounds them. All
-// is zero where Options.Near is off.
+// is zero where Options.Near is off, and until a cache with a change log was used.
 type NearStats struct {
 	Bound    time.Duration
 	MaxBytes int64
@@ -72,7 +72,7 @@ func (db *DB) Stats() Stats {
 // add adds what one server has counted.
 func (s *Stats) add(db *DB) {
 	s.Upkeep.Add(db.upkeep.Stats())
-	if memory := db.Near(); memory != nil {
+	if memory := db.Near(); memory != nil && memory.Used() {
 		s.Near.Bound = db.opts.Near.Bound
 		s.Near.MaxBytes = db.opts.Near.Bytes // which all servers share
 		s.Near.Add(memory.Stats())

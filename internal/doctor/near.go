@@ -64,7 +64,7 @@ func nearChecks() []check {
 		{
 			id: "log-unread", severity: Info, finds: "caches have a change log that hardly any process has read since it began, an hour ago or earlier",
 			why:     "Every write of these caches adds a row to the log, which costs processor time, and no process keeps their entries in memory.",
-			repairs: "`howdah.alter_cache(name, near => false)`, or use it: `howdah serve --near 100ms`",
+			repairs: "`howdah.alter_cache(name, near => false)`, or use it: `howdah serve` without `--near off`",
 			judge:   eachLog(logUnread),
 		},
 		{

@@ -24,7 +24,7 @@ func wantsFresh(r *http.Request) bool {
 // PostgreSQL because memory had no answer (miss), because the request asked for a
 // fresh one (request), or because it is not a GET (method).
 func (a *api) setCacheStatus(w http.ResponseWriter, r *http.Request, call *verb.Call) {
-	if a.db.Near() == nil {
+	if memory := a.db.Near(); memory == nil || !memory.Used() {
 		return
 	}
 	status := "howdah; fwd=miss"

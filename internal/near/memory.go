@@ -109,6 +109,7 @@ type Memory struct {
 	asked   atomic.Bool                   // somebody read since the follower last looked
 	idle    atomic.Bool                   // the follower waits for wake
 	resumed atomic.Int64                  // monotonic reading of when it had last waited for wake
+	used    atomic.Bool                   // a cache is kept; see Used
 	crowded atomic.Bool                   // entries may have to be evicted soon; as of the last poll
 	entries *otter.Cache[entryKey, *item] // nil, as slots: nothing is kept
 	slots   *slots
@@ -219,8 +220,12 @@ func (m *Memory) Cache(id int32, durable bool) *Cache {
 		m.caches[id] = c
 	}
 	c.durable.Store(durable)
+	m.used.Store(true)
 	return c
 }
+
+// Used reports whether Cache was called: there is a cache of which entries are kept.
+func (m *Memory) Used() bool { return m.used.Load() }
 
 // Cache is the part of a Memory that belongs to one cache of the database.
 type Cache struct {

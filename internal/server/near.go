@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/howdah/howdah"
@@ -17,10 +18,12 @@ import (
 // log.
 type Near struct {
 	// Bound is the greatest age of what is read from memory, from 10 ms to
-	// 10 s. Less than 0: every read asks PostgreSQL. Default:
-	// DefaultNearBound with the embedded PostgreSQL, less than 0 with a
-	// DatabaseURL.
+	// 10 s. Less than 0: every read asks PostgreSQL. Default: DefaultNearBound.
 	Bound time.Duration
+
+	// wanted says that somebody counts on memory: Bound was given, or the PostgreSQL
+	// is the embedded one. Otherwise the server uses the change logs that there are.
+	wanted bool
 
 	// Bytes bounds the memory. Default DefaultNearBytes, at least 1 MiB.
 	Bytes int64
@@ -61,9 +64,8 @@ func (n *Near) check(option func(name string) string) error {
 
 // complete fills in the defaults.
 func (n *Near) complete(embedded bool) {
-	if n.Bound == 0 && embedded {
-		n.Bound = DefaultNearBound
-	}
+	n.wanted = n.Bound > 0 || n.Bound == 0 && embedded
+	setDefault(&n.Bound, DefaultNearBound)
 	setDefault(&n.Bytes, DefaultNearBytes)
 }
 
@@ -78,9 +80,9 @@ func (n *Near) options() howdah.NearOptions {
 	return howdah.NearOptions{Bound: n.Bound, Bytes: n.Bytes, Exclude: n.Exclude}
 }
 
-// prepareLogs sees to the change logs without which nothing is kept in memory.
-// The databases of the embedded PostgreSQL get them here. Those of another
-// PostgreSQL are their owner's, whose writers pay for a log.
+// prepareLogs sees to the change logs without which nothing is kept in memory, and says what
+// is kept. The databases of the embedded PostgreSQL get a log here. Those of another PostgreSQL
+// are their owner's, whose writers pay for it.
 func (d *database) prepareLogs(ctx context.Context, c *Config) error {
 	if !c.Near.on() {
 		return nil
@@ -90,6 +92,7 @@ func (d *database) prepareLogs(ctx context.Context, c *Config) error {
 	if err != nil {
 		return explain(err, c)
 	}
+	var without []string
 	for _, cache := range caches {
 		if cache.Near {
 			continue
@@ -101,16 +104,29 @@ func (d *database) prepareLogs(ctx context.Context, c *Config) error {
 			}
 			c.Logger.Warn("cannot give the cache a change log", "cache", cache.Name, "error", err)
 		}
-		c.Logger.Warn(fmt.Sprintf("nothing of the cache %[1]s is kept in memory, because it has no change log: "+
-			"let the owner of the schema run SELECT howdah.alter_cache('%[1]s', near => true)", cache.Name))
+		without = append(without, cache.Name)
 	}
+	c.Near.announce(c, len(caches) > len(without), without)
 	return nil
 }
 
-// announce says what bound holds, and how to do without.
-func (n *Near) announce(c *Config) {
-	if n.on() {
+// advice is how the owner of a schema gives caches a change log.
+const advice = `let the owner of the schema run "howdah migrate --near" for all caches, or SELECT howdah.alter_cache('%s', near => true) for one`
+
+// announce says, before clients come, which bound holds and how to do without, or how to do with.
+// logs says that a cache has a change log, without names those that have none.
+func (n *Near) announce(c *Config, logs bool, without []string) {
+	if logs || n.wanted {
 		c.Logger.Info(fmt.Sprintf("reads from memory are at most %v old; %s off lets every read ask PostgreSQL", n.Bound, c.option("near")),
 			slog.Int64("bytes", n.Bytes))
+	}
+	switch {
+	case len(without) == 0:
+	case n.wanted:
+		c.Logger.Warn("nothing is kept in memory of the caches that have no change log: "+fmt.Sprintf(advice, without[0]),
+			"caches", strings.Join(without[:min(len(without), 10)], ", "), "number", len(without))
+	case !logs:
+		c.Logger.Info("every read asks PostgreSQL, because no cache has a change log. To answer hot keys from memory, " +
+			fmt.Sprintf(advice, without[0]))
 	}
 }

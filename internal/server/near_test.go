@@ -68,6 +68,9 @@ func (c *rawConn) nearField(name string) string {
 func (c *rawConn) warm(key string) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
+		if c.ask("GET", key); c.nearField("near_enabled") == "0" {
+			return false // no cache with a change log was read yet
+		}
 		before := c.nearField("near_hits")
 		c.ask("GET", key)
 		return c.nearField("near_hits") != before
@@ -160,23 +163,25 @@ func TestNearWithoutChangeLog(t *testing.T) {
 	for range 3 {
 		require.Equal(t, "v", c.ask("GET", "k"))
 	}
-	require.Equal(t, "0", c.nearField("near_entries"))
+	require.Equal(t, "0", c.nearField("near_enabled"), "nothing is kept yet")
 	execute(t, url, "SELECT howdah.alter_cache('db0', near => true)")
 	c.warm("k")
 	require.NoError(t, s.stop())
 	log := s.log.String()
-	for _, cache := range []string{"db0", "other"} {
-		require.Equal(t, 1, strings.Count(log, "SELECT howdah.alter_cache('"+cache+"', near => true)"), log)
-	}
-	require.NotContains(t, log, "alter_cache('pages'")
+	require.Equal(t, 1, strings.Count(log, "SELECT howdah.alter_cache('db0', near => true)"), log)
+	require.Contains(t, log, `caches="db0, other" number=2`)
 	require.Contains(t, log, "reads from memory are at most 1s old; near off")
 }
 
-// Where it is off, no door speaks of it, and every read asks PostgreSQL.
+// Where it is off, or no cache has a change log, no door speaks of it, and every read asks
+// PostgreSQL.
 func TestNearOff(t *testing.T) {
-	for name, bound := range map[string]time.Duration{"default": 0, "off": -1} {
+	for name, tried := range map[string]struct {
+		database func(*testing.T) string
+		bound    time.Duration
+	}{"no change log": {func(t *testing.T) string { return pgtest.New(t) }, 0}, "off": {logged, -1}} {
 		t.Run(name, func(t *testing.T) {
-			s := startNear(t, logged(t), bound)
+			s := startNear(t, tried.database(t), tried.bound)
 			c := s.dial()
 			c.ask("SET", "k", "v")
 			require.Equal(t, "0", c.nearField("near_enabled"))
@@ -186,9 +191,22 @@ func TestNearOff(t *testing.T) {
 			require.Empty(t, status)
 			require.NotContains(t, strings.Join(s.series(), ""), "howdah_near_")
 			require.NoError(t, s.stop())
-			require.NotContains(t, s.log.String(), "memory")
+			require.NotContains(t, s.log.String(), "reads from memory")
 		})
 	}
+}
+
+// A server of somebody's own database uses the change logs that there are, and those that come.
+func TestNearByDefault(t *testing.T) {
+	url := pgtest.New(t)
+	s := startNear(t, url, 0)
+	c := s.dial()
+	c.ask("SET", "k", "v")
+	require.Equal(t, "0", c.nearField("near_enabled"))
+	execute(t, url, "SELECT howdah.alter_cache('db0', near => true)")
+	require.Eventually(t, func() bool { c.ask("GET", "k"); return c.nearField("near_enabled") == "1" }, time.Minute, time.Millisecond)
+	require.Equal(t, "100", c.nearField("near_bound_ms"))
+	c.warm("k")
 }
 
 // The metrics say what was read from memory.

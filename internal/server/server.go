@@ -185,7 +185,6 @@ func (s *server) announce() {
 		addresses.Console = s.consoleListener.Addr()
 	}
 	s.config.announceConsole(addresses)
-	s.config.Near.announce(&s.config)
 	if s.config.Ready != nil {
 		s.config.Ready(addresses)
 	}
