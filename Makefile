@@ -28,11 +28,11 @@ test-peers: ## compare with the originals; needs redis-server, memcached, pgboun
 test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
 	@for v in $(VERSIONS); do \
 		echo "PostgreSQL $$v"; \
-		HOWDAH_TEST_PG_VERSION=$$v $(GO) test -count=1 $(TESTFLAGS) . ./schema ./migrate ./internal/core ./internal/statement ./internal/upkeep ./session/... || exit 1; \
+		HOWDAH_TEST_PG_VERSION=$$v $(GO) test -count=1 $(TESTFLAGS) . ./tests/... ./schema ./migrate ./internal/core ./internal/statement ./internal/upkeep ./session/... || exit 1; \
 	done
 
 test-citus: ## the tests over several machines; needs PostgreSQL 15.20 or newer with the Citus engine, and redis-server
-	$(GO) test -count=1 -tags citus,peers $(TESTFLAGS) . ./internal/test/pgtest ./schema ./internal/cluster ./internal/core ./internal/redisapi ./internal/doctor ./internal/figures ./internal/server ./cmd/howdah -run Citus
+	$(GO) test -count=1 -tags citus,peers $(TESTFLAGS) ./tests/citus ./internal/test/pgtest ./schema ./internal/cluster ./internal/core ./internal/redisapi ./internal/doctor ./internal/figures ./internal/server ./cmd/howdah -run Citus
 
 test-clients: ## unmodified clients in other languages; CONTRIBUTING.md has what it needs
 	$(GO) test -count=1 -tags clients $(TESTFLAGS) ./deploy ./internal/server ./internal/test/coherence -run TestClients -v
