@@ -9,7 +9,7 @@ TESTFLAGS   ?=
 GATEFLAGS   ?= -timeout 30m
 VERSIONS    ?= 14 15 16 17 18
 # The folders whose tests know SQL.
-SQL         := . ./tests/contract ./schema ./migrate ./internal/core ./internal/statement ./internal/upkeep ./session/...
+SQL         := . ./tests/... ./schema ./migrate ./internal/core ./internal/statement ./internal/upkeep ./session/...
 PACKAGES    ?= ./...
 
 .DEFAULT_GOAL := help
@@ -49,10 +49,9 @@ test-postgres: ## the tests that know SQL, on PostgreSQL 14 to 18 (downloaded)
 		HOWDAH_TEST_PG_VERSION=$$v $(GO) test -count=1 $(GATEFLAGS) $(SQL) || exit 1; \
 	done
 
-## the tests over several machines; needs PostgreSQL 15.20 or newer with the Citus engine, and redis-server
 test-citus: ## the tests over several machines; needs PostgreSQL 15.20 or newer with the Citus engine, and redis-server
 	HOWDAH_TEST_PG_BINDIR=$${HOWDAH_TEST_PG_BINDIR:-/usr/lib/postgresql/15/bin} \
-		$(GO) test -count=1 -tags citus,peers $(GATEFLAGS) . ./internal/test/pgtest ./schema ./internal/cluster ./internal/core ./internal/redisapi ./internal/doctor ./internal/figures ./internal/server ./cmd/howdah -run Citus
+		$(GO) test -count=1 -tags citus,peers $(GATEFLAGS) ./tests/citus ./internal/test/pgtest ./schema ./internal/cluster ./internal/core ./internal/redisapi ./internal/doctor ./internal/figures ./internal/server ./cmd/howdah -run Citus
 
 test-clients: ## unmodified clients in other languages; CONTRIBUTING.md has what it needs
 	$(GO) test -count=1 -tags clients $(GATEFLAGS) ./deploy ./internal/server ./internal/test/coherence -run TestClients -v

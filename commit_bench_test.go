@@ -10,6 +10,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -18,7 +19,7 @@ import (
 // same: it watches the keys and stores each.
 func BenchmarkGroup(b *testing.B) {
 	ctx := b.Context()
-	db, err := howdah.Open(ctx, pgtest.New(b), patient)
+	db, err := howdah.Open(ctx, pgtest.New(b), dbtest.Patient())
 	require.NoError(b, err)
 	defer db.Close()
 	c, made := db.Cache("db0"), 0
@@ -28,7 +29,7 @@ func BenchmarkGroup(b *testing.B) {
 				call := groupOf(n)
 				for i := range call.Keys { // also where they are not used: it warms up
 					set := &verb.Call{Verb: statement.Set, Key: call.Keys[i], Value: call.Values[i], WantVersion: true}
-					require.NoError(b, do(ctx, c, set))
+					require.NoError(b, dbtest.Do(ctx, c, set))
 					call.Group[i].Version = set.Result.Version
 				}
 				for b.Loop() {
@@ -39,7 +40,7 @@ func BenchmarkGroup(b *testing.B) {
 							made++
 						}
 					}
-					require.NoError(b, do(ctx, c, call))
+					require.NoError(b, dbtest.Do(ctx, c, call))
 					require.Equal(b, verb.OK, call.Status)
 					for i := range call.Group {
 						call.Group[i].Version = call.Entries[i].Version
@@ -54,7 +55,7 @@ func BenchmarkGroup(b *testing.B) {
 			opts := howdah.TxOptions{}
 			for i := range call.Keys {
 				set := &verb.Call{Verb: statement.Set, Key: call.Keys[i], Value: call.Values[i], WantVersion: true}
-				require.NoError(b, do(ctx, c, set))
+				require.NoError(b, dbtest.Do(ctx, c, set))
 				opts.Watch = append(opts.Watch, howdah.Watch{Cache: "db0", Key: string(call.Keys[i]), Version: set.Result.Version})
 			}
 			for b.Loop() {
@@ -63,7 +64,7 @@ func BenchmarkGroup(b *testing.B) {
 					calls[i] = &verb.Call{Verb: statement.Set, Key: call.Keys[i], Value: call.Values[i], WantVersion: true}
 				}
 				require.NoError(b, db.Transact(ctx, opts, func(ctx context.Context, tx pgx.Tx) error {
-					return do(ctx, c.With(tx), calls...)
+					return dbtest.Do(ctx, c.With(tx), calls...)
 				}))
 				for i := range calls {
 					opts.Watch[i].Version = calls[i].Result.Version

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -15,7 +16,7 @@ import (
 // reports the medians of their times and the ratio of these.
 func BenchmarkFetch(b *testing.B) {
 	ctx := b.Context()
-	db, err := howdah.Open(ctx, pgtest.New(b), &howdah.Options{Timeout: patient.Timeout, Near: howdah.NearOptions{Bound: 5 * time.Second}})
+	db, err := howdah.Open(ctx, pgtest.New(b), &howdah.Options{Timeout: dbtest.Timeout, Near: howdah.NearOptions{Bound: 5 * time.Second}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func BenchmarkFetch(b *testing.B) {
 		turn(ways[1])
 	}
 	var took [2][]float64
-	before := memoryOf(db).Misses
+	before := dbtest.Memory(db).Misses
 	for b.Loop() {
 		for i, way := range ways {
 			took[i] = append(took[i], float64(turn(way))/float64(len(keys)))
@@ -63,5 +64,5 @@ func BenchmarkFetch(b *testing.B) {
 	b.ReportMetric(get, "ns/Get")
 	b.ReportMetric(fetch, "ns/Fetch")
 	b.ReportMetric(fetch/get, "Fetch/Get")
-	b.ReportMetric(float64(memoryOf(db).Misses-before), "misses")
+	b.ReportMetric(float64(dbtest.Memory(db).Misses-before), "misses")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -47,7 +48,7 @@ func statements(db *howdah.DB, cache string) map[string]uint64 {
 
 // A miss that loads is two statements, a hit is one, and many keys share theirs.
 func TestFetchStatements(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	l := &counted{value: []byte("v")}
 	for want := range 2 {
@@ -82,7 +83,7 @@ func TestFetchStatements(t *testing.T) {
 
 // That there is no value is remembered only if that is asked for.
 func TestFetchAbsent(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	l := &counted{err: howdah.ErrMiss}
 	for want := range int32(2) {
@@ -106,7 +107,7 @@ func TestFetchAbsent(t *testing.T) {
 
 // That there is no value is made from what the tags name, as a value is.
 func TestFetchAbsentWithTags(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	o := howdah.FetchOptions{Absent: time.Hour, Tags: []string{"articles"}}
 	o.Lease, o.Timeout = time.Hour, time.Minute // the lease of a load that was voided is not waited for
@@ -135,7 +136,7 @@ func TestFetchAbsentWithTags(t *testing.T) {
 // A load that panics, one that fails and one that is late are errors, and leave no
 // lease behind.
 func TestFetchFails(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	broken := errors.New("broken")
 	release := make(chan struct{})
@@ -165,7 +166,7 @@ func TestFetchFails(t *testing.T) {
 
 // The largest value is stored, one that is larger is only returned.
 func TestFetchLargeValue(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	for _, c := range []struct {
 		bytes, loads int
@@ -194,7 +195,7 @@ func fetchStats(db *howdah.DB, cache string) howdah.FetchStats {
 // A full cache returns what is loaded, and stores nothing.
 func TestFetchFullCache(t *testing.T) {
 	t.Parallel()
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "small", MaxEntries: 10, Eviction: howdah.NoEviction}))
 	cache := db.Cache("small")
 	for i := range 20 {
@@ -202,7 +203,7 @@ func TestFetchFullCache(t *testing.T) {
 	}
 	_, err := db.Maintain(t.Context(), howdah.MaintainOptions{})
 	require.NoError(t, err)
-	eventually(t, "the cache is full", func() bool {
+	dbtest.Eventually(t, "the cache is full", func() bool {
 		return errors.Is(cache.Set(t.Context(), "another", nil, 0), howdah.ErrCacheFull)
 	})
 	l := &counted{value: []byte("v")}
@@ -218,7 +219,7 @@ func TestFetchFullCache(t *testing.T) {
 // is enough for all who wait.
 func TestFetchWithoutDatabase(t *testing.T) {
 	server := pgtest.Own(t)
-	db := open(t, server.NewURL(), &howdah.Options{Timeout: 200 * time.Millisecond})
+	db := dbtest.Open(t, server.NewURL(), &howdah.Options{Timeout: 200 * time.Millisecond})
 	cache := db.Cache("db0")
 	l := &counted{value: []byte("v")}
 	_, err := cache.Fetch(t.Context(), "before", time.Hour, l.load, noOptions)
@@ -243,7 +244,7 @@ func TestFetchWithoutDatabase(t *testing.T) {
 	all.Wait()
 	require.LessOrEqual(t, l.calls.Load(), int32(1+2), "those who came while one ran share the next")
 	server.Start()
-	eventually(t, "values are stored again", func() bool {
+	dbtest.Eventually(t, "values are stored again", func() bool {
 		_, err := cache.Fetch(t.Context(), "k", time.Hour, l.load, noOptions)
 		require.NoError(t, err)
 		_, err = cache.Get(t.Context(), "k")
@@ -253,7 +254,7 @@ func TestFetchWithoutDatabase(t *testing.T) {
 
 // Wrong arguments are errors of one sentence.
 func TestFetchBadInput(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	l := &counted{value: []byte("v")}
 	fetch := func(c *howdah.Cache, key string, ttl time.Duration, o howdah.FetchOptions) error {
@@ -282,12 +283,12 @@ func TestFetchBadInput(t *testing.T) {
 
 // The upkeep removes neither a lease nor a value that may still be served.
 func TestFetchStaleBesideUpkeep(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	o := howdah.FetchOptions{StaleIfError: time.Hour, Early: -1}
 	_, err := cache.Fetch(t.Context(), "k", time.Millisecond, (&counted{value: []byte("v")}).load, o)
 	require.NoError(t, err)
-	eventually(t, "the value has expired", func() bool {
+	dbtest.Eventually(t, "the value has expired", func() bool {
 		_, err := cache.Get(t.Context(), "k")
 		return errors.Is(err, howdah.ErrMiss)
 	})
@@ -309,7 +310,7 @@ func TestFetchStaleBesideUpkeep(t *testing.T) {
 // While the origin is down, an expired value is served for as long as asked, by the
 // database's clock; then come errors.
 func TestFetchOriginDown(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	now := func() (at time.Time) {
 		require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&at))
@@ -342,7 +343,7 @@ func TestTyped(t *testing.T) {
 		Title string
 		Tags  []string
 	}
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	want := article{"A title", []string{"a", "b"}}
 	for name, codec := range map[string]howdah.Codec[article]{"json": howdah.JSON[article]{}, "gob": howdah.Gob[article]{}} {
 		articles := howdah.NewTyped(db.Cache("db0"), codec)
@@ -379,18 +380,18 @@ func articles(db *howdah.DB) *howdah.Typed[string] {
 // A Fetch that finds its value in memory sends nothing, and sees this process's own
 // changes.
 func TestFetchFromMemory(t *testing.T) {
-	db := openNear(t, pgtest.New(t))
+	db := dbtest.OpenNear(t, pgtest.New(t))
 	cache := db.Cache("near")
 	l := &counted{value: []byte("v")}
 	_, err := cache.Fetch(t.Context(), "k", time.Hour, l.load, noOptions)
 	require.NoError(t, err)
-	eventually(t, "a claim is answered from memory", func() bool {
-		hits, claims := memoryOf(db).Hits, statements(db, "near")["claim"]
+	dbtest.Eventually(t, "a claim is answered from memory", func() bool {
+		hits, claims := dbtest.Memory(db).Hits, statements(db, "near")["claim"]
 		got, err := cache.Fetch(t.Context(), "k", time.Hour, l.load, noOptions)
 		require.NoError(t, err)
 		require.Equal(t, "v", string(got))
 		got[0] = 'X'
-		return memoryOf(db).Hits > hits && statements(db, "near")["claim"] == claims
+		return dbtest.Memory(db).Hits > hits && statements(db, "near")["claim"] == claims
 	})
 	require.EqualValues(t, 1, l.calls.Load())
 	require.NoError(t, cache.Delete(t.Context(), "k"))

@@ -10,37 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/schema"
 )
 
-// subscribe subscribes, and closes at the end of the test.
-func subscribe(t *testing.T, db *howdah.DB, opts howdah.SubscribeOptions) *howdah.Subscription {
-	t.Helper()
-	s, err := db.Subscribe(t.Context(), opts)
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	return s
-}
-
-// next is the next message as "pattern channel payload".
-func next(t *testing.T, s *howdah.Subscription) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	m, err := s.Next(ctx)
-	require.NoError(t, err)
-	return fmt.Sprintf("%s %s %s", m.Pattern, m.Channel, m.Payload)
-}
-
 func TestPublishAndSubscribe(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	one, other := open(t, url, nil), open(t, url, nil)
-	running(t, one)
-	running(t, other)
-	here := subscribe(t, one, howdah.SubscribeOptions{Channels: []string{"news"}, Patterns: []string{"n?ws", "x*"}})
-	there := subscribe(t, other, howdah.SubscribeOptions{Channels: []string{"news", ""}})
+	one, other := dbtest.Open(t, url, nil), dbtest.Open(t, url, nil)
+	dbtest.Run(t, one)
+	dbtest.Run(t, other)
+	here := dbtest.Subscribe(t, one, howdah.SubscribeOptions{Channels: []string{"news"}, Patterns: []string{"n?ws", "x*"}})
+	there := dbtest.Subscribe(t, other, howdah.SubscribeOptions{Channels: []string{"news", ""}})
 	publish := func(db *howdah.DB, channel, message string, receivers int) {
 		t.Helper()
 		n, err := db.Publish(t.Context(), channel, []byte(message))
@@ -49,14 +31,14 @@ func TestPublishAndSubscribe(t *testing.T) {
 	}
 	publish(one, "news", "1", 2)
 	publish(other, "news", "2", 1)
-	execute(t, one, "SELECT howdah.publish('news', '\\x0033')")
+	dbtest.Exec(t, one, "SELECT howdah.publish('news', '\\x0033')")
 	publish(other, "", "", 1)
 	publish(other, "xyz", "5", 0)
-	require.ElementsMatch(t, []string{" news 1", "n?ws news 1"}, []string{next(t, here), next(t, here)})
-	require.ElementsMatch(t, []string{" news 2", "n?ws news 2"}, []string{next(t, here), next(t, here)})
-	require.ElementsMatch(t, []string{" news \x003", "n?ws news \x003"}, []string{next(t, here), next(t, here)})
-	require.Equal(t, "x* xyz 5", next(t, here))
-	got := []string{next(t, there), next(t, there), next(t, there), next(t, there)}
+	require.ElementsMatch(t, []string{" news 1", "n?ws news 1"}, []string{dbtest.NextMessage(t, here), dbtest.NextMessage(t, here)})
+	require.ElementsMatch(t, []string{" news 2", "n?ws news 2"}, []string{dbtest.NextMessage(t, here), dbtest.NextMessage(t, here)})
+	require.ElementsMatch(t, []string{" news \x003", "n?ws news \x003"}, []string{dbtest.NextMessage(t, here), dbtest.NextMessage(t, here)})
+	require.Equal(t, "x* xyz 5", dbtest.NextMessage(t, here))
+	got := []string{dbtest.NextMessage(t, there), dbtest.NextMessage(t, there), dbtest.NextMessage(t, there), dbtest.NextMessage(t, there)}
 	require.ElementsMatch(t, []string{" news 1", " news 2", " news \x003", "  "}, got)
 
 	for _, o := range []howdah.SubscribeOptions{{}, {Channels: []string{"c"}, MaxBytes: -1}} {
@@ -82,7 +64,7 @@ func TestPublishAndSubscribe(t *testing.T) {
 // Subscriptions need Run, wait for it a moment, and end with it.
 func TestSubscriptionNeedsRun(t *testing.T) {
 	t.Parallel()
-	db := open(t, pgtest.New(t), &howdah.Options{Timeout: patient.Timeout, MaxValueBytes: 100})
+	db := dbtest.Open(t, pgtest.New(t), &howdah.Options{Timeout: dbtest.Timeout, MaxValueBytes: 100})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	_, err := db.Subscribe(ctx, howdah.SubscribeOptions{Channels: []string{"c"}})
@@ -95,12 +77,12 @@ func TestSubscriptionNeedsRun(t *testing.T) {
 	running, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(running) }()
-	s := subscribe(t, db, howdah.SubscribeOptions{Channels: []string{"c"}})
+	s := dbtest.Subscribe(t, db, howdah.SubscribeOptions{Channels: []string{"c"}})
 	_, err = db.Publish(t.Context(), "c", []byte("last"))
 	require.NoError(t, err)
 	stop()
 	require.NoError(t, <-ended)
-	require.Equal(t, " c last", next(t, s))
+	require.Equal(t, " c last", dbtest.NextMessage(t, s))
 	_, err = s.Next(t.Context())
 	require.ErrorIs(t, err, howdah.ErrNotRunning)
 }
@@ -108,16 +90,16 @@ func TestSubscriptionNeedsRun(t *testing.T) {
 // Who does not read loses the subscription, not the publisher's time.
 func TestSlowSubscriber(t *testing.T) {
 	t.Parallel()
-	db := open(t, pgtest.New(t), nil)
-	running(t, db)
-	slow := subscribe(t, db, howdah.SubscribeOptions{Channels: []string{"c"}, MaxBytes: 1000})
-	quick := subscribe(t, db, howdah.SubscribeOptions{Channels: []string{"c"}})
+	db := dbtest.Open(t, pgtest.New(t), nil)
+	dbtest.Run(t, db)
+	slow := dbtest.Subscribe(t, db, howdah.SubscribeOptions{Channels: []string{"c"}, MaxBytes: 1000})
+	quick := dbtest.Subscribe(t, db, howdah.SubscribeOptions{Channels: []string{"c"}})
 	for i := range 20 {
 		_, err := db.Publish(t.Context(), "c", fmt.Appendf(nil, "%100d", i))
 		require.NoError(t, err)
 	}
 	for i := range 20 {
-		require.Equal(t, fmt.Sprintf(" c %100d", i), next(t, quick))
+		require.Equal(t, fmt.Sprintf(" c %100d", i), dbtest.NextMessage(t, quick))
 	}
 	read := 0
 	for {
@@ -139,29 +121,29 @@ func TestSlowSubscriber(t *testing.T) {
 func TestMessagesOfARuntimeRole(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	owner := open(t, url, nil)
-	running(t, owner)
-	role, appURL := newRole(t, url)
-	execute(t, owner, "SELECT howdah.grant_runtime($1)", role)
-	app := open(t, appURL, nil)
-	running(t, app)
-	mine, its := subscribe(t, owner, howdah.SubscribeOptions{Channels: []string{"c"}}), subscribe(t, app, howdah.SubscribeOptions{Channels: []string{"c"}})
+	owner := dbtest.Open(t, url, nil)
+	dbtest.Run(t, owner)
+	role, appURL := dbtest.NewRole(t, url)
+	dbtest.Exec(t, owner, "SELECT howdah.grant_runtime($1)", role)
+	app := dbtest.Open(t, appURL, nil)
+	dbtest.Run(t, app)
+	mine, its := dbtest.Subscribe(t, owner, howdah.SubscribeOptions{Channels: []string{"c"}}), dbtest.Subscribe(t, app, howdah.SubscribeOptions{Channels: []string{"c"}})
 	_, err := app.Publish(t.Context(), "c", []byte("1"))
 	require.NoError(t, err)
-	execute(t, app, "SELECT howdah.publish('c', '2')")
+	dbtest.Exec(t, app, "SELECT howdah.publish('c', '2')")
 	for _, s := range []*howdah.Subscription{mine, its} {
-		require.Equal(t, " c 1", next(t, s))
-		require.Equal(t, " c 2", next(t, s))
+		require.Equal(t, " c 1", dbtest.NextMessage(t, s))
+		require.Equal(t, " c 2", dbtest.NextMessage(t, s))
 	}
-	eventually(t, "its row is renewed", func() bool {
-		return number(t, owner, "SELECT count(*) FROM howdah_internal.server WHERE renewed_at > started_at") == 2
+	dbtest.Eventually(t, "its row is renewed", func() bool {
+		return dbtest.Number(t, owner, "SELECT count(*) FROM howdah_internal.server WHERE renewed_at > started_at") == 2
 	})
 	_, err = app.Pool().Exec(t.Context(), schema.Query("bus_trim"), 50)
 	require.NoError(t, err)
 	_, err = app.Pool().Exec(t.Context(), "UPDATE howdah_internal.bus SET sender = 7")
 	require.ErrorContains(t, err, "permission denied")
 
-	execute(t, owner, "SELECT howdah.revoke_runtime($1)", role)
+	dbtest.Exec(t, owner, "SELECT howdah.revoke_runtime($1)", role)
 	_, err = app.Publish(t.Context(), "c", []byte("3"))
 	require.ErrorIs(t, err, howdah.ErrPermission)
 }
@@ -172,11 +154,11 @@ func TestListenURL(t *testing.T) {
 	require.ErrorContains(t, err, "ListenURL")
 
 	url := pgtest.New(t)
-	db := open(t, url, &howdah.Options{Timeout: patient.Timeout, ListenURL: url})
-	running(t, db)
-	subscribe(t, db, howdah.SubscribeOptions{Channels: []string{"c"}})
-	eventually(t, "a connection that listens has the name of the others", func() bool {
-		return number(t, db, `SELECT count(*) FROM pg_stat_activity
+	db := dbtest.Open(t, url, &howdah.Options{Timeout: dbtest.Timeout, ListenURL: url})
+	dbtest.Run(t, db)
+	dbtest.Subscribe(t, db, howdah.SubscribeOptions{Channels: []string{"c"}})
+	dbtest.Eventually(t, "a connection that listens has the name of the others", func() bool {
+		return dbtest.Number(t, db, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name = 'howdah' AND query ~ 'LISTEN' AND pid <> pg_backend_pid()`) == 1
 	})
 }

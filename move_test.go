@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -16,11 +17,11 @@ import (
 func TestTransfersLockInOneOrder(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.New(t)
-	db := open(t, url, nil)
+	db := dbtest.Open(t, url, nil)
 	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "db1"}))
 	db0, db1 := db.Cache("db0"), db.Cache("db1")
 	keys := []string{"a", "b"} // in the order of their hashes
-	if number(t, db, "SELECT (howdah.key_hash('a') > howdah.key_hash('b'))::integer") == 1 {
+	if dbtest.Number(t, db, "SELECT (howdah.key_hash('a') > howdah.key_hash('b'))::integer") == 1 {
 		slices.Reverse(keys)
 	}
 	row := func(table, key string) string {
@@ -51,7 +52,7 @@ func TestTransfersLockInOneOrder(t *testing.T) {
 			require.NoError(t, err)
 			ended := make(chan error, 1)
 			go func() { ended <- test.transfer() }()
-			awaitRetries(t, url, 1)
+			dbtest.AwaitLockWaits(t, url, 1)
 			_, err = tx.Exec(ctx, test.second+" NOWAIT")
 			require.NoError(t, err)
 			require.NoError(t, tx.Rollback(ctx))
@@ -65,7 +66,7 @@ func TestTransfersLockInOneOrder(t *testing.T) {
 func TestTransfersInOppositeDirections(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.New(t)
-	dbs := []*howdah.DB{open(t, url, nil), open(t, url, nil)}
+	dbs := []*howdah.DB{dbtest.Open(t, url, nil), dbtest.Open(t, url, nil)}
 	require.NoError(t, dbs[0].CreateCache(ctx, howdah.CacheConfig{Name: "db1"}))
 	for name, transfer := range map[string]func(i int) error{
 		"copies": func(i int) error {
@@ -79,12 +80,12 @@ func TestTransfersInOppositeDirections(t *testing.T) {
 		},
 		"renames": func(i int) error {
 			keys := []string{"one", "two"} // of which one is absent
-			won(t, dbs[i].Cache("db0").Rename(ctx, keys[i], keys[1-i], howdah.RenameOptions{}))
+			dbtest.Won(t, dbs[i].Cache("db0").Rename(ctx, keys[i], keys[1-i], howdah.RenameOptions{}))
 			return nil
 		},
 		"moves": func(i int) error {
 			caches := []*howdah.Cache{dbs[0].Cache("db0"), dbs[0].Cache("db1")}
-			won(t, caches[i].Move(ctx, "moved", caches[1-i]))
+			dbtest.Won(t, caches[i].Move(ctx, "moved", caches[1-i]))
 			return nil
 		},
 	} {
@@ -93,16 +94,16 @@ func TestTransfersInOppositeDirections(t *testing.T) {
 				require.NoError(t, dbs[0].Cache("db0").Set(ctx, key, []byte("v"), 0))
 			}
 			require.NoError(t, dbs[0].Cache("db1").Set(ctx, "a", []byte("v"), 0))
-			execute(t, dbs[0], "DELETE FROM "+pgtest.Table(t, dbs[0].Pool(), "db0")+" WHERE key = 'two'")
-			execute(t, dbs[0], "DELETE FROM "+pgtest.Table(t, dbs[0].Pool(), "db1")+" WHERE key = 'moved'")
-			together(2, func(i int) {
+			dbtest.Exec(t, dbs[0], "DELETE FROM "+pgtest.Table(t, dbs[0].Pool(), "db0")+" WHERE key = 'two'")
+			dbtest.Exec(t, dbs[0], "DELETE FROM "+pgtest.Table(t, dbs[0].Pool(), "db1")+" WHERE key = 'moved'")
+			dbtest.Together(2, func(i int) {
 				for range 200 {
 					require.NoError(t, transfer(i))
 				}
 			})
 			count := "SELECT (SELECT count(*) FROM " + pgtest.Table(t, dbs[0].Pool(), "db0") + " WHERE key = ANY ($1)) + (SELECT count(*) FROM " + pgtest.Table(t, dbs[0].Pool(), "db1") + " WHERE key = ANY ($1))"
 			for _, one := range [][][]byte{{[]byte("one"), []byte("two")}, {[]byte("moved")}} {
-				require.EqualValues(t, 1, number(t, dbs[0], count, one), "one it was, and one it is")
+				require.EqualValues(t, 1, dbtest.Number(t, dbs[0], count, one), "one it was, and one it is")
 			}
 		})
 	}

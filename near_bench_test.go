@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // BenchmarkMemory reads keys that are in memory.
 func BenchmarkMemory(b *testing.B) {
 	ctx := b.Context()
-	db, err := howdah.Open(ctx, pgtest.New(b), &howdah.Options{Timeout: patient.Timeout, Near: howdah.NearOptions{Bound: 5 * time.Second}})
+	db, err := howdah.Open(ctx, pgtest.New(b), &howdah.Options{Timeout: dbtest.Timeout, Near: howdah.NearOptions{Bound: 5 * time.Second}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -42,14 +43,14 @@ func BenchmarkMemory(b *testing.B) {
 	}
 	b.Run("GetAppend", func(b *testing.B) {
 		buffer := make([]byte, 0, 256)
-		before := memoryOf(db).Misses
+		before := dbtest.Memory(db).Misses
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			if _, err := c.GetAppend(ctx, buffer, keys[i%len(keys)]); err != nil {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(float64(memoryOf(db).Misses-before)/float64(b.N), "misses/op")
+		b.ReportMetric(float64(dbtest.Memory(db).Misses-before)/float64(b.N), "misses/op")
 	})
 	b.Run("Get", func(b *testing.B) {
 		b.ReportAllocs()

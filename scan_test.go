@@ -7,34 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
-
-// awaitRetries returns once statements of a database have waited for locks n
-// times: those of a call that goes on trying count each time.
-func awaitRetries(t *testing.T, url string, n int) {
-	t.Helper()
-	watcher, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer watcher.Close(context.Background())
-	tries := map[time.Time]bool{}
-	eventually(t, "statements wait for locks", func() bool {
-		rows, err := watcher.Query(t.Context(), `
-			SELECT query_start FROM pg_stat_activity
-			WHERE wait_event_type = 'Lock' AND datname = current_database()`)
-		require.NoError(t, err)
-		starts, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
-		require.NoError(t, err)
-		for _, start := range starts {
-			tries[start] = true
-		}
-		return len(tries) >= n
-	})
-}
 
 // Somebody's transaction holds one entry for a while: what changes all of a
 // cache waits for it, as long as its context allows.
@@ -45,8 +23,8 @@ func TestWholeCacheWaitsForARow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := pgtest.New(t)
-			db := open(t, url, &howdah.Options{}) // the default lock timeout
-			cache := open(t, url, nil).Cache("db0")
+			db := dbtest.Open(t, url, &howdah.Options{}) // the default lock timeout
+			cache := dbtest.Open(t, url, nil).Cache("db0")
 			for _, key := range []string{"held", "free"} {
 				require.NoError(t, cache.Set(t.Context(), key, nil, 0))
 			}
@@ -57,10 +35,10 @@ func TestWholeCacheWaitsForARow(t *testing.T) {
 			require.NoError(t, err)
 			ended := make(chan error, 1)
 			go func() { ended <- empty(t.Context(), db.Cache("db0")) }()
-			awaitRetries(t, url, 5)
+			dbtest.AwaitLockWaits(t, url, 5)
 			require.NoError(t, tx.Commit(t.Context()))
 			require.NoError(t, <-ended)
-			require.Zero(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
+			require.Zero(t, dbtest.Number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
 
 			// It ends with its context, and says why.
 			require.NoError(t, cache.Set(t.Context(), "held", nil, 0))
@@ -84,7 +62,7 @@ func TestCallerLeavesAWriteOfTheWholeCache(t *testing.T) {
 			"invalidate tag": func(ctx context.Context, c *howdah.Cache) error { _, err := c.InvalidateTag(ctx, "t"); return err },
 		} {
 			t.Run(name+"/"+call, func(t *testing.T) {
-				db := open(t, database, &howdah.Options{Timeout: time.Minute, LockTimeout: time.Minute})
+				db := dbtest.Open(t, database, &howdah.Options{Timeout: time.Minute, LockTimeout: time.Minute})
 				cache := db.Cache("db0")
 				require.NoError(t, cache.SetWith(t.Context(), "held", []byte("v"), 0, howdah.SetOptions{Tags: []string{"t"}}))
 				tx, err := db.Pool().Begin(t.Context())
@@ -94,7 +72,7 @@ func TestCallerLeavesAWriteOfTheWholeCache(t *testing.T) {
 				ctx, leave := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- empty(ctx, cache) }()
-				awaitRetries(t, database, 1)
+				dbtest.AwaitLockWaits(t, database, 1)
 				leave()
 				err = <-ended
 				require.ErrorIs(t, err, context.Canceled)
@@ -109,7 +87,7 @@ func TestCallerLeavesAWriteOfTheWholeCache(t *testing.T) {
 func TestDeletePrefix(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	long := bytes.Repeat([]byte("long"), 300) // 1,200 bytes: more than is indexed
 	for name, indexed := range map[string]bool{"indexed": true, "plain": false} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +95,7 @@ func TestDeletePrefix(t *testing.T) {
 			cache := db.Cache(name)
 			// 6,000 with the longest prefix that is indexed as a whole, of which
 			// a third has expired; 6,000 that only begin alike, and 12,000 others.
-			execute(t, db, fmt.Sprintf(`
+			dbtest.Exec(t, db, fmt.Sprintf(`
 				INSERT INTO %s (hash, version, expires_at, key, value)
 				SELECT howdah.key_hash(key), 1, expires_at, key, ''
 				FROM generate_series(1, 6000) AS i,
@@ -140,22 +118,22 @@ func TestDeletePrefix(t *testing.T) {
 				require.NoError(t, err)
 				require.EqualValues(t, step.live, n, "%.20q", step.prefix)
 				left -= step.rows
-				require.EqualValues(t, left, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)))
+				require.EqualValues(t, left, dbtest.Number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)))
 			}
-			fill(t, db, name, 12_000, "'infinity'")
+			dbtest.Fill(t, db, name, 12_000, "'infinity'")
 			n, err := cache.DeletePrefix(ctx, "")
 			require.NoError(t, err)
 			require.EqualValues(t, 12_000, n, "no prefix is everything")
 
 			// In a transaction too, and it ends with it.
-			fill(t, db, name, 10, "'infinity'")
+			dbtest.Fill(t, db, name, 10, "'infinity'")
 			tx, err := db.Pool().Begin(ctx)
 			require.NoError(t, err)
 			n, err = cache.With(tx).DeletePrefix(ctx, "key:")
 			require.NoError(t, err)
 			require.EqualValues(t, 10, n)
 			require.NoError(t, tx.Rollback(ctx))
-			require.EqualValues(t, 10, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)))
+			require.EqualValues(t, 10, dbtest.Number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)))
 		})
 	}
 }
@@ -163,10 +141,10 @@ func TestDeletePrefix(t *testing.T) {
 // A cache with a prefix index finds what DeletePrefix removes by it, and reads
 // nothing of the others.
 func TestDeletePrefixUsesItsIndex(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "c", PrefixIndex: true}))
-	fill(t, db, "c", 30_000, "'infinity'")
-	execute(t, db, "ANALYZE "+pgtest.Table(t, db.Pool(), "c"))
+	dbtest.Fill(t, db, "c", 30_000, "'infinity'")
+	dbtest.Exec(t, db, "ANALYZE "+pgtest.Table(t, db.Pool(), "c"))
 	// What this session has read is counted in its own transaction at once.
 	tx, err := db.Pool().Begin(t.Context())
 	require.NoError(t, err)

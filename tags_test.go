@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -17,21 +18,21 @@ import (
 func TestMemoryLosesInvalidatedEntries(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.New(t)
-	db, other := openNear(t, url), openNear(t, url)
+	db, other := dbtest.OpenNear(t, url), dbtest.OpenNear(t, url)
 	c := db.Cache("near")
 	tagged := howdah.SetOptions{Tags: []string{"t"}}
 	require.NoError(t, c.SetWith(ctx, "k", []byte("old"), 0, tagged))
-	warm(t, c, "k")
-	warm(t, other.Cache("near"), "k")
+	dbtest.Warm(t, c, "k")
+	dbtest.Warm(t, other.Cache("near"), "k")
 	removed, err := c.InvalidateTag(ctx, "t")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, removed)
-	require.Empty(t, read(t, c, "k"))
-	eventually(t, "the other process has dropped it", func() bool { return read(t, other.Cache("near"), "k") == "" })
+	require.Empty(t, dbtest.Read(t, c, "k"))
+	dbtest.Eventually(t, "the other process has dropped it", func() bool { return dbtest.Read(t, other.Cache("near"), "k") == "" })
 
 	require.NoError(t, c.SetWith(ctx, "k", []byte("old"), 0, tagged))
-	require.Equal(t, "old", read(t, c, "k"))
-	warm(t, c, "k")
+	require.Equal(t, "old", dbtest.Read(t, c, "k"))
+	dbtest.Warm(t, c, "k")
 	tx, err := db.Pool().Begin(ctx)
 	require.NoError(t, err)
 	defer tx.Rollback(context.Background())
@@ -39,14 +40,14 @@ func TestMemoryLosesInvalidatedEntries(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, c.SetWith(ctx, "k", []byte("older"), 0, tagged), howdah.ErrNotStored)
 	require.NoError(t, tx.Commit(ctx))
-	require.Empty(t, read(t, c, "k"))
+	require.Empty(t, dbtest.Read(t, c, "k"))
 }
 
 // A move of an entry whose tag is being invalidated waits for the invalidation, and a
 // moved entry has its tags.
 func TestTransfersBesideAnInvalidation(t *testing.T) {
 	ctx := t.Context()
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "other"}))
 	c := db.Cache("db0")
 	tagged := howdah.SetOptions{Tags: []string{"t"}}
@@ -74,11 +75,11 @@ func TestTransfersBesideAnInvalidation(t *testing.T) {
 			} else {
 				require.NoError(t, tx.Rollback(ctx))
 				require.NoError(t, <-moved, name)
-				require.Equal(t, "old", read(t, c, test.key), name)
+				require.Equal(t, "old", dbtest.Read(t, c, test.key), name)
 			}
 			_, err = c.InvalidateTag(ctx, "t")
 			require.NoError(t, err)
-			require.Empty(t, read(t, c, test.key), name)
+			require.Empty(t, dbtest.Read(t, c, test.key), name)
 		}
 	}
 	require.NoError(t, c.SetWith(ctx, "m", []byte("v"), 0, tagged))
@@ -91,7 +92,7 @@ func TestTransfersBesideAnInvalidation(t *testing.T) {
 // Transactions of a snapshot are refused with a sentence, and may go on without tags.
 func TestTagsInTransact(t *testing.T) {
 	ctx := t.Context()
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	c := db.Cache("db0")
 	for _, use := range []func(c *howdah.Cache) error{
 		func(c *howdah.Cache) error { _, err := c.InvalidateTag(ctx, "t"); return err },
@@ -108,7 +109,7 @@ func TestTagsInTransact(t *testing.T) {
 // An invalidation in a transaction that meets a lock for too long changes nothing.
 func TestInvalidationMeetsALock(t *testing.T) {
 	ctx := t.Context()
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	c := db.Cache("db0")
 	require.NoError(t, c.SetWith(ctx, "k", []byte("v"), 0, howdah.SetOptions{Tags: []string{"t"}}))
 	tx, err := db.Pool().Begin(ctx)
@@ -123,5 +124,5 @@ func TestInvalidationMeetsALock(t *testing.T) {
 	go func() { _, err := c.InvalidateTag(ctx, "t"); done <- err }()
 	require.NoError(t, tx.Commit(ctx))
 	require.NoError(t, <-done)
-	require.Empty(t, read(t, c, "k"))
+	require.Empty(t, dbtest.Read(t, c, "k"))
 }

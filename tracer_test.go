@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -110,7 +111,7 @@ func (r *recorder) call(t *testing.T, name string) recordedCall {
 // allEnded awaits the end of all works: their callers are answered before it.
 func (r *recorder) allEnded(t *testing.T) {
 	t.Helper()
-	eventually(t, "the shared works have ended", func() bool {
+	dbtest.Eventually(t, "the shared works have ended", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return !slices.ContainsFunc(r.shared, func(w *recordedWork) bool { return w.ended != 1 })
@@ -120,7 +121,7 @@ func (r *recorder) allEnded(t *testing.T) {
 // traced opens a database with a tracer.
 func traced(t *testing.T) (*howdah.DB, *recorder) {
 	r := new(recorder)
-	return open(t, pgtest.New(t), &howdah.Options{Timeout: patient.Timeout, Tracer: r}), r
+	return dbtest.Open(t, pgtest.New(t), &howdah.Options{Timeout: dbtest.Timeout, Tracer: r}), r
 }
 
 func TestTracerFollowsCalls(t *testing.T) {
@@ -202,7 +203,7 @@ func TestTracerNamesCallsThatShare(t *testing.T) {
 	db, r := traced(t)
 	c := db.Cache("db0")
 	const callers = 200
-	together(callers, func(i int) {
+	dbtest.Together(callers, func(i int) {
 		ctx := t.Context()
 		if i%4 > 0 {
 			ctx = named(ctx, fmt.Sprint(i))
@@ -257,7 +258,7 @@ func TestTracerFollowsCallsThatWaitForALock(t *testing.T) {
 		}
 		return len(r.calls[name].works)
 	}
-	eventually(t, "one is sent again", func() bool { return max(works("left"), works("waits")) > 1 })
+	dbtest.Eventually(t, "one is sent again", func() bool { return max(works("left"), works("waits")) > 1 })
 	cancel()
 	leaves.Wait()
 	require.NoError(t, tx.Commit(t.Context()))
@@ -291,7 +292,7 @@ func TestTracerFollowsLoads(t *testing.T) {
 	for i := range callers {
 		all.Go(func() { fetch(fmt.Sprint(i)) })
 	}
-	eventually(t, "all have joined", func() bool {
+	dbtest.Eventually(t, "all have joined", func() bool {
 		stats := db.Stats().Caches
 		return len(stats) == 1 && stats[0].Fetch.Shared == callers
 	})
@@ -319,18 +320,18 @@ func TestTracerFollowsLoads(t *testing.T) {
 // Reads that memory answers are not followed.
 func TestTracerIsNotToldOfMemory(t *testing.T) {
 	r := new(recorder)
-	db := open(t, pgtest.New(t), &howdah.Options{Timeout: patient.Timeout, Near: howdah.NearOptions{Bound: nearBound}, Tracer: r})
+	db := dbtest.Open(t, pgtest.New(t), &howdah.Options{Timeout: dbtest.Timeout, Near: howdah.NearOptions{Bound: dbtest.NearBound}, Tracer: r})
 	require.NoError(t, db.EnsureCache(t.Context(), howdah.CacheConfig{Name: "near", Near: true}))
-	running(t, db)
+	dbtest.Run(t, db)
 	c := db.Cache("near")
 	require.NoError(t, c.Set(t.Context(), "k", []byte("v"), 0))
-	warm(t, c, "k")
-	eventually(t, "memory answers", func() bool {
-		hits := memoryOf(db).Hits
+	dbtest.Warm(t, c, "k")
+	dbtest.Eventually(t, "memory answers", func() bool {
+		hits := dbtest.Memory(db).Hits
 		r.calls = nil
 		_, err := c.Get(named(t.Context(), "hit"), "k")
 		require.NoError(t, err)
-		return memoryOf(db).Hits == hits+1 && r.calls == nil
+		return dbtest.Memory(db).Hits == hits+1 && r.calls == nil
 	})
 }
 

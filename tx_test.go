@@ -12,6 +12,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -19,7 +20,7 @@ import (
 // A statement fails, and nobody says so: PostgreSQL commits nothing, and
 // neither does Transact say that the call may be repeated.
 func TestTransactTellsOfSwallowedErrors(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	err := db.Transact(t.Context(), howdah.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
 		require.NoError(t, cache.With(tx).Set(ctx, "k", nil, 0))
@@ -40,7 +41,7 @@ func TestTransactTellsOfSwallowedErrors(t *testing.T) {
 // says so; the transaction goes on.
 func TestInvalidCallInTransaction(t *testing.T) {
 	ctx := t.Context()
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	tx, err := db.Pool().Begin(ctx)
 	require.NoError(t, err)
 	defer tx.Rollback(context.Background())
@@ -50,7 +51,7 @@ func TestInvalidCallInTransaction(t *testing.T) {
 		{Verb: statement.Set, Key: make([]byte, howdah.MaxKeyBytes+1)},
 		{Verb: statement.Set, Key: []byte("after")},
 	}
-	require.ErrorIs(t, do(ctx, cache, calls...), howdah.ErrKeyTooLong)
+	require.ErrorIs(t, dbtest.Do(ctx, cache, calls...), howdah.ErrKeyTooLong)
 	require.ErrorIs(t, calls[1].Err, howdah.ErrKeyTooLong)
 	for _, i := range []int{0, 2} {
 		require.ErrorContains(t, calls[i].Err, "not run")
@@ -59,7 +60,7 @@ func TestInvalidCallInTransaction(t *testing.T) {
 		require.ErrorIs(t, err, howdah.ErrMiss)
 	}
 	calls = slices.Delete(calls, 1, 2)
-	require.NoError(t, do(ctx, cache, calls...))
+	require.NoError(t, dbtest.Do(ctx, cache, calls...))
 	for _, call := range calls {
 		require.NoError(t, call.Err)
 	}
@@ -70,7 +71,7 @@ func TestInvalidCallInTransaction(t *testing.T) {
 func TestWatchLocksAbsentKeysInOneOrder(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.New(t)
-	db := open(t, url, nil)
+	db := dbtest.Open(t, url, nil)
 	rows, err := db.Pool().Query(ctx, "SELECT k FROM (SELECT convert_to('k' || i, 'UTF8') AS k FROM generate_series(1, 10) AS i) AS s ORDER BY howdah.key_hash(k)")
 	require.NoError(t, err)
 	keys, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
@@ -88,7 +89,7 @@ func TestWatchLocksAbsentKeysInOneOrder(t *testing.T) {
 	go func() {
 		ended <- db.Transact(ctx, howdah.TxOptions{Watch: watch}, func(context.Context, pgx.Tx) error { return nil })
 	}()
-	awaitRetries(t, url, 1)
+	dbtest.AwaitLockWaits(t, url, 1)
 	_, err = tx.Exec(ctx, "SET LOCAL lock_timeout = '100ms'")
 	require.NoError(t, err)
 	require.NoError(t, cache.Set(ctx, string(keys[9]), nil, 0))
@@ -101,7 +102,7 @@ func TestWatchLocksAbsentKeysInOneOrder(t *testing.T) {
 func TestTransactionsReadTheirOwnRowOfTwo(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.New(t)
-	db := open(t, url, nil)
+	db := dbtest.Open(t, url, nil)
 	c := db.Cache("db0")
 	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
 		for _, below := range []bool{false, true} { // where the new row is, which decides which one an index shows first
@@ -111,17 +112,17 @@ func TestTransactionsReadTheirOwnRowOfTwo(t *testing.T) {
 				require.NoError(t, c.Set(ctx, "k", []byte("old"), time.Minute))
 				if below {
 					require.NoError(t, c.Delete(ctx, "pad"))
-					execute(t, db, "VACUUM "+pgtest.Table(t, db.Pool(), "db0"))
+					dbtest.Exec(t, db, "VACUUM "+pgtest.Table(t, db.Pool(), "db0"))
 				}
 				tx, err := db.Pool().BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
 				require.NoError(t, err)
 				defer tx.Rollback(context.Background())
 				in := c.With(tx)
-				require.Equal(t, "old", read(t, in, "k"))
+				require.Equal(t, "old", dbtest.Read(t, in, "k"))
 				require.NoError(t, c.Delete(ctx, "k"))
 				require.NoError(t, in.Set(ctx, "k", []byte("newer"), time.Hour))
 
-				require.Equal(t, "newer", read(t, in, "k"))
+				require.Equal(t, "newer", dbtest.Read(t, in, "k"))
 				entry, err := in.GetEntry(ctx, "k")
 				require.NoError(t, err)
 				require.Equal(t, "newer", string(entry.Value))
@@ -129,7 +130,7 @@ func TestTransactionsReadTheirOwnRowOfTwo(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, map[string][]byte{"k": []byte("newer")}, many)
 				stat := &verb.Call{Verb: statement.Stat, Key: []byte("k")}
-				require.NoError(t, do(ctx, in, stat))
+				require.NoError(t, dbtest.Do(ctx, in, stat))
 				require.Equal(t, len("newer"), stat.Result.Length)
 
 				var rows, found int

@@ -2,7 +2,6 @@ package howdah_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -13,68 +12,18 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
+	"github.com/howdah/howdah/internal/test/leaks"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
-// fill stores n rows without the detour over calls. expires is SQL on i.
-func fill(t *testing.T, db *howdah.DB, cache string, n int, expires string) {
-	t.Helper()
-	execute(t, db, fmt.Sprintf(`
-		INSERT INTO %s (hash, version, expires_at, key, value)
-		SELECT howdah.key_hash(convert_to('key:' || i, 'UTF8')), howdah_internal._clock() + i, %s,
-		       convert_to('key:' || i, 'UTF8'), convert_to(repeat('v', 200), 'UTF8')
-		FROM generate_series(1, %d) AS i`, pgtest.Table(t, db.Pool(), cache), expires, n))
-}
-
-func execute(t *testing.T, db *howdah.DB, sql string, args ...any) {
-	t.Helper()
-	_, err := db.Pool().Exec(t.Context(), sql, args...)
-	require.NoError(t, err, sql)
-}
-
-func number(t *testing.T, db *howdah.DB, sql string, args ...any) (n int64) {
-	t.Helper()
-	require.NoError(t, db.Pool().QueryRow(t.Context(), sql, args...).Scan(&n), sql)
-	return n
-}
-
-// maintain does a round on one cache.
-func maintain(t *testing.T, db *howdah.DB, opts howdah.MaintainOptions) howdah.Upkeep {
-	t.Helper()
-	rounds, err := db.Maintain(t.Context(), opts)
-	require.NoError(t, err)
-	require.Len(t, rounds, 1)
-	return rounds[0]
-}
-
-// running runs the upkeep until the end of the test, or until stop.
-func running(t *testing.T, db *howdah.DB) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- db.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; !errors.Is(err, howdah.ErrClosed) { // a test may close the DB before
-			require.NoError(t, err)
-		}
-	})
-	t.Cleanup(stop)
-	return stop
-}
-
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	require.Eventually(t, condition, 2*time.Minute, 5*time.Millisecond, what)
-}
-
 func TestMaintainRemovesWhatExpired(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
-	fill(t, db, "db0", 20_000, "statement_timestamp() + CASE WHEN i % 4 = 0 THEN interval '1 hour' ELSE interval '-1 second' END")
+	db := dbtest.Open(t, pgtest.New(t), nil)
+	dbtest.Fill(t, db, "db0", 20_000, "statement_timestamp() + CASE WHEN i % 4 = 0 THEN interval '1 hour' ELSE interval '-1 second' END")
 
 	var expired int64
 	for i := 0; ; i++ {
-		r := maintain(t, db, howdah.MaintainOptions{Cache: "db0", MaxRows: 700, MaxBlocks: 100, MaxTime: time.Minute})
+		r := dbtest.Maintain(t, db, howdah.MaintainOptions{Cache: "db0", MaxRows: 700, MaxBlocks: 100, MaxTime: time.Minute})
 		require.LessOrEqual(t, r.Expired, int64(700))
 		require.LessOrEqual(t, r.Blocks, int64(100))
 		require.Zero(t, r.Evicted)
@@ -85,11 +34,11 @@ func TestMaintainRemovesWhatExpired(t *testing.T) {
 			break
 		}
 	}
-	require.EqualValues(t, 5000, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
-	require.EqualValues(t, 5000, number(t, db, "SELECT howdah.count('db0')"))
-	require.EqualValues(t, 15_000, number(t, db, "SELECT expired FROM howdah.upkeep WHERE cache = 'db0'"))
+	require.EqualValues(t, 5000, dbtest.Number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
+	require.EqualValues(t, 5000, dbtest.Number(t, db, "SELECT howdah.count('db0')"))
+	require.EqualValues(t, 15_000, dbtest.Number(t, db, "SELECT expired FROM howdah.upkeep WHERE cache = 'db0'"))
 	for range 10 {
-		r := maintain(t, db, howdah.MaintainOptions{})
+		r := dbtest.Maintain(t, db, howdah.MaintainOptions{})
 		require.Zero(t, r.Expired, "live entries stay")
 		require.False(t, r.More)
 	}
@@ -107,20 +56,20 @@ func keyBytes(r howdah.Upkeep) int64 {
 
 // A round of a millisecond ends soon, however much there is to do, and says so.
 func TestMaintainKeepsItsTime(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
-	fill(t, db, "db0", 60_000, "statement_timestamp() - interval '1 second'")
-	r := maintain(t, db, howdah.MaintainOptions{MaxTime: time.Microsecond, MaxRows: 1_000_000})
+	db := dbtest.Open(t, pgtest.New(t), nil)
+	dbtest.Fill(t, db, "db0", 60_000, "statement_timestamp() - interval '1 second'")
+	r := dbtest.Maintain(t, db, howdah.MaintainOptions{MaxTime: time.Microsecond, MaxRows: 1_000_000})
 	require.True(t, r.More)
 	require.Positive(t, r.Expired)
 	require.LessOrEqual(t, r.Blocks, int64(64), "one chunk")
-	r = maintain(t, db, howdah.MaintainOptions{MaxTime: time.Minute, MaxRows: 1_000_000, MaxBlocks: 1_000_000})
+	r = dbtest.Maintain(t, db, howdah.MaintainOptions{MaxTime: time.Minute, MaxRows: 1_000_000, MaxBlocks: 1_000_000})
 	require.False(t, r.More)
-	require.Zero(t, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
+	require.Zero(t, dbtest.Number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
 }
 
 // An entry that is stored again over its expired row, while rounds run, stays.
 func TestMaintainLeavesRevivedEntries(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	var stop atomic.Bool
 	var rounds sync.WaitGroup
@@ -139,7 +88,7 @@ func TestMaintainLeavesRevivedEntries(t *testing.T) {
 			}
 		})
 	}
-	together(8, func(g int) {
+	dbtest.Together(8, func(g int) {
 		// Until the race has taken place, if that takes longer.
 		for i := 0; i < 150 || removed.Load() == 0 && i < 100_000; i++ {
 			key := fmt.Sprintf("%d:%d", g, i%20)
@@ -157,40 +106,40 @@ func TestMaintainLeavesRevivedEntries(t *testing.T) {
 	stop.Store(true)
 	rounds.Wait()
 	require.Positive(t, removed.Load(), "the race took place")
-	require.EqualValues(t, 160, number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
+	require.EqualValues(t, 160, dbtest.Number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")))
 }
 
 // A row that somebody holds is left for later, at once.
 func TestMaintainWaitsForNobody(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
-	fill(t, db, "db0", 100, "statement_timestamp() - interval '1 second'")
+	db := dbtest.Open(t, pgtest.New(t), nil)
+	dbtest.Fill(t, db, "db0", 100, "statement_timestamp() - interval '1 second'")
 	tx, err := db.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
 	_, err = tx.Exec(t.Context(), "SELECT FROM "+pgtest.Table(t, tx, "db0")+" WHERE key = 'key:7' FOR UPDATE")
 	require.NoError(t, err)
-	require.EqualValues(t, 99, maintain(t, db, howdah.MaintainOptions{}).Expired)
+	require.EqualValues(t, 99, dbtest.Maintain(t, db, howdah.MaintainOptions{}).Expired)
 	require.NoError(t, tx.Rollback(t.Context()))
-	require.EqualValues(t, 1, maintain(t, db, howdah.MaintainOptions{}).Expired)
+	require.EqualValues(t, 1, dbtest.Maintain(t, db, howdah.MaintainOptions{}).Expired)
 
 	// A cache whose table is locked as a whole is left out.
-	execute(t, db, "SELECT howdah.create_cache('other')")
+	dbtest.Exec(t, db, "SELECT howdah.create_cache('other')")
 	tx, err = db.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
 	_, err = tx.Exec(t.Context(), "LOCK TABLE "+pgtest.Table(t, tx, "db0")+" IN ACCESS EXCLUSIVE MODE")
 	require.NoError(t, err)
-	require.Equal(t, "other", maintain(t, db, howdah.MaintainOptions{}).Cache)
+	require.Equal(t, "other", dbtest.Maintain(t, db, howdah.MaintainOptions{}).Cache)
 }
 
 // Expired sessions go with the same rounds, within the same bounds; live ones
 // stay, and one that somebody holds is left for later.
 func TestMaintainRemovesSessions(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	rounds, err := db.Maintain(t.Context(), howdah.MaintainOptions{})
 	require.NoError(t, err)
 	require.Len(t, rounds, 1, "no sessions, no row")
-	execute(t, db, `INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at, payload)
+	dbtest.Exec(t, db, `INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at, payload)
 		SELECT gen_random_uuid(), sha256(''), e, e, convert_to(repeat('p', 500), 'UTF8')
 		FROM (SELECT statement_timestamp() + CASE WHEN i % 5 = 0 THEN interval '1 hour' ELSE interval '-1 s' END AS e
 		      FROM generate_series(1, 20000) AS i) AS s`)
@@ -203,7 +152,7 @@ func TestMaintainRemovesSessions(t *testing.T) {
 	var expired int64
 	for i := 0; expired < 15_990; i++ {
 		require.Less(t, i, 200)
-		r := maintain(t, db, howdah.MaintainOptions{Cache: howdah.UpkeepOfSessions, MaxRows: 700, MaxBlocks: 600, MaxTime: time.Minute})
+		r := dbtest.Maintain(t, db, howdah.MaintainOptions{Cache: howdah.UpkeepOfSessions, MaxRows: 700, MaxBlocks: 600, MaxTime: time.Minute})
 		require.LessOrEqual(t, r.Expired, int64(700))
 		require.LessOrEqual(t, r.Blocks, int64(600))
 		require.Equal(t, howdah.UpkeepOfSessions, r.Cache)
@@ -211,26 +160,26 @@ func TestMaintainRemovesSessions(t *testing.T) {
 	}
 	require.EqualValues(t, 15_990, expired)
 	require.NoError(t, tx.Rollback(t.Context()))
-	execute(t, db, "SELECT FROM howdah.maintain(max_time => '1 minute')")
-	require.EqualValues(t, 4000, number(t, db, "SELECT count(*) FROM howdah.session"))
-	require.EqualValues(t, 16_000, number(t, db, "SELECT expired FROM howdah.upkeep WHERE cache = 'howdah.session'"))
+	dbtest.Exec(t, db, "SELECT FROM howdah.maintain(max_time => '1 minute')")
+	require.EqualValues(t, 4000, dbtest.Number(t, db, "SELECT count(*) FROM howdah.session"))
+	require.EqualValues(t, 16_000, dbtest.Number(t, db, "SELECT expired FROM howdah.upkeep WHERE cache = 'howdah.session'"))
 
 	// The first chunk is all that a short time allows.
-	execute(t, db, "UPDATE howdah.session SET idle_expires_at = statement_timestamp()")
-	r := maintain(t, db, howdah.MaintainOptions{Cache: howdah.UpkeepOfSessions, MaxTime: time.Microsecond})
+	dbtest.Exec(t, db, "UPDATE howdah.session SET idle_expires_at = statement_timestamp()")
+	r := dbtest.Maintain(t, db, howdah.MaintainOptions{Cache: howdah.UpkeepOfSessions, MaxTime: time.Microsecond})
 	require.Positive(t, r.Expired+r.Blocks)
 	require.LessOrEqual(t, r.Expired, int64(1000))
 
 	// Run does it too, as an application's role would.
-	running(t, db)
-	eventually(t, "Run removes them", func() bool { return number(t, db, "SELECT count(*) FROM howdah.session") == 0 })
-	eventually(t, "and counts them", func() bool { return db.Stats().Upkeep.Sessions > 0 })
+	dbtest.Run(t, db)
+	dbtest.Eventually(t, "Run removes them", func() bool { return dbtest.Number(t, db, "SELECT count(*) FROM howdah.session") == 0 })
+	dbtest.Eventually(t, "and counts them", func() bool { return db.Stats().Upkeep.Sessions > 0 })
 }
 
 func TestOneRoundAtATime(t *testing.T) {
 	url := pgtest.New(t)
-	db := open(t, url, nil)
-	fill(t, db, "db0", 5000, "statement_timestamp() - interval '1 second'")
+	db := dbtest.Open(t, url, nil)
+	dbtest.Fill(t, db, "db0", 5000, "statement_timestamp() - interval '1 second'")
 	tx, err := db.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
@@ -243,7 +192,7 @@ func TestOneRoundAtATime(t *testing.T) {
 
 	// Many at once remove every row once.
 	var expired atomic.Int64
-	together(6, func(int) {
+	dbtest.Together(6, func(int) {
 		for expired.Load() < 5000 {
 			rounds, err := db.Maintain(t.Context(), howdah.MaintainOptions{MaxRows: 200})
 			if err != nil {
@@ -259,7 +208,7 @@ func TestOneRoundAtATime(t *testing.T) {
 }
 
 func TestMaintainRefusesBadArguments(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	_, err := db.Maintain(t.Context(), howdah.MaintainOptions{Cache: "none"})
 	require.ErrorIs(t, err, howdah.ErrCacheNotFound)
 	for _, call := range []string{
@@ -277,17 +226,17 @@ func TestMaintainRefusesBadArguments(t *testing.T) {
 }
 
 func TestRunRemovesWhatExpired(t *testing.T) {
-	db := open(t, pgtest.New(t), nil)
-	defer noLeaks(t, goleak.IgnoreCurrent())
-	execute(t, db, "SELECT howdah.create_cache('logged', durability => 'sync')")
-	stop := running(t, db)
-	eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
-	fill(t, db, "db0", 30_000, "statement_timestamp() + CASE WHEN i % 10 = 0 THEN interval '1 hour' ELSE interval '1 second' END")
-	fill(t, db, "logged", 3000, "statement_timestamp()")
-	eventually(t, "all that expired goes", func() bool {
-		return number(t, db, "SELECT (SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")+") + (SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "logged")+")") == 3000
+	db := dbtest.Open(t, pgtest.New(t), nil)
+	defer leaks.Await(t, goleak.IgnoreCurrent())
+	dbtest.Exec(t, db, "SELECT howdah.create_cache('logged', durability => 'sync')")
+	stop := dbtest.Run(t, db)
+	dbtest.Eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
+	dbtest.Fill(t, db, "db0", 30_000, "statement_timestamp() + CASE WHEN i % 10 = 0 THEN interval '1 hour' ELSE interval '1 second' END")
+	dbtest.Fill(t, db, "logged", 3000, "statement_timestamp()")
+	dbtest.Eventually(t, "all that expired goes", func() bool {
+		return dbtest.Number(t, db, "SELECT (SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")+") + (SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "logged")+")") == 3000
 	})
-	eventually(t, "and is counted", func() bool { return db.Stats().Upkeep.Expired >= 30_000 })
+	dbtest.Eventually(t, "and is counted", func() bool { return db.Stats().Upkeep.Expired >= 30_000 })
 	stop()
 	require.False(t, db.Stats().Upkeep.Leader)
 }
@@ -296,26 +245,30 @@ func TestRunRemovesWhatExpired(t *testing.T) {
 // much that has expired.
 func TestRunReachesEveryBudget(t *testing.T) {
 	t.Parallel()
-	db := open(t, pgtest.New(t), nil)
+	db := dbtest.Open(t, pgtest.New(t), nil)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		execute(t, db, fmt.Sprintf("SELECT howdah.create_cache('%s', max_entries => 4000, eviction => 'allkeys-random')", name))
-		fill(t, db, name, 20_000, "'infinity'")
+		dbtest.Exec(t, db, fmt.Sprintf("SELECT howdah.create_cache('%s', max_entries => 4000, eviction => 'allkeys-random')", name))
+		dbtest.Fill(t, db, name, 20_000, "'infinity'")
 	}
-	execute(t, db, "INSERT INTO "+pgtest.Table(t, db.Pool(), "a")+" (hash, version, expires_at, key, value) SELECT hash + 1, version, '-infinity', key, value FROM "+pgtest.Table(t, db.Pool(), "a"))
-	fill(t, db, "db0", 60_000, "statement_timestamp()")
-	running(t, db)
+	dbtest.Exec(t, db, "INSERT INTO "+pgtest.Table(t, db.Pool(), "a")+" (hash, version, expires_at, key, value) SELECT hash + 1, version, '-infinity', key, value FROM "+pgtest.Table(t, db.Pool(), "a"))
+	dbtest.Fill(t, db, "db0", 60_000, "statement_timestamp()")
+	dbtest.Run(t, db)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		eventually(t, "the budget of "+name, func() bool { return number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)) <= 4400 })
+		dbtest.Eventually(t, "the budget of "+name, func() bool {
+			return dbtest.Number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), name)) <= 4400
+		})
 	}
-	eventually(t, "all that expired goes", func() bool { return number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")) == 0 })
+	dbtest.Eventually(t, "all that expired goes", func() bool {
+		return dbtest.Number(t, db, "SELECT count(*) FROM "+pgtest.Table(t, db.Pool(), "db0")) == 0
+	})
 }
 
 // One of several leads. Whether it stops in order or dies, another takes over.
 func TestAnotherTakesOver(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	dbs := []*howdah.DB{open(t, url, nil), open(t, url, nil)}
-	stops := []func(){running(t, dbs[0]), running(t, dbs[1])}
+	dbs := []*howdah.DB{dbtest.Open(t, url, nil), dbtest.Open(t, url, nil)}
+	stops := []func(){dbtest.Run(t, dbs[0]), dbtest.Run(t, dbs[1])}
 	leaders := func() (n, which int) {
 		for i, db := range dbs {
 			if db.Stats().Upkeep.Leader {
@@ -324,42 +277,44 @@ func TestAnotherTakesOver(t *testing.T) {
 		}
 		return n, which
 	}
-	eventually(t, "one leads", func() bool { n, _ := leaders(); return n == 1 })
+	dbtest.Eventually(t, "one leads", func() bool { n, _ := leaders(); return n == 1 })
 	_, first := leaders()
 	stops[first]()
-	eventually(t, "the other leads", func() bool { n, which := leaders(); return n == 1 && which != first })
+	dbtest.Eventually(t, "the other leads", func() bool { n, which := leaders(); return n == 1 && which != first })
 	stops[1-first]()
 
 	// A leader died just after it had renewed the lease: who leads next began
 	// after its end.
-	until := number(t, dbs[0], "UPDATE howdah.leader SET holder = 'dead', until = clock_timestamp() + interval '2 s' RETURNING (extract(epoch FROM until) * 1000)::bigint")
-	running(t, dbs[0])
-	eventually(t, "the lease runs out", func() bool { n, _ := leaders(); return n == 1 })
-	require.GreaterOrEqual(t, number(t, dbs[0], "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"), until)
+	until := dbtest.Number(t, dbs[0], "UPDATE howdah.leader SET holder = 'dead', until = clock_timestamp() + interval '2 s' RETURNING (extract(epoch FROM until) * 1000)::bigint")
+	dbtest.Run(t, dbs[0])
+	dbtest.Eventually(t, "the lease runs out", func() bool { n, _ := leaders(); return n == 1 })
+	require.GreaterOrEqual(t, dbtest.Number(t, dbs[0], "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"), until)
 }
 
 // The role of an application may do the upkeep, and cannot do more than that.
 func TestUpkeepByTheRuntimeRole(t *testing.T) {
 	databaseURL := pgtest.New(t)
-	owner := open(t, databaseURL, nil)
-	role, appURL := newRole(t, databaseURL)
-	execute(t, owner, "SELECT howdah.grant_runtime($1)", role)
-	execute(t, owner, "SELECT howdah.create_cache('full', max_entries => 100, eviction => 'noeviction')")
-	execute(t, owner, "SELECT howdah.create_cache('lru', max_entries => 100)")
-	execute(t, owner, "DELETE FROM howdah.beacon") // as a crash does
-	fill(t, owner, "full", 200, "'infinity'")
-	fill(t, owner, "lru", 200, "'infinity'")
-	fill(t, owner, "db0", 200, "statement_timestamp()")
+	owner := dbtest.Open(t, databaseURL, nil)
+	role, appURL := dbtest.NewRole(t, databaseURL)
+	dbtest.Exec(t, owner, "SELECT howdah.grant_runtime($1)", role)
+	dbtest.Exec(t, owner, "SELECT howdah.create_cache('full', max_entries => 100, eviction => 'noeviction')")
+	dbtest.Exec(t, owner, "SELECT howdah.create_cache('lru', max_entries => 100)")
+	dbtest.Exec(t, owner, "DELETE FROM howdah.beacon") // as a crash does
+	dbtest.Fill(t, owner, "full", 200, "'infinity'")
+	dbtest.Fill(t, owner, "lru", 200, "'infinity'")
+	dbtest.Fill(t, owner, "db0", 200, "statement_timestamp()")
 
-	app := open(t, appURL, nil)
+	app := dbtest.Open(t, appURL, nil)
 	_, err := app.Cache("lru").Get(t.Context(), "key:200")
 	require.NoError(t, err)
-	running(t, app)
-	eventually(t, "all is done", func() bool {
+	dbtest.Run(t, app)
+	dbtest.Eventually(t, "all is done", func() bool {
 		s := app.Stats().Upkeep
 		return s.Leader && s.Expired == 200 && s.Evicted >= 100 && s.Resets == 1
 	})
-	eventually(t, "full", func() bool { return number(t, owner, "SELECT count(full_since) FROM howdah_internal.cache") == 1 })
+	dbtest.Eventually(t, "full", func() bool {
+		return dbtest.Number(t, owner, "SELECT count(full_since) FROM howdah_internal.cache") == 1
+	})
 	_, err = app.Pool().Exec(t.Context(), "DELETE FROM howdah.upkeep")
 	require.ErrorContains(t, err, "42501")
 }
@@ -368,33 +323,33 @@ func TestUpkeepByTheRuntimeRole(t *testing.T) {
 func TestResetIsDetected(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Own(t, "fsync", "off")
-	db := open(t, server.NewURL(), nil)
-	execute(t, db, "SELECT howdah.create_cache('kept', durability => 'sync')")
+	db := dbtest.Open(t, server.NewURL(), nil)
+	dbtest.Exec(t, db, "SELECT howdah.create_cache('kept', durability => 'sync')")
 	for _, cache := range []string{"db0", "kept"} {
 		require.NoError(t, db.Cache(cache).Set(t.Context(), "k", []byte("v"), 0))
 	}
-	running(t, db)
-	eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
+	dbtest.Run(t, db)
+	dbtest.Eventually(t, "it leads", func() bool { return db.Stats().Upkeep.Leader })
 
 	server.Stop("fast")
 	server.Start()
-	eventually(t, "upkeep goes on", func() bool { return db.Stats().Upkeep.Leader && db.Ping(t.Context()) == nil })
+	dbtest.Eventually(t, "upkeep goes on", func() bool { return db.Stats().Upkeep.Leader && db.Ping(t.Context()) == nil })
 	rounds := db.Stats().Upkeep.Rounds
-	eventually(t, "another round", func() bool { return db.Stats().Upkeep.Rounds > rounds })
+	dbtest.Eventually(t, "another round", func() bool { return db.Stats().Upkeep.Rounds > rounds })
 	require.Zero(t, db.Stats().Upkeep.Resets, "an orderly restart loses nothing")
 	_, err := db.Cache("db0").Get(t.Context(), "k")
 	require.NoError(t, err)
 
 	server.Kill()
 	server.Start()
-	eventually(t, "it answers", func() bool { return db.Ping(t.Context()) == nil })
+	dbtest.Eventually(t, "it answers", func() bool { return db.Ping(t.Context()) == nil })
 	began := time.Now()
-	eventually(t, "the reset is counted", func() bool { return db.Stats().Upkeep.Resets == 1 })
+	dbtest.Eventually(t, "the reset is counted", func() bool { return db.Stats().Upkeep.Resets == 1 })
 	t.Logf("detected %v after the first answer", time.Since(began))
 	_, err = db.Cache("db0").Get(t.Context(), "k")
 	require.ErrorIs(t, err, howdah.ErrMiss)
 	_, err = db.Cache("kept").Get(t.Context(), "k")
 	require.NoError(t, err)
-	require.EqualValues(t, 2, number(t, db, "SELECT epoch FROM howdah.epoch"))
-	require.EqualValues(t, 2, number(t, db, "SELECT howdah_internal._detect_reset()"), "counted once")
+	require.EqualValues(t, 2, dbtest.Number(t, db, "SELECT epoch FROM howdah.epoch"))
+	require.EqualValues(t, 2, dbtest.Number(t, db, "SELECT howdah_internal._detect_reset()"), "counted once")
 }

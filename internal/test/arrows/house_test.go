@@ -113,8 +113,17 @@ var house = map[string]room{
 	"internal/test/seed":      {testOnly: true},
 	"internal/test/long":      {testOnly: true},
 	"internal/test/coherence": {testOnly: true},
+	"internal/test/dbtest":    {testOnly: true},
 	"internal/test/handover":  {testOnly: true},
+	"internal/test/leaks":     {testOnly: true},
 	"backend/backendtest":     {testOnly: true},
+
+	// Tests of the whole through the face.
+	"tests/contract": {testOnly: true},
+	"tests/crash":    {floor: roof},
+	"tests/limits":   {floor: roof},
+	"tests/peers":    {floor: roof},
+	"tests/citus":    {floor: roof},
 }
 
 // environment lists the files outside of cmd/, bench/ and tests that may read

@@ -1,0 +1,9 @@
+package contract
+
+import (
+	"testing"
+
+	"github.com/howdah/howdah/internal/test/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
