@@ -111,6 +111,8 @@ var house = map[string]room{
 	"internal/test/pgtest":    {testOnly: true},
 	"internal/test/grammar":   {testOnly: true},
 	"internal/test/seed":      {testOnly: true},
+	"internal/test/await":     {testOnly: true},
+	"internal/test/bubble":    {testOnly: true},
 	"internal/test/coherence": {testOnly: true},
 	"internal/test/handover":  {testOnly: true},
 	"backend/backendtest":     {testOnly: true},
