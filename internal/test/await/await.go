@@ -14,8 +14,9 @@ import (
 // comes near it, on however busy a machine.
 const Limit = 2 * time.Minute
 
-// pause is the time between two questions.
-const pause = 2 * time.Millisecond
+// The pauses between two questions grow from the first one to the last one: what comes soon is seen soon, and
+// what takes long is not slowed down by questions.
+const firstPause, lastPause = time.Millisecond, 32 * time.Millisecond
 
 // True returns when condition does. It runs condition on the goroutine that calls it, which must be that of
 // the test, so condition may use require. If that takes longer than Limit, the test fails with what was awaited.
@@ -31,13 +32,11 @@ func True(t testing.TB, what string, condition func() bool) {
 func Until(ctx context.Context, condition func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
-	for !condition() {
+	for pause := firstPause; !condition(); pause = min(2*pause, lastPause) {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-ticker.C:
+		case <-time.After(pause):
 		}
 	}
 	return true
