@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
@@ -227,9 +228,7 @@ func TestFetchWithoutDatabase(t *testing.T) {
 	server.Stop("immediate")
 	const callers = 20
 	shared := func(ctx context.Context) ([]byte, error) {
-		for fetchStats(db, "db0").Shared < callers-1 && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
+		await.Until(ctx, func() bool { return fetchStats(db, "db0").Shared >= callers-1 })
 		return l.load(ctx)
 	}
 	var all sync.WaitGroup

@@ -209,7 +209,7 @@ func TestInterruptedMigration(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return one[bool](t, super, "SELECT coalesce(wait_event = 'advisory', false) FROM pg_stat_activity WHERE pid = $1", second.PgConn().PID())
-	}, 20*time.Second, time.Millisecond, "the second migrator waits for the first")
+	}, time.Minute, time.Millisecond, "the second migrator waits for the first")
 	run(t, super, fmt.Sprintf("SELECT pg_terminate_backend(%d)", conn.PgConn().PID()))
 	require.NoError(t, <-done)
 	require.NoError(t, migrate.Check(ctx(t), second))

@@ -166,7 +166,7 @@ func TestSpanOfACancelledCaller(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		require.Eventually(t, func() bool { return blocked(x.db) > 0 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return blocked(x.db) > 0 }, time.Minute, time.Millisecond)
 		cancel()
 		caller.Wait()
 	})
@@ -229,7 +229,7 @@ func TestSpansOfAFetch(t *testing.T) {
 	for range callers {
 		all.Go(fetch)
 	}
-	require.Eventually(t, func() bool { return x.db.Stats().Caches[0].Fetch.Shared == callers }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return x.db.Stats().Caches[0].Fetch.Shared == callers }, time.Minute, time.Millisecond)
 	close(proceed)
 	all.Wait()
 	calls, shared := x.spans()

@@ -3,7 +3,6 @@ package schema_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -143,9 +142,7 @@ func TestAlterAndDropGiveUp(t *testing.T) {
 	run(t, tx, "SELECT howdah.get('c', 'k')")
 
 	for _, call := range []string{"alter_cache('c', durability => 'sync')", "drop_cache('c')"} {
-		begin := time.Now()
-		refused(t, db, "55P03", "SELECT howdah."+call)
-		require.Less(t, time.Since(begin), 30*time.Second)
+		refused(t, db, "55P03", "SELECT howdah."+call) // while the transaction goes on
 	}
 	require.Equal(t, "unlogged", one[string](t, db, "SELECT durability FROM howdah_internal.cache WHERE name = 'c'"), "nothing changed")
 }

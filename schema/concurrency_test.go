@@ -207,7 +207,7 @@ func TestWritesSeeWhatTheyWaitedFor(t *testing.T) {
 		pid := waiter.Conn().PgConn().PID()
 		require.Eventually(t, func() bool {
 			return one[bool](t, db, "SELECT coalesce(wait_event_type, '') = 'Lock' FROM pg_stat_activity WHERE pid = $1", pid)
-		}, 20*time.Second, time.Millisecond, "%s must wait for %s", c.then, c.first)
+		}, time.Minute, time.Millisecond, "%s must wait for %s", c.then, c.first)
 		require.NoError(t, tx.Commit(ctx(t)))
 		require.Equal(t, c.want, <-answer, "%s, then %s", c.first, c.then)
 		waiter.Release()

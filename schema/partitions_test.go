@@ -339,7 +339,7 @@ func TestDivideWhileACacheIsMade(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return one[int](t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'") == 1
-	}, 30*time.Second, 2*time.Millisecond)
+	}, time.Minute, 2*time.Millisecond)
 	require.NoError(t, tx.Commit(ctx(t)))
 	require.NoError(t, <-made)
 	require.Equal(t, []string{"late/00", "late/01"}, all[string](t, db, "SELECT name FROM howdah_internal.cache WHERE whole = 'late' ORDER BY name"))

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -190,10 +191,10 @@ func (i *interleaving) begin(conn *pgx.Conn, sql string) chan error {
 // await returns when a statement is done or waits for a lock, but for the advisory
 // lock that it has passed.
 func (i *interleaving) await(conn *pgx.Conn, done chan error, passed int) {
-	for len(done) == 0 && !one[bool](i.t, i.db,
-		"SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $1 AND NOT granted AND NOT (locktype = 'advisory' AND objid = $2))", conn.PgConn().PID(), passed) {
-		time.Sleep(time.Millisecond)
-	}
+	await.True(i.t, "the statement is done or waits for a lock", func() bool {
+		return len(done) > 0 || one[bool](i.t, i.db,
+			"SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $1 AND NOT granted AND NOT (locktype = 'advisory' AND objid = $2))", conn.PgConn().PID(), passed)
+	})
 }
 
 // What is in the cache before the steps.

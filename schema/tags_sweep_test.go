@@ -61,7 +61,7 @@ func TestSweepOfMarks(t *testing.T) {
 	// Transactions of other databases of the server keep marks too, until they end.
 	swept := func(want int, why string) {
 		t.Helper()
-		require.Eventually(t, func() bool { sweep(t, db); return marks() == want }, 30*time.Second, 10*time.Millisecond, why)
+		require.Eventually(t, func() bool { sweep(t, db); return marks() == want }, time.Minute, 10*time.Millisecond, why)
 	}
 	swept(1, "the mark of t is older than the writer")
 	sweep(t, db)

@@ -54,7 +54,7 @@ func awaitBlocked(t testing.TB, db querier, by int32) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return one[bool](t, db, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))", by)
-	}, 30*time.Second, 2*time.Millisecond)
+	}, time.Minute, 2*time.Millisecond)
 }
 
 // What was claimed before the commit is void after it, whether the row was read

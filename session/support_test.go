@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/session"
 )
@@ -133,7 +134,5 @@ func running(t testing.TB, m *session.Manager) (stop func() error) {
 // eventually awaits a condition.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(2 * time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), "never: %s", what)
-	}
+	await.True(t, what, condition)
 }

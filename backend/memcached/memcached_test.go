@@ -103,16 +103,15 @@ func TestLargerItems(t *testing.T) {
 func TestStoppedServer(t *testing.T) {
 	peer := backendtest.StartMemcached(t)
 	store := open(t, "memcached://"+peer.Addr+"?timeout=4s")
+	patient := open(t, "memcached://"+peer.Addr+"?timeout=1h")
 	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
 	require.NoError(t, peer.Process.Signal(syscall.SIGSTOP))
 	require.Eventually(t, func() bool { return !runs(t, peer.Process.Pid) }, time.Minute, time.Millisecond)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(30*time.Millisecond, cancel)
-	start := time.Now()
-	_, err := store.Get(ctx, "k")
+	_, err := patient.Get(ctx, "k") // long before its own timeout
 	require.ErrorIs(t, err, context.Canceled)
-	require.Less(t, time.Since(start), 3*time.Second)
 
 	ctx, cancel = context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()

@@ -67,15 +67,14 @@ func TestURLParameters(t *testing.T) {
 func TestStoppedServer(t *testing.T) {
 	peer := backendtest.StartRedis(t)
 	store := open(t, "redis://"+peer.Addr+"?read_timeout=4s&max_retries=-1")
+	patient := open(t, "redis://"+peer.Addr+"?read_timeout=1h&max_retries=-1")
 	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
 	require.NoError(t, peer.Process.Signal(syscall.SIGSTOP))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(30*time.Millisecond, cancel)
-	start := time.Now()
-	_, err := store.Get(ctx, "k")
+	_, err := patient.Get(ctx, "k") // long before its own timeout
 	require.ErrorIs(t, err, context.Canceled)
-	require.Less(t, time.Since(start), 3*time.Second)
 
 	ctx, cancel = context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()

@@ -77,7 +77,7 @@ func rendered(output string) string {
 func (m *terminal) shows(pattern string) {
 	m.t.Helper()
 	expression := regexp.MustCompile(pattern)
-	require.Eventually(m.t, func() bool { return expression.MatchString(rendered(m.output())) }, 30*time.Second, 10*time.Millisecond,
+	require.Eventually(m.t, func() bool { return expression.MatchString(rendered(m.output())) }, time.Minute, 10*time.Millisecond,
 		"awaited: %s\nthe terminal shows: %s", pattern, lazily(func() string { return rendered(m.output()) }))
 }
 

@@ -107,7 +107,7 @@ func TestCLIPassword(t *testing.T) {
 		require.Eventually(t, func() bool {
 			r := execute(t, "", []string{"HOWDAH_PASSWORD=hunter2"}, "cli", "-u", p.redis, "--tls", "--insecure", "EXISTS", key)
 			return r.out == "1\n"
-		}, 30*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", waiting.Process.Pid))
 		if err == nil {
 			require.Contains(t, string(title), key)

@@ -137,7 +137,7 @@ func TestDoctorFixStopped(t *testing.T) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'DROP INDEX CONCURRENTLY%' AND state = 'active' AND datname = current_database()").Scan(&n))
 		return n
 	}
-	require.Eventually(t, func() bool { return running() == 1 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return running() == 1 }, time.Minute, 10*time.Millisecond)
 	require.NoError(t, fix.Process.Signal(os.Interrupt))
 	require.Error(t, fix.Wait())
 	require.Equal(t, exitFailed, fix.ProcessState.ExitCode())

@@ -83,7 +83,7 @@ func (m *terminal) page() string {
 
 func (m *terminal) await(condition func() bool) {
 	m.t.Helper()
-	require.Eventually(m.t, condition, 30*time.Second, 20*time.Millisecond, "the terminal shows:\n%s", m.page())
+	require.Eventually(m.t, condition, time.Minute, 20*time.Millisecond, "the terminal shows:\n%s", m.page())
 }
 
 func (m *terminal) mode() *unix.Termios {

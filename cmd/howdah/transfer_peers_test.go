@@ -186,7 +186,7 @@ func TestImportFromACluster(t *testing.T) {
 	addr := startRedis(t, "--cluster-enabled", "yes")
 	c := redisClient(t, &redis.Options{Addr: addr})
 	require.NoError(t, c.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
-	require.Eventually(t, func() bool { return c.Set(t.Context(), "k", "v", 0).Err() == nil }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return c.Set(t.Context(), "k", "v", 0).Err() == nil }, time.Minute, 20*time.Millisecond)
 	env := []string{"HOWDAH_DATABASE_URL=" + pgtest.New(t)}
 	args := []string{"import", "redis://" + addr, "--state", filepath.Join(t.TempDir(), "state")}
 	r := execute(t, "", env, args...)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 func TestBlocked(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Set, 1)) // inline
 		f := r.flight()
 		f.takeAndSend()
@@ -56,7 +58,7 @@ func TestBlocked(t *testing.T) {
 // Those that wait for a lock that lasts do not keep back who has met one that
 // passes.
 func TestThoseTriedLeastGoFirst(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a, b := r.start(newOp("a", Write, 1)), r.start(newOp("b", Write, 2))
 		f := r.flight()
 		for _, op := range f.takeAndSend() {
@@ -97,7 +99,7 @@ func TestThoseTriedLeastGoFirst(t *testing.T) {
 }
 
 func TestSuspicionFadesAndSparesReads(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		kindOfFlight := func(op *Op) Kind {
 			t.Helper()
 			a := r.start(op)
@@ -116,11 +118,11 @@ func TestSuspicionFadesAndSparesReads(t *testing.T) {
 		if kindOfFlight(newOp("b", Read, 1)) != Read {
 			t.Error("a row lock keeps reads out of shared batches")
 		}
-		time.Sleep(999 * time.Millisecond)
+		bubble.Pass(999 * time.Millisecond)
 		if kindOfFlight(newOp("c", Write, 1)) != Alone {
 			t.Error("no longer suspect within a second")
 		}
-		time.Sleep(time.Millisecond)
+		bubble.Pass(time.Millisecond)
 		if kindOfFlight(newOp("d", Write, 1)) != Write {
 			t.Error("suspect after a second")
 		}
@@ -128,7 +130,7 @@ func TestSuspicionFadesAndSparesReads(t *testing.T) {
 }
 
 func TestBlockedUntilDeadline(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		ctx, cancel := leaver()
 		op := func(name string) *Op {
 			op := newOp(name, Set, 1)
@@ -142,7 +144,7 @@ func TestBlockedUntilDeadline(t *testing.T) {
 		f.end()
 		alone := r.flight()
 		r.batch(alone.takeAndSend(), "a ")
-		time.Sleep(20 * time.Millisecond)
+		bubble.Pass(20 * time.Millisecond)
 		r.pending(a) // the flight is about to learn that nothing was changed
 		r.ended(ErrNotSent, b)
 		r.ended(ErrBlocked, b)
@@ -162,14 +164,14 @@ func TestBlockedUntilDeadline(t *testing.T) {
 		r.noFlight()
 
 		// Inline, with the deadline passed when the lock is met.
-		time.Sleep(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		d := r.goDo(background, op("d"))
 		f = r.flight()
 		if f.Kind() != Write {
 			t.Error("suspected for more than a second")
 		}
 		f.take()
-		time.Sleep(20 * time.Millisecond)
+		bubble.Pass(20 * time.Millisecond)
 		f.block(f.ops[0])
 		f.end()
 		r.ended(ErrBlocked, d)
@@ -180,7 +182,7 @@ func TestBlockedUntilDeadline(t *testing.T) {
 		stuck.take()
 		g := r.goDo(background, newOp("g", Read, 1, 2))
 		h := r.goDo(background, op("h"))
-		time.Sleep(20 * time.Millisecond)
+		bubble.Pass(20 * time.Millisecond)
 		r.ended(ErrNotSent, h)
 		stuck.finish(nil)
 		f = r.flight()
@@ -240,20 +242,20 @@ func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
 				r.ended(nil, a)
 			},
 			"no answer": func(r *rig, a *answer, alone *held) {
-				time.Sleep(grace - timeout/2)
+				bubble.Pass(grace - timeout/2)
 				r.ended(ErrSent, a)
 				r.ended(context.DeadlineExceeded, a)
 				alone.finish(nil)
 			},
 		} {
 			t.Run(name+" "+outcome, func(t *testing.T) {
-				bubble(t, Options{Grace: grace}, func(r *rig) {
+				inBubble(t, Options{Grace: grace}, func(r *rig) {
 					r.suspect(1)
 					ctx, op := caller()
 					a := r.goDo(ctx, op)
 					alone := r.flight()
 					alone.takeAndSend()
-					time.Sleep(timeout + timeout/2)
+					bubble.Pass(timeout + timeout/2)
 					r.pending(a)
 					end(r, a, alone)
 				})
@@ -261,12 +263,12 @@ func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
 		}
 	}
 	t.Run("no answer and its bytes being read", func(t *testing.T) {
-		bubble(t, Options{Grace: grace}, func(r *rig) {
+		inBubble(t, Options{Grace: grace}, func(r *rig) {
 			r.suspect(1)
 			a := r.goDo(withDeadline())
 			alone := r.flight()
 			alone.take()
-			time.Sleep(timeout + grace)
+			bubble.Pass(timeout + grace)
 			r.pending(a)
 			alone.do(Flight.Sent)
 			r.ended(ErrSent, a)
@@ -274,7 +276,7 @@ func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
 		})
 	})
 	t.Run("in company of one that was cancelled", func(t *testing.T) {
-		bubble(t, Options{Grace: grace}, func(r *rig) {
+		inBubble(t, Options{Grace: grace}, func(r *rig) {
 			r.suspect(1)
 			x := r.stuck(newOp("x", Set, 1))
 			a := r.goDo(withDeadline())
@@ -283,7 +285,7 @@ func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
 			x.finish(errStatement)
 			alone := r.flight()
 			r.batch(alone.take(), "b+a ")
-			time.Sleep(2 * timeout)
+			bubble.Pass(2 * timeout)
 			cancel()
 			r.pending(a, b)
 			alone.do(Flight.Sent)
@@ -295,14 +297,14 @@ func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
 		})
 	})
 	t.Run("cancelled while late", func(t *testing.T) {
-		bubble(t, Options{Grace: grace}, func(r *rig) {
+		inBubble(t, Options{Grace: grace}, func(r *rig) {
 			r.suspect(1)
 			ctx, cancel := leaver()
 			_, op := withDeadline()
 			a := r.goDo(ctx, op)
 			alone := r.flight()
 			alone.takeAndSend()
-			time.Sleep(2 * timeout)
+			bubble.Pass(2 * timeout)
 			r.pending(a)
 			cancel()
 			r.ended(ErrSent, a)
@@ -327,7 +329,7 @@ func (r *rig) suspect(key uint64) {
 // whatever they wait for, each hears that a lock is the cause and that it has
 // changed nothing.
 func TestWritersBehindAHeldRow(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		var answers []*answer
 		for i := range 40 {
 			op := newOp("a", []Kind{Set, Write}[i%2], 1)
@@ -342,7 +344,7 @@ func TestWritersBehindAHeldRow(t *testing.T) {
 		for range 8 {
 			f := r.flight()
 			f.takeAndSend()
-			time.Sleep(20 * time.Millisecond)
+			bubble.Pass(20 * time.Millisecond)
 			for _, op := range f.ops {
 				f.block(op)
 			}

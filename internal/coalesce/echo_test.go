@@ -31,7 +31,7 @@ func (r *rig) echoed(want ...string) {
 }
 
 func TestReadsAreAnsweredWithTheSetTheyWaitFor(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		x := r.start(newOp("x", Write, 9))
 		f := r.flight()
 		f.take()
@@ -66,7 +66,7 @@ func TestReadsAreAnsweredWithTheSetTheyWaitFor(t *testing.T) {
 // Set took effect before, and somebody else wrote after it. It shares no place with
 // one that the Set answers, either.
 func TestReadsThatCameLaterAreNotAnswered(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 9))
 		f := r.flight()
 		f.take()
@@ -92,7 +92,7 @@ func TestReadsThatCameLaterAreNotAnswered(t *testing.T) {
 
 // No read waits for a lone Set when it is sent.
 func TestLoneSetAnswersNoReads(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, echoing("a", Set, 1))
 		f := r.flight()
 		f.takeAndSend()
@@ -113,7 +113,7 @@ func TestLoneSetAnswersNoReads(t *testing.T) {
 
 // A run of Sets and reads that waits goes as one Set; all act in their order.
 func TestSetsMergeOverReadsThatTheyAnswer(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 1))
 		f := r.flight()
 		f.take()
@@ -141,7 +141,7 @@ func TestSetsMergeOverReadsThatTheyAnswer(t *testing.T) {
 }
 
 func TestSetsDoNotMergeOverReadsThatAskForMore(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 1))
 		f := r.flight()
 		f.take()
@@ -162,7 +162,7 @@ func TestSetsDoNotMergeOverReadsThatAskForMore(t *testing.T) {
 func TestReadsOfASetThatLeftGoFirst(t *testing.T) {
 	for name, granted := range map[string]bool{"while the group waits": false, "when it could go": true} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Options{}, func(r *rig) {
+			inBubble(t, Options{}, func(r *rig) {
 				ctx, cancel := leaver()
 				busy := uint64(1)
 				if granted {
@@ -200,7 +200,7 @@ func TestReadsOfASetThatLeftGoFirst(t *testing.T) {
 
 // A group that was taken, had no effect, and lost its oldest Set goes back.
 func TestReadsOfASetThatLeftAFailedAttempt(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		ctx, cancel := leaver()
 		r.start(newOp("x", Write, 1))
 		f := r.flight()
@@ -232,7 +232,7 @@ func TestReadsOfASetThatLeftAFailedAttempt(t *testing.T) {
 // place any more. Those behind it go on.
 func TestUnknownOutcomeFailsReadsBetweenSets(t *testing.T) {
 	for _, unknown := range []bool{true, false} {
-		bubble(t, Options{Unknown: func(error) bool { return unknown }}, func(r *rig) {
+		inBubble(t, Options{Unknown: func(error) bool { return unknown }}, func(r *rig) {
 			r.start(newOp("x", Write, 1))
 			f := r.flight()
 			f.take()
@@ -262,7 +262,7 @@ func TestUnknownOutcomeFailsReadsBetweenSets(t *testing.T) {
 // stored may have expired: the reads ask.
 func TestReadsAskWhereTheSetDoesNotTell(t *testing.T) {
 	for _, left := range []bool{true, false} {
-		bubble(t, Options{}, func(r *rig) {
+		inBubble(t, Options{}, func(r *rig) {
 			ctx, cancel := leaver()
 			r.start(newOp("x", Write, 2))
 			f := r.flight()
@@ -290,7 +290,7 @@ func TestReadsAskWhereTheSetDoesNotTell(t *testing.T) {
 // other.
 func TestCollidingKeysAreApart(t *testing.T) {
 	first := func(op *Op) byte { return op.Call.(string)[0] }
-	bubble(t, Options{Same: func(a, b *Op) bool { return first(a) == first(b) }}, func(r *rig) {
+	inBubble(t, Options{Same: func(a, b *Op) bool { return first(a) == first(b) }}, func(r *rig) {
 		r.start(newOp("x", Write, 1))
 		f := r.flight()
 		f.take()

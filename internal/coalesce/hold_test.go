@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 // hold calls Hold for keys of the rig's table.
@@ -19,7 +21,7 @@ func (r *rig) hold(name string, keys ...uint64) *answer {
 // What holds keys has the place of a write among the ops on them, and ops with
 // Held pass.
 func TestHold(t *testing.T) {
-	bubble(t, Options{MaxFlights: 4}, func(r *rig) {
+	inBubble(t, Options{MaxFlights: 4}, func(r *rig) {
 		h := r.hold("h", 1, 2, 1)
 		r.ended(nil, h)
 		read, write, other := r.start(newOp("read", Read, 1)), r.start(newOp("write", Write, 2)), r.start(newOp("other", Write, 3))
@@ -58,7 +60,7 @@ func TestHold(t *testing.T) {
 
 // A hold is the newest of its key until anything comes for that key.
 func TestHoldIsNewest(t *testing.T) {
-	bubble(t, Options{MaxFlights: 2}, func(r *rig) {
+	inBubble(t, Options{MaxFlights: 2}, func(r *rig) {
 		h := r.hold("h", 1)
 		newest := func(want bool) {
 			t.Helper()
@@ -84,14 +86,14 @@ func TestHoldIsNewest(t *testing.T) {
 
 // A hold that waits ends at its deadline; one that is granted has none.
 func TestHoldDeadline(t *testing.T) {
-	bubble(t, Options{MaxFlights: 2}, func(r *rig) {
+	inBubble(t, Options{MaxFlights: 2}, func(r *rig) {
 		first := r.hold("first", 1)
 		op := newOp("late", Write, 1)
 		op.Deadline = in(time.Second)
 		late := &answer{Op: r.inTable(op)}
 		r.Hold(op, late.set)
 		r.pending(late)
-		time.Sleep(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		r.ended(errExpired, late)
 		r.Release(first.Op)
 	})
@@ -99,7 +101,7 @@ func TestHoldDeadline(t *testing.T) {
 
 // Close waits for what is held, lets its holder finish, and refuses others.
 func TestHoldAndClose(t *testing.T) {
-	bubble(t, Options{MaxFlights: 2}, func(r *rig) {
+	inBubble(t, Options{MaxFlights: 2}, func(r *rig) {
 		h := r.hold("h", 1)
 		waits := r.hold("waits", 1)
 		ctx, cancel := context.WithCancel(context.Background())

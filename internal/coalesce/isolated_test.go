@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 // lock has a flight of shared writes learn that a table is locked. Its one op
@@ -31,7 +33,7 @@ func (r *rig) isolated(want string) *held {
 }
 
 func TestLockedTableFliesAlone(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		other := r.NewTable(TableOptions{})
 		r.start(newOp("x", Write, 100).in(other))
 		f := r.flight()
@@ -95,7 +97,7 @@ func TestLockedTableFliesAlone(t *testing.T) {
 }
 
 func TestReadsOfLockedTable(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("a", Read, 1))
 		f := r.flight()
 		f.takeAndSend()
@@ -129,17 +131,17 @@ func TestReadsOfLockedTable(t *testing.T) {
 }
 
 func TestIsolationFades(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.lock(r.table, 1)
 		r.isolated("a ").finish(errStatement)
 		r.ended(errStatement, a)
-		time.Sleep(time.Second - time.Microsecond)
+		bubble.Pass(time.Second - time.Microsecond)
 		r.start(newOp("b", Write, 1))
 		f := r.isolated("b ")
 		f.blockTable(f.ops...)
 		f.end()
 		r.isolated("b ").finish(errStatement)
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		if f := r.stuck(newOp("c", Write, 1)); f.Kind() != Write {
 			t.Error("isolated for more than a second")
 		} else {
@@ -150,7 +152,7 @@ func TestIsolationFades(t *testing.T) {
 
 // Locked tables take turns, and never more than IsolatedFlights.
 func TestLockedTablesTakeTurns(t *testing.T) {
-	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 2, MaxFlights: 8}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 2, MaxFlights: 8}, func(r *rig) {
 		tables := make([]*Table, 5)
 		var answers []*answer
 		var flying []*held
@@ -184,7 +186,7 @@ func TestLockedTablesTakeTurns(t *testing.T) {
 // Whoever waits for a locked table leaves at the deadline, told why, whether
 // the op is in a flight, queued behind one, or waits for its key.
 func TestDeadlinesBehindLockedTable(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		timed := func(name string, keys ...uint64) *Op {
 			op := newOp(name, Write, keys...)
 			op.Deadline = in(10 * time.Millisecond)
@@ -197,7 +199,7 @@ func TestDeadlinesBehindLockedTable(t *testing.T) {
 		f := r.isolated("a b c d ")
 		queued := []*answer{r.goDo(background, timed("e", 5)), r.start(timed("f", 6)), r.goDo(ctx, newOp("g", Write, 7)),
 			r.goDo(background, timed("h", 1)), r.start(timed("i", 2)), r.goDo(ctx, newOp("j", Write, 3))}
-		time.Sleep(20 * time.Millisecond)
+		bubble.Pass(20 * time.Millisecond)
 		for _, want := range []error{ErrNotSent, ErrBlocked, context.DeadlineExceeded} {
 			r.ended(want, queued...)
 		}
@@ -213,7 +215,7 @@ func TestDeadlinesBehindLockedTable(t *testing.T) {
 }
 
 func TestBlockedKeyOfLockedTable(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.lock(r.table, 1)
 		f := r.isolated("a ")
 		b := r.start(newOp("b", Write, 2))
@@ -248,7 +250,7 @@ func TestBlockedKeyOfLockedTable(t *testing.T) {
 }
 
 func TestLoneFlightOfLockedTable(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Write, 1))
 		f := r.flight()
 		f.takeAndSend()
@@ -262,7 +264,7 @@ func TestLoneFlightOfLockedTable(t *testing.T) {
 }
 
 func TestCloseBehindLockedTable(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.lock(r.table, 1)
 		f := r.isolated("a ")
 		b := r.start(newOp("b", Write, 2)) // behind the flight

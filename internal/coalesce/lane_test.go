@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 var background = context.Background()
@@ -57,7 +59,7 @@ func callers() string {
 }
 
 func TestBatchGathersWhileFlying(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Read, 1))
 		first := r.flight()
 		b := r.goDo(background, newOp("b", Read, 2))
@@ -86,7 +88,7 @@ func TestBatchGathersWhileFlying(t *testing.T) {
 }
 
 func TestFreeSlotIsUsedAtOnce(t *testing.T) {
-	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
 		r.start(newOp("a", Read, 1))
 		f1 := r.flight()
 		b := r.start(newOp("b", Read, 2))
@@ -116,7 +118,7 @@ func TestFewWaitForALanding(t *testing.T) {
 			r.start(newOp("a", Read, from+i))
 		}
 	}
-	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
 		many(r, 8, 0)
 		f1 := r.flight()
 		f1.takeAndSend()
@@ -137,7 +139,7 @@ func TestFewWaitForALanding(t *testing.T) {
 		many(r, 1, 60) // beside a large flight nobody waits
 		f5 := r.flight()
 		f5.finish(nil)
-		time.Sleep(20 * time.Duration(shortFlight))
+		bubble.Pass(20 * time.Duration(shortFlight))
 		f4.finish(nil)
 
 		many(r, 8, 70)
@@ -148,13 +150,13 @@ func TestFewWaitForALanding(t *testing.T) {
 		f7.finish(nil)
 		f6.finish(nil)
 	})
-	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
 		many(r, 8, 0)
 		f1 := r.flight()
 		f1.takeAndSend()
 		many(r, 1, 10)
 		r.noFlight()
-		time.Sleep(time.Duration(sweepGap)) // a flight that is held up holds up nobody
+		bubble.Pass(time.Duration(sweepGap)) // a flight that is held up holds up nobody
 		f2 := r.flight()
 		f2.finish(nil)
 		f1.finish(nil)
@@ -162,10 +164,10 @@ func TestFewWaitForALanding(t *testing.T) {
 }
 
 func TestSlowBoardingDelaysNobodyElse(t *testing.T) {
-	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
 		r.start(newOp("a", Read, 1))
 		f1 := r.flight() // is waiting for a connection
-		time.Sleep(2 * time.Millisecond)
+		bubble.Pass(2 * time.Millisecond)
 		r.start(newOp("b", Read, 2))
 		f2 := r.flight()
 		r.batch(f2.take(), "a b ")
@@ -176,7 +178,7 @@ func TestSlowBoardingDelaysNobodyElse(t *testing.T) {
 }
 
 func TestBatchBounds(t *testing.T) {
-	bubble(t, Options{MaxKeys: 3, MaxBytes: 100}, func(r *rig) {
+	inBubble(t, Options{MaxKeys: 3, MaxBytes: 100}, func(r *rig) {
 		r.start(newOp("a", Write, 1))
 		f := r.flight()
 		f.take()
@@ -206,7 +208,7 @@ func TestBatchBounds(t *testing.T) {
 }
 
 func TestQueueBound(t *testing.T) {
-	bubble(t, Options{MaxQueueBytes: 3000}, func(r *rig) {
+	inBubble(t, Options{MaxQueueBytes: 3000}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Read, 1))
 		f := r.flight()
 		huge := newOp("huge", Read, 2)
@@ -289,7 +291,7 @@ func TestRunThatLeavesOpsOpen(t *testing.T) {
 }
 
 func TestPanicInDoneSparesNeighbours(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		x := r.start(newOp("x", Read, 1))
 		f := r.flight()
 		f.take()
@@ -313,7 +315,7 @@ func TestPanicInDoneSparesNeighbours(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Write, 1))
 		b := r.start(newOp("b", Write, 1))
 		c := r.start(newOp("c", Read, 2))
@@ -342,7 +344,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestCloseGivesUp(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Write, 1))
 		f := r.flight()
 		b, c := r.start(newOp("b", Set, 1)), r.goDo(background, newOp("c", Set, 1))
@@ -356,7 +358,7 @@ func TestCloseGivesUp(t *testing.T) {
 		go func() { closed <- r.Close(ctx) }()
 		synctest.Wait()
 		r.pending(a, b, c, d, e)
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		r.ended(ErrClosed, b, c, d, e)
 		if err := <-x; err != ErrClosed {
 			t.Error(err)

@@ -3,6 +3,8 @@ package coalesce
 import (
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 // stuck starts a flight of op that the test leaves in the air.
@@ -16,7 +18,7 @@ func (r *rig) stuck(op *Op) *held {
 
 // A flight that takes long does not keep others from starting.
 func TestLateFlightsLoseTheirSlots(t *testing.T) {
-	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 2, IsolatedFlights: 2}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 2, IsolatedFlights: 2}, func(r *rig) {
 		var flights []*held
 		for i := range uint64(2) {
 			flights = append(flights, r.stuck(newOp("w", Write, i)))
@@ -25,9 +27,9 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 		// lanes keeps one; for one of the same table.
 		w := r.start(newOp("w", Write, 10))
 		r.noFlight()
-		time.Sleep(time.Duration(lateFlight) - time.Microsecond)
+		bubble.Pass(time.Duration(lateFlight) - time.Microsecond)
 		r.noFlight()
-		time.Sleep(time.Microsecond)
+		bubble.Pass(time.Microsecond)
 		third := r.flight()
 		third.takeAndSend()
 		r.pending(w)
@@ -37,13 +39,13 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 		flights = append(flights, third, r.stuck(newOp("a", Write, 20).in(a))) // both slots were late
 		r.start(newOp("b", Write, 20).in(b))
 		r.noFlight()
-		time.Sleep(time.Duration(lateFlight))
+		bubble.Pass(time.Duration(lateFlight))
 		fifth := r.flight()
 		r.batch(fifth.takeAndSend(), "b ")
 		flights = append(flights, fifth)
 		r.pending(same)
 		r.start(newOp("c", Write, 30).in(b))
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		r.noFlight()
 		if s := r.Stats(); s.LateFlights != 5 {
 			t.Errorf("%d late flights", s.LateFlights)
@@ -64,16 +66,16 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 
 // A lone flight is late like any other.
 func TestLateLoneFlight(t *testing.T) {
-	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Read, 1))
 		f := r.flight()
 		if f.take(); !f.Lone() {
 			t.Error("not a lone flight")
 		}
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		b := r.start(newOp("b", Read, 2))
 		r.noFlight()
-		time.Sleep(time.Duration(lateFlight))
+		bubble.Pass(time.Duration(lateFlight))
 		r.flight().finish(nil)
 		r.ended(nil, b)
 		r.pending(a)
@@ -84,7 +86,7 @@ func TestLateLoneFlight(t *testing.T) {
 
 // Lone flights count among those of their table.
 func TestLoneFlightsOfOneTable(t *testing.T) {
-	bubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 2, IsolatedFlights: 2}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 2, IsolatedFlights: 2}, func(r *rig) {
 		other := r.NewTable(TableOptions{})
 		lone := func(op *Op) (*answer, *held) {
 			t.Helper()
@@ -98,7 +100,7 @@ func TestLoneFlightsOfOneTable(t *testing.T) {
 		a, fa := lone(newOp("a", Read, 1))
 		b, fb := lone(newOp("b", Read, 2))
 		r.start(newOp("o", Read, 1).in(other))
-		time.Sleep(time.Duration(lateFlight)) // both are late now
+		bubble.Pass(time.Duration(lateFlight)) // both are late now
 		r.flight().finish(nil)
 		c, fc := lone(newOp("c", Read, 3))
 		d := r.goDo(background, newOp("d", Read, 4)) // there are three of this table
@@ -116,7 +118,7 @@ func TestLoneFlightsOfOneTable(t *testing.T) {
 
 // Where every flight takes long, more of them would not help.
 func TestWhatIsTypicalIsNotLate(t *testing.T) {
-	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
 		const long = 40 * time.Millisecond
 		started := func() (n int) {
 			for {
@@ -133,7 +135,7 @@ func TestWhatIsTypicalIsNotLate(t *testing.T) {
 		for range 100 {
 			f := r.stuck(newOp("w", Write, 1))
 			r.start(newOp("w", Write, 2))
-			time.Sleep(long)
+			bubble.Pass(long)
 			late = started()
 			f.finish(nil)
 			started()
@@ -143,7 +145,7 @@ func TestWhatIsTypicalIsNotLate(t *testing.T) {
 		}
 		f := r.stuck(newOp("w", Write, 1))
 		r.start(newOp("w", Write, 2))
-		time.Sleep(20 * long)
+		bubble.Pass(20 * long)
 		if started() != 1 {
 			t.Error("a flight that takes 20 times as long as others is not late")
 		}
@@ -152,18 +154,18 @@ func TestWhatIsTypicalIsNotLate(t *testing.T) {
 }
 
 func TestOneLongFlightIsNotTypical(t *testing.T) {
-	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
 		for range 20 {
 			f := r.stuck(newOp("w", Write, 1))
-			time.Sleep(time.Millisecond)
+			bubble.Pass(time.Millisecond)
 			f.finish(nil)
 		}
 		f := r.stuck(newOp("w", Write, 1))
-		time.Sleep(time.Minute)
+		bubble.Pass(time.Minute)
 		f.finish(nil)
 		f = r.stuck(newOp("w", Write, 1))
 		r.start(newOp("v", Write, 2))
-		time.Sleep(3 * time.Duration(lateFlight))
+		bubble.Pass(3 * time.Duration(lateFlight))
 		r.flight().finish(nil)
 		f.finish(nil)
 	})
@@ -171,14 +173,14 @@ func TestOneLongFlightIsNotTypical(t *testing.T) {
 
 // Flights that wait for locks take no more connections than their lane has.
 func TestWaitingForLocksIsNotLate(t *testing.T) {
-	bubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
 		r.suspect(1)
 		r.suspect(2)
 		a, b := r.stuck(newOp("a", Write, 1)), r.start(newOp("b", Write, 2))
 		c := r.lock(r.NewTable(TableOptions{}), 1)
 		f := r.isolated("a ")
 		d := r.lock(r.NewTable(TableOptions{}), 1)
-		time.Sleep(time.Second / 2)
+		bubble.Pass(time.Second / 2)
 		r.noFlight()
 		a.finish(nil)
 		r.flight().finish(nil)
@@ -189,7 +191,7 @@ func TestWaitingForLocksIsNotLate(t *testing.T) {
 }
 
 func TestMaxFlights(t *testing.T) {
-	bubble(t, Options{ReadFlights: 4, WriteFlights: 4, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 3}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 4, WriteFlights: 4, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 3}, func(r *rig) {
 		flights := []*held{r.stuck(newOp("r", Read, 1)), r.stuck(newOp("r", Read, 2)), r.stuck(newOp("r", Read, 3))}
 		a := r.start(newOp("a", Read, 4))
 		r.noFlight()

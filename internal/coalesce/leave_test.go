@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 // leaver is a context with a cause of its own.
@@ -14,7 +16,7 @@ func leaver() (context.Context, func()) {
 }
 
 func TestCancelWhileQueued(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		ctx, cancel := leaver()
 		cancelled, cancel2 := leaver()
 		cancel2()
@@ -44,7 +46,7 @@ func TestCancelWhileQueued(t *testing.T) {
 }
 
 func TestCancelledWriteLetsReadsShare(t *testing.T) {
-	bubble(t, Options{ReadFlights: 2, WriteFlights: 1, AloneFlights: 1}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 2, WriteFlights: 1, AloneFlights: 1}, func(r *rig) {
 		ctx, cancel := leaver()
 		r.start(newOp("a", Read, 1))
 		f := r.flight()
@@ -76,7 +78,7 @@ func TestCancelInMergedGroup(t *testing.T) {
 			"cd":   map[Kind]string{Read: "a+b ", Set: "b+a "}[kind],
 			"abcd": "",
 		} {
-			bubble(t, Options{}, func(r *rig) {
+			inBubble(t, Options{}, func(r *rig) {
 				x := newOp("x", Write, 1)
 				r.start(x)
 				f := r.flight()
@@ -112,7 +114,7 @@ func TestCancelInMergedGroup(t *testing.T) {
 }
 
 func TestCancelBetweenTakeAndSent(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Set, 9))
 		f := r.flight()
 		f.take()
@@ -140,7 +142,7 @@ func TestCancelBetweenTakeAndSent(t *testing.T) {
 }
 
 func TestCancelAfterSent(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Read, 9))
 		f := r.flight()
 		f.take()
@@ -161,7 +163,7 @@ func TestCancelAfterSent(t *testing.T) {
 }
 
 func TestDeadlines(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		timed := func(name string, kind Kind, d time.Duration, keys ...uint64) *Op {
 			op := newOp(name, kind, keys...)
 			op.Deadline = in(d)
@@ -182,16 +184,16 @@ func TestDeadlines(t *testing.T) {
 		late := r.start(timed("late", Read, -1, 7))
 		r.flight().finish(nil)
 		r.ended(context.DeadlineExceeded, late) // never sent
-		time.Sleep(10 * time.Millisecond)
+		bubble.Pass(10 * time.Millisecond)
 		r.ended(context.DeadlineExceeded, a, b, e)
 		r.ended(ErrNotSent, a, b, e)
 		r.pending(c, d, g)
-		time.Sleep(10 * time.Millisecond)
+		bubble.Pass(10 * time.Millisecond)
 		r.ended(ErrNotSent, c, g)
 		r.pending(d)
-		time.Sleep(10 * time.Millisecond)
+		bubble.Pass(10 * time.Millisecond)
 		r.ended(ErrNotSent, d)
-		if passed := time.Since(start); passed != 30*time.Millisecond {
+		if passed := bubble.Since(start); passed != 30*time.Millisecond {
 			t.Errorf("%v have passed", passed)
 		}
 		r.pending(h)
@@ -205,7 +207,7 @@ func TestDeadlines(t *testing.T) {
 }
 
 func TestSweepIsCoarse(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 1))
 		f := r.flight()
 		f.take()
@@ -215,17 +217,17 @@ func TestSweepIsCoarse(t *testing.T) {
 			op.Deadline = in(10*time.Millisecond + time.Duration(i)*100*time.Microsecond)
 			answers = append(answers, r.start(op))
 		}
-		time.Sleep(10 * time.Millisecond)
+		bubble.Pass(10 * time.Millisecond)
 		r.ended(ErrNotSent, answers[0])
 		r.pending(answers[1:]...)
-		time.Sleep(time.Duration(sweepGap))
+		bubble.Pass(time.Duration(sweepGap))
 		r.ended(ErrNotSent, answers...)
 		f.finish(nil)
 	})
 }
 
 func TestTakeDropsExpired(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 9))
 		f := r.flight()
 		f.take()
@@ -237,7 +239,7 @@ func TestTakeDropsExpired(t *testing.T) {
 		r.mu.Lock()
 		r.sweepTimer.Stop()
 		r.mu.Unlock()
-		time.Sleep(20 * time.Millisecond)
+		bubble.Pass(20 * time.Millisecond)
 		r.pending(ra, rb, rc)
 		f.finish(nil)
 		f = r.flight()
@@ -249,7 +251,7 @@ func TestTakeDropsExpired(t *testing.T) {
 }
 
 func TestDeadlineAfterTake(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 9))
 		f := r.flight()
 		f.take()
@@ -262,12 +264,12 @@ func TestDeadlineAfterTake(t *testing.T) {
 		if f.Deadline() != b.Deadline {
 			t.Error("Deadline is not that of the last op")
 		}
-		time.Sleep(15 * time.Millisecond)
+		bubble.Pass(15 * time.Millisecond)
 		r.pending(ra)
 		f.do(Flight.Sent)
 		r.ended(ErrSent, ra)
 		r.ended(context.DeadlineExceeded, ra)
-		time.Sleep(time.Minute)
+		bubble.Pass(time.Minute)
 		r.pending(rb) // in flight: it is Run that ends it
 		f.finish(nil)
 		r.ended(nil, rb)
@@ -275,7 +277,7 @@ func TestDeadlineAfterTake(t *testing.T) {
 }
 
 func TestRetake(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Set, 9))
 		f := r.flight()
 		f.take()
@@ -291,7 +293,7 @@ func TestRetake(t *testing.T) {
 		r.batch(f.takeAndSend(), "b+a c d e ")
 		cancel()
 		r.ended(ErrSent, a, d)
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		r.pending(rc)
 		f.retake(t, "b e ")
 		r.ended(ErrNotSent, rc)
@@ -316,7 +318,7 @@ func (h *held) retake(t *testing.T, want string) {
 
 // Run is told who has left, so that it keeps no results for them.
 func TestLeft(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		ctx, cancel := leaver()
 		x := r.start(newOp("x", Read, 9))
 		f := r.flight()
@@ -360,7 +362,7 @@ func TestLeft(t *testing.T) {
 
 // Of ops that were handed over together each leaves as it would alone.
 func TestLeavingTogether(t *testing.T) {
-	bubble(t, Options{MaxKeys: 1, MaxQueueBytes: 1000}, func(r *rig) {
+	inBubble(t, Options{MaxKeys: 1, MaxQueueBytes: 1000}, func(r *rig) {
 		ctx, cancel := leaver()
 		ops := []*Op{newOp("a", Set, 1), newOp("b", Set, 2), newOp("c", Set, 2), newOp("d", Set, 3)}
 		ops[3].Bytes = 2000
@@ -413,7 +415,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestOpInUsePanics(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		op := newOp("a", Read, 1)
 		r.start(op)
 		f := r.flight()

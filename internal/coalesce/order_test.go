@@ -8,7 +8,7 @@ import (
 )
 
 func TestOrderPerKey(t *testing.T) {
-	bubble(t, Options{ReadFlights: 3, WriteFlights: 3, AloneFlights: 1}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 3, WriteFlights: 3, AloneFlights: 1}, func(r *rig) {
 		r.start(newOp("r1", Read, 1))
 		f1 := r.flight()
 		f1.take()
@@ -41,7 +41,7 @@ func TestOrderPerKey(t *testing.T) {
 }
 
 func TestCompleteFreesKeysWithinRun(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("a", Write, 1))
 		r.start(newOp("b", Write, 2))
 		f := r.flight()
@@ -58,7 +58,7 @@ func TestCompleteFreesKeysWithinRun(t *testing.T) {
 }
 
 func TestSeveralKeys(t *testing.T) {
-	bubble(t, Options{ReadFlights: 2, WriteFlights: 4, AloneFlights: 1}, func(r *rig) {
+	inBubble(t, Options{ReadFlights: 2, WriteFlights: 4, AloneFlights: 1}, func(r *rig) {
 		r.start(newOp("a", Write, 1))
 		fa := r.flight()
 		fa.take()
@@ -117,7 +117,7 @@ func TestMerge(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			bubble(t, Options{}, func(r *rig) {
+			inBubble(t, Options{}, func(r *rig) {
 				// An exclusive hold keeps everything queued meanwhile.
 				release := make(chan struct{})
 				go func() {
@@ -154,7 +154,7 @@ func TestMerge(t *testing.T) {
 }
 
 func TestNoMergeWithTakenOp(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Set, 1)) // inline, nothing joins it
 		f := r.flight()
 		b := r.start(newOp("b", Set, 1))
@@ -175,7 +175,7 @@ func TestNoMergeWithTakenOp(t *testing.T) {
 }
 
 func TestExclusive(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a := r.start(newOp("a", Read, 1))
 		f := r.flight()
 		f.take()
@@ -215,7 +215,7 @@ func TestExclusive(t *testing.T) {
 }
 
 func TestExclusiveCancelledAndPanicking(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		func() {
 			defer func() {
 				if recover() == nil {

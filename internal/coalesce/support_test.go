@@ -271,8 +271,8 @@ func (r *rig) batch(got []*Op, want string) {
 
 func in(d time.Duration) int64 { return Now() + int64(d) }
 
-// bubble runs a test whose Coalescer allows one flight a lane.
-func bubble(t *testing.T, opt Options, test func(r *rig)) {
+// inBubble runs a test whose Coalescer allows one flight a lane.
+func inBubble(t *testing.T, opt Options, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		if opt.ReadFlights == 0 {
 			opt.ReadFlights, opt.WriteFlights, opt.AloneFlights, opt.IsolatedFlights = 1, 1, 1, 1

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTablesHaveKeysOfTheirOwn(t *testing.T) {
-	bubble(t, Options{}, func(r *rig) {
+	inBubble(t, Options{}, func(r *rig) {
 		a, b := r.table, r.NewTable(TableOptions{})
 		release := make(chan struct{})
 		held := make(chan error, 1)
@@ -76,7 +76,7 @@ func TestOpOfNoTable(t *testing.T) {
 }
 
 func TestQueueBoundsOfTables(t *testing.T) {
-	bubble(t, Options{MaxQueueBytes: 5000}, func(r *rig) {
+	inBubble(t, Options{MaxQueueBytes: 5000}, func(r *rig) {
 		a, b, c := r.NewTable(TableOptions{MaxQueueBytes: 3000}), r.NewTable(TableOptions{}), r.NewTable(TableOptions{})
 		sized := func(table *Table, bytes int) *answer {
 			op := newOp("a", Write).in(table)
@@ -110,7 +110,7 @@ func TestQueueBoundsOfTables(t *testing.T) {
 func TestFloodDelaysOthersByAFlight(t *testing.T) {
 	const maxKeys = 16
 	for _, bytes := range []int{0, 60, 100} { // the flight is full by its keys, or by the bytes of few ops
-		bubble(t, Options{MaxKeys: maxKeys, MaxBytes: 100}, func(r *rig) {
+		inBubble(t, Options{MaxKeys: maxKeys, MaxBytes: 100}, func(r *rig) {
 			r.start(newOp("x", Write, 0))
 			f := r.flight()
 			for i := range uint64(40 * maxKeys) {
@@ -156,7 +156,7 @@ func TestTurns(t *testing.T) {
 	const maxKeys = 64
 	rng := seed.Rand(t)
 	for range 20 {
-		bubble(t, Options{MaxKeys: maxKeys}, func(r *rig) {
+		inBubble(t, Options{MaxKeys: maxKeys}, func(r *rig) {
 			r.start(newOp("x", Read, 0))
 			f := r.flight()
 			f.take()

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/seed"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -110,9 +111,7 @@ func (r *race) join(ctx context.Context, db *DB) {
 	before := db.Stats().Fetch[r.cache].Shared
 	var ended atomic.Bool
 	r.all.Go(func() { r.fetch(ctx, db, r.floor()); ended.Store(true) })
-	for db.Stats().Fetch[r.cache].Shared == before && !ended.Load() {
-		time.Sleep(100 * time.Microsecond)
-	}
+	await.Until(ctx, func() bool { return db.Stats().Fetch[r.cache].Shared != before || ended.Load() })
 }
 
 // fetch judges what a reader gets.

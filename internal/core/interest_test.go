@@ -14,6 +14,7 @@ import (
 	"github.com/howdah/howdah/internal/bus"
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/pubsub"
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 var errAway = errors.New("away")
@@ -36,7 +37,7 @@ func TestServerThatCouldNotBeTold(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.keepListening(ctx, other)
 		again := func() {
-			time.Sleep(2 * listenEvery)
+			bubble.Pass(2 * listenEvery)
 			synctest.Wait()
 		}
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/verb"
 	"github.com/howdah/howdah/schema"
@@ -29,8 +30,8 @@ func openDB(t *testing.T, databaseURL string) *DB {
 // eventually is require.Eventually on the goroutine of the test: the condition may end it.
 func eventually(t testing.TB, holds func() bool, what ...any) {
 	t.Helper()
-	for begun := time.Now(); !holds(); time.Sleep(time.Millisecond) {
-		require.Less(t, time.Since(begun), time.Minute, what...)
+	if !await.Until(context.Background(), holds) {
+		require.Fail(t, "this never came", what...)
 	}
 }
 

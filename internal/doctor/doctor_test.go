@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/doctor"
+	until "github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -94,9 +95,7 @@ func about(r *doctor.Report) (list []string) {
 // connection.
 func eventually(t testing.TB, condition func() bool, message string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(50 * time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), message)
-	}
+	until.True(t, message, condition)
 }
 
 // await examines until the finding is there: statistics arrive late.

@@ -81,7 +81,7 @@ func wait(c *core.Cache, timeout time.Duration, words ...string) *waiting {
 // inLine waits until n waiters are in line.
 func inLine(t *testing.T, c *core.Cache, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return c.DB().Waiters().Count() == n }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.DB().Waiters().Count() == n }, time.Minute, time.Millisecond)
 }
 
 // texts returns what a waiter was given.
@@ -325,13 +325,13 @@ func TestTenThousandWaiters(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		return runtime.NumGoroutine() <= before+5 && cache.DB().Pool().Stat().AcquiredConns() == 0
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	started := batches(cache)
 	run(t, cache, "rpush", "other", "a")
 	require.Equal(t, started+1, batches(cache))
 	started = batches(cache)
 	cache.DB().Waiters().Look()
-	require.Eventually(t, func() bool { return batches(cache) > started }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return batches(cache) > started }, time.Minute, time.Millisecond)
 	require.LessOrEqual(t, batches(cache)-started, uint64(4), "256 keys for each statement")
 	for i := range 1000 {
 		elements := []string{"rpush", fmt.Sprint("l", i)}

@@ -306,7 +306,7 @@ func TestKilledProgramLeavesNoPostgreSQL(t *testing.T) {
 	run(t, childURL(dir), "CREATE UNLOGGED TABLE kept (n int)", "INSERT INTO kept VALUES (42)")
 	require.NoError(t, cmd.Process.Kill())
 	cmd.Wait()
-	require.Eventually(t, func() bool { return gone(postmaster) && gone(dog) }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return gone(postmaster) && gone(dog) }, time.Minute, 10*time.Millisecond)
 
 	s := begin(t, Config{DataDir: dir})
 	require.Equal(t, "42", ask(t, s.URL(), "SELECT n::text FROM kept"), "the shutdown was not clean")

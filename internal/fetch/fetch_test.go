@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 // A miss that loads is two calls, and the next Fetch is one.
@@ -45,7 +47,7 @@ func TestOneLoadForAll(t *testing.T) {
 			require.Equal(t, "v", p.value)
 		}
 		require.Equal(t, 1, l.loads())
-		require.LessOrEqual(t, time.Since(began), l.takes+longestPause)
+		require.LessOrEqual(t, bubble.Since(began), l.takes+longestPause)
 		require.Less(t, len(w.polls), 200)
 	})
 }
@@ -65,7 +67,7 @@ func TestNews(t *testing.T) {
 				token := w.Claim(t.Context(), []string{"k"}, 10*time.Second)[0].Token
 				l := &loading{value: "v"}
 				p := start(t.Context(), g, "k", l.load, plain)
-				time.Sleep(5 * time.Second)
+				bubble.Pass(5 * time.Second)
 				asked, _ := w.now()
 				require.LessOrEqual(t, asked, 5*4+7)
 				end(w, token)
@@ -73,7 +75,7 @@ func TestNews(t *testing.T) {
 				<-p.done
 				require.NoError(t, p.err)
 				require.Equal(t, "v", p.value)
-				require.Equal(t, within, time.Since(told))
+				require.Equal(t, within, bubble.Since(told))
 				polls, listening := w.now()
 				require.Equal(t, asked+1, polls)
 				require.Zero(t, listening)
@@ -96,9 +98,9 @@ func TestNoNews(t *testing.T) {
 				w.Claim(t.Context(), []string{"k"}, time.Minute)
 				l := &loading{}
 				p := start(t.Context(), g, "k", l.load, plain)
-				time.Sleep(5 * time.Second)
+				bubble.Pass(5 * time.Second)
 				from(w)
-				time.Sleep(toldPause) // the pause of that moment
+				bubble.Pass(toldPause) // the pause of that moment
 				w.set("k", "v", time.Minute, 0)
 				began := time.Now()
 				<-p.done
@@ -107,7 +109,7 @@ func TestNoNews(t *testing.T) {
 				if name == "silent" {
 					longest = toldPause
 				}
-				require.LessOrEqual(t, time.Since(began), longest)
+				require.LessOrEqual(t, bubble.Since(began), longest)
 				_, listening := w.now()
 				require.Zero(t, listening)
 			})
@@ -125,11 +127,11 @@ func TestNewsEnd(t *testing.T) {
 		defer leave()
 		_, err := fetchOne(ctx, g, "k", l.load, plain)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		time.Sleep(toldPause)
+		bubble.Pass(toldPause)
 		_, listening := w.now()
 		require.Zero(t, listening)
 		p := start(t.Context(), g, "k", l.load, plain)
-		time.Sleep(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		_, listening = w.now()
 		require.Equal(t, 1, listening)
 		g.Close()
@@ -164,7 +166,7 @@ func TestVoided(t *testing.T) {
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		l := &loading{takes: time.Second, value: "old"}
 		first := start(t.Context(), g, "k", l.load, plain)
-		time.Sleep(500 * time.Millisecond)
+		bubble.Pass(500 * time.Millisecond)
 		l.becomes("new")
 		w.remove("k")
 		second := start(t.Context(), g, "k", l.load, plain)
@@ -186,12 +188,12 @@ func TestVoidedForEver(t *testing.T) {
 		l := &loading{takes: time.Second, value: "v"}
 		w.stored = func([]Value) { w.remove("k") }
 		first := start(t.Context(), g, "k", l.load, plain)
-		time.Sleep(500 * time.Millisecond)
+		bubble.Pass(500 * time.Millisecond)
 		began := time.Now()
 		got, err := fetchOne(t.Context(), g, "k", l.load, plain)
 		require.NoError(t, err)
 		require.Equal(t, "v", got)
-		require.Equal(t, 1500*time.Millisecond, time.Since(began))
+		require.Equal(t, 1500*time.Millisecond, bubble.Since(began))
 		<-first.done
 		require.Equal(t, 2, l.loads())
 	})
@@ -220,7 +222,7 @@ func TestPatience(t *testing.T) {
 		close(stop)
 		require.NoError(t, err)
 		require.Equal(t, "v", got)
-		require.LessOrEqual(t, time.Since(began), 5*time.Second)
+		require.LessOrEqual(t, bubble.Since(began), 5*time.Second)
 		require.EqualValues(t, 1, g.Stats().Unstored)
 	})
 }
@@ -235,7 +237,7 @@ func TestLocalDoesNotWait(t *testing.T) {
 		got, err := fetchOne(t.Context(), g, "k", l.load, o)
 		require.NoError(t, err)
 		require.Equal(t, "v", got)
-		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, time.Second, bubble.Since(began))
 		require.Equal(t, []string{"claim k", "claim k"}, w.calls(), "nothing is stored without a lease")
 	})
 }
@@ -252,11 +254,11 @@ func TestLoadFails(t *testing.T) {
 			loads := 0
 			failing := func(context.Context, []string) (map[string][]byte, error) {
 				loads++
-				time.Sleep(time.Second)
+				bubble.Pass(time.Second)
 				return load()
 			}
 			first := start(t.Context(), g, "k", failing, plain)
-			time.Sleep(500 * time.Millisecond)
+			bubble.Pass(500 * time.Millisecond)
 			second := start(t.Context(), g, "k", failing, plain)
 			<-first.done
 			<-second.done
@@ -282,19 +284,19 @@ func TestLoadIsLate(t *testing.T) {
 		var ended atomic.Bool
 		began := time.Now()
 		_, err := fetchOne(t.Context(), g, "k", func(ctx context.Context, _ []string) (map[string][]byte, error) {
-			time.Sleep(time.Minute)
+			bubble.Pass(time.Minute)
 			ended.Store(ctx.Err() != nil)
 			return map[string][]byte{"k": []byte("late")}, nil
 		}, early)
 		var late *LateError
 		require.ErrorAs(t, err, &late)
-		require.Equal(t, early.Timeout, time.Since(began))
+		require.Equal(t, early.Timeout, bubble.Since(began))
 		_, err = fetchOne(t.Context(), g, "k", func(ctx context.Context, _ []string) (map[string][]byte, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, early)
 		require.ErrorAs(t, err, &late, "one that obeys its context fails alike")
-		time.Sleep(time.Minute)
+		bubble.Pass(time.Minute)
 		require.True(t, ended.Load())
 		require.Equal(t, []string{"claim k", "release k", "claim k", "release k"}, w.calls(), "what came late is not stored")
 	})
@@ -321,7 +323,7 @@ func TestLateLoadLeavesTheNextLease(t *testing.T) {
 		}
 		require.Equal(t, 1, l.loads())
 		require.NotContains(t, w.calls(), "release k")
-		time.Sleep(hangs.takes)
+		bubble.Pass(hangs.takes)
 	})
 }
 
@@ -332,13 +334,13 @@ func TestLeaving(t *testing.T) {
 		type name struct{}
 		ctx, leave := context.WithCancel(context.WithValue(t.Context(), name{}, "trace"))
 		load := func(ctx context.Context, _ []string) (map[string][]byte, error) {
-			time.Sleep(time.Second)
+			bubble.Pass(time.Second)
 			return map[string][]byte{"k": []byte(fmt.Sprint(ctx.Value(name{}), ctx.Err()))}, nil
 		}
 		first := start(ctx, g, "k", load, plain)
 		synctest.Wait()
 		second := start(t.Context(), g, "k", load, plain)
-		time.Sleep(100 * time.Millisecond)
+		bubble.Pass(100 * time.Millisecond)
 		leave()
 		synctest.Wait()
 		<-first.done
@@ -351,10 +353,10 @@ func TestLeaving(t *testing.T) {
 		w.calls()
 		ctx, leave = context.WithCancel(t.Context())
 		alone := start(ctx, g, "k", load, plain)
-		time.Sleep(100 * time.Millisecond)
+		bubble.Pass(100 * time.Millisecond)
 		leave()
 		<-alone.done
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		require.Equal(t, []string{"claim k", "fulfil k"}, w.calls())
 	})
 }
@@ -367,9 +369,9 @@ func TestLeavingWhileWaiting(t *testing.T) {
 		defer leave()
 		_, err := fetchOne(ctx, g, "k", nil, plain)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		time.Sleep(longestPause)
+		bubble.Pass(longestPause)
 		w.calls()
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		require.Empty(t, w.calls())
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -404,7 +406,7 @@ func TestNotStorable(t *testing.T) {
 		got, err := fetchOne(t.Context(), g, "k", l.load, plain)
 		require.NoError(t, err)
 		require.Equal(t, "v", got)
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		require.Equal(t, []string{"claim k", "fulfil k", "release k"}, w.calls())
 		require.EqualValues(t, 1, g.Stats().Unstored)
 	})
@@ -426,7 +428,7 @@ func TestAbsent(t *testing.T) {
 			require.Equal(t, Result{Loaded: i == 0}, g.Fetch(t.Context(), []string{"k"}, absent, o)[0])
 		}
 		require.Equal(t, 3, loads)
-		time.Sleep(o.Absent)
+		bubble.Pass(o.Absent)
 		g.Fetch(t.Context(), []string{"k"}, absent, o)
 		require.Equal(t, 4, loads)
 	})
@@ -440,7 +442,7 @@ func TestAbsentIsVoided(t *testing.T) {
 			var exists atomic.Bool
 			load := func(_ context.Context, keys []string) (map[string][]byte, error) {
 				was := exists.Load()
-				time.Sleep(time.Second)
+				bubble.Pass(time.Second)
 				if !was {
 					return nil, nil
 				}
@@ -450,7 +452,7 @@ func TestAbsentIsVoided(t *testing.T) {
 			o.Absent = remembered
 			w.remove("k")
 			first := start(t.Context(), g, "k", load, o)
-			time.Sleep(500 * time.Millisecond)
+			bubble.Pass(500 * time.Millisecond)
 			exists.Store(true)
 			w.remove("k")
 			second := start(t.Context(), g, "k", load, o)
@@ -469,10 +471,10 @@ func TestClose(t *testing.T) {
 		waits := start(t.Context(), g, "other", nil, plain)
 		l := &loading{takes: 2 * time.Second, value: "v"}
 		loads := start(t.Context(), g, "k", l.load, plain)
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		began := time.Now()
 		g.Close()
-		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, time.Second, bubble.Since(began))
 		<-waits.done
 		<-loads.done
 		require.ErrorIs(t, waits.err, ErrClosed)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/bubble"
 	"github.com/howdah/howdah/internal/test/seed"
 )
 
@@ -52,7 +53,7 @@ func (m *model) random(n int) int {
 	return m.rng.IntN(n)
 }
 
-func (m *model) sleep(longest time.Duration) { time.Sleep(time.Duration(m.random(int(longest)))) }
+func (m *model) sleep(longest time.Duration) { bubble.Pass(time.Duration(m.random(int(longest)))) }
 
 // load reads the source at some moment, and fails now and then.
 func (m *model) load(_ context.Context, keys []string) (map[string][]byte, error) {
@@ -163,7 +164,7 @@ func (m *model) run() {
 		})
 	}
 	all.Wait()
-	time.Sleep(time.Minute / 2) // late loads
+	bubble.Pass(time.Minute / 2) // late loads
 	m.world.mu.Lock()
 	defer m.world.mu.Unlock()
 	for key, r := range m.rows {

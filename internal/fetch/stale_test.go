@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 // An expired value is served while one load is under way, for as long as asked.
@@ -17,15 +19,15 @@ func TestStaleWhileLoading(t *testing.T) {
 		o.Stale = time.Minute
 		l := &loading{takes: time.Second, value: "new"}
 		w.set("k", "old", time.Second, o.Stale)
-		time.Sleep(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		for range 3 {
 			began := time.Now()
 			got, err := fetchOne(t.Context(), g, "k", l.load, o)
 			require.NoError(t, err)
 			require.Equal(t, "old", got)
-			require.Zero(t, time.Since(began))
+			require.Zero(t, bubble.Since(began))
 		}
-		time.Sleep(l.takes)
+		bubble.Pass(l.takes)
 		synctest.Wait()
 		got, err := fetchOne(t.Context(), g, "k", l.load, o)
 		require.NoError(t, err)
@@ -33,11 +35,11 @@ func TestStaleWhileLoading(t *testing.T) {
 		require.Equal(t, 1, l.loads())
 		require.EqualValues(t, 3, g.Stats().Stale)
 
-		time.Sleep(o.TTL + o.Stale)
+		bubble.Pass(o.TTL + o.Stale)
 		began := time.Now()
 		_, err = fetchOne(t.Context(), g, "k", l.load, o)
 		require.NoError(t, err)
-		require.Equal(t, l.takes, time.Since(began), "it is too old to be served")
+		require.Equal(t, l.takes, bubble.Since(began), "it is too old to be served")
 	})
 }
 
@@ -49,12 +51,12 @@ func TestStaleWhileDown(t *testing.T) {
 		o.Stale = time.Minute
 		l := &loading{err: errors.New("the origin is down")}
 		w.set("k", "old", time.Second, o.Stale)
-		time.Sleep(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		for range 1000 {
 			got, err := fetchOne(t.Context(), g, "k", l.load, o)
 			require.NoError(t, err)
 			require.Equal(t, "old", got)
-			time.Sleep(10 * time.Millisecond)
+			bubble.Pass(10 * time.Millisecond)
 		}
 		require.InDelta(t, 10, l.loads(), 1)
 	})
@@ -67,7 +69,7 @@ func TestStaleByCaller(t *testing.T) {
 		takes.Stale = time.Minute
 		l := &loading{takes: time.Second, value: "new"}
 		w.set("k", "old", time.Second, time.Hour)
-		time.Sleep(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		stop := make(chan struct{})
 		w.delay = func() { <-stop }
 		first := start(t.Context(), g, "k", l.load, takes)
@@ -94,9 +96,9 @@ func TestStaleIsVoided(t *testing.T) {
 		o.StaleIfError = time.Minute
 		broken := &loading{takes: time.Second, err: errors.New("broken")}
 		w.set("k", "old", time.Second, time.Minute)
-		time.Sleep(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		first := start(t.Context(), g, "k", broken.load, o)
-		time.Sleep(500 * time.Millisecond)
+		bubble.Pass(500 * time.Millisecond)
 		w.remove("k")
 		second := start(t.Context(), g, "k", broken.load, o)
 		<-first.done
@@ -117,10 +119,10 @@ func TestStaleIfError(t *testing.T) {
 		require.NoError(t, err)
 		l.err = errors.New("the origin is down")
 		stored := time.Now()
-		for time.Since(stored) < 2*time.Minute {
-			time.Sleep(700 * time.Millisecond)
+		for bubble.Since(stored) < 2*time.Minute {
+			bubble.Pass(700 * time.Millisecond)
 			got, err := fetchOne(t.Context(), g, "k", l.load, o)
-			if time.Since(stored) < o.TTL+o.StaleIfError {
+			if bubble.Since(stored) < o.TTL+o.StaleIfError {
 				require.NoError(t, err)
 				require.Equal(t, "v", got)
 			} else {
@@ -142,21 +144,21 @@ func TestEarly(t *testing.T) {
 		stored := time.Now()
 		require.False(t, g.Due(time.Minute, 1), "a minute is 60 times what a load takes")
 		for l.loads() == 1 {
-			time.Sleep(10 * time.Millisecond)
+			bubble.Pass(10 * time.Millisecond)
 			began := time.Now()
 			_, err := fetchOne(t.Context(), g, "k", l.load, o)
 			require.NoError(t, err)
-			require.Zero(t, time.Since(began))
-			require.Less(t, time.Since(stored), o.TTL, "no hit was early")
+			require.Zero(t, bubble.Since(began))
+			require.Less(t, bubble.Since(stored), o.TTL, "no hit was early")
 			synctest.Wait()
 		}
-		require.Greater(t, time.Since(stored), o.TTL-longestGap*l.takes)
+		require.Greater(t, bubble.Since(stored), o.TTL-longestGap*l.takes)
 		for range 100 { // the lease of the refresh keeps others from another one
 			g.Refresh(t.Context(), "k", w.rows["k"].version, l.load, o)
 			_, err := fetchOne(t.Context(), New(w, nil), "k", l.load, o)
 			require.NoError(t, err)
 		}
-		time.Sleep(l.takes)
+		bubble.Pass(l.takes)
 		synctest.Wait()
 		require.Equal(t, 2, l.loads())
 		require.EqualValues(t, 1, g.Stats().Early)
@@ -201,7 +203,7 @@ func TestRefreshFails(t *testing.T) {
 		for range 3 { // an origin that is down is not asked again at once
 			g.Refresh(t.Context(), "k", w.rows["k"].version, broken.load, plain)
 		}
-		time.Sleep(retryPause)
+		bubble.Pass(retryPause)
 		synctest.Wait()
 		require.Equal(t, []string{"refresh k", "release k"}, w.calls())
 		got, err := fetchOne(t.Context(), g, "k", nil, plain)
@@ -221,13 +223,13 @@ func TestMany(t *testing.T) {
 		synctest.Wait()
 		w.calls()
 		go func() {
-			time.Sleep(3 * time.Second)
+			bubble.Pass(3 * time.Second)
 			w.set("elsewhere", "e", time.Minute, 0)
 		}()
 		var asked [][]string
 		results := g.Fetch(t.Context(), []string{"a", "absent", "b", "elsewhere", "hit", "shared"}, func(_ context.Context, keys []string) (map[string][]byte, error) {
 			asked = append(asked, keys)
-			time.Sleep(2 * time.Second)
+			bubble.Pass(2 * time.Second)
 			return map[string][]byte{"a": []byte("a"), "b": {}, "c": []byte("not asked for")}, nil
 		}, plain)
 		<-shared.done

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 // world is a cache in memory that keeps the rules of PostgreSQL's: what a row
@@ -267,7 +269,7 @@ func (l *loading) load(_ context.Context, keys []string) (map[string][]byte, err
 	l.began = append(l.began, time.Now())
 	value, err := l.value, l.err // what is read is read when it begins
 	l.mu.Unlock()
-	time.Sleep(l.takes)
+	bubble.Pass(l.takes)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/stat"
+	"github.com/howdah/howdah/internal/test/bubble"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -89,9 +90,9 @@ func TestOneReadingForAllViewers(t *testing.T) {
 		}
 		require.Equal(t, 1, *seen[0].Value)
 
-		time.Sleep(999 * time.Millisecond)
+		bubble.Pass(999 * time.Millisecond)
 		require.Equal(t, 1, *s.look(t.Context()).Value, "it is not a second old")
-		time.Sleep(time.Millisecond)
+		bubble.Pass(time.Millisecond)
 		require.Equal(t, 2, *s.look(t.Context()).Value)
 		require.Equal(t, 3, *s.again(t.Context()).Value, "asked for again, it is read whatever its age")
 	})
@@ -103,14 +104,14 @@ func TestSlowReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := room()
 		defer f.Close()
-		s := number(f, func(int) error { time.Sleep(5 * time.Second); return nil })
+		s := number(f, func(int) error { bubble.Pass(5 * time.Second); return nil })
 		began := time.Now()
 		seen := s.look(t.Context())
 		require.ErrorIs(t, seen.Err, ErrCounting)
-		require.Equal(t, f.patience, time.Since(began))
-		time.Sleep(5 * time.Second)
+		require.Equal(t, f.patience, bubble.Since(began))
+		bubble.Pass(5 * time.Second)
 		require.Equal(t, 1, *s.last().Value)
-		time.Sleep(time.Minute)
+		bubble.Pass(time.Minute)
 		seen = s.look(t.Context())
 		require.Equal(t, 1, *seen.Value)
 		require.Greater(t, seen.Age(), time.Minute)
@@ -138,15 +139,15 @@ func TestFailedReading(t *testing.T) {
 		})
 		s.interval = time.Hour
 		require.Equal(t, 1, *s.look(t.Context()).Value)
-		time.Sleep(2 * time.Hour)
+		bubble.Pass(2 * time.Hour)
 		seen := s.look(t.Context())
 		require.ErrorIs(t, seen.Err, away)
 		require.Equal(t, 1, *seen.Value)
 		require.Equal(t, 2*time.Hour, seen.Age())
 		require.ErrorIs(t, s.look(t.Context()).Err, away, "not read again at once")
-		time.Sleep(retryAfter)
+		bubble.Pass(retryAfter)
 		require.ErrorIs(t, s.look(t.Context()).Err, away)
-		time.Sleep(retryAfter)
+		bubble.Pass(retryAfter)
 		seen = s.look(t.Context())
 		require.NoError(t, seen.Err)
 		require.Equal(t, 4, *seen.Value)
@@ -164,10 +165,10 @@ func TestRunReadsWhileSomebodyLooks(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var run sync.WaitGroup
 		run.Go(func() { f.run(ctx, s.renew) })
-		time.Sleep(time.Hour)
+		bubble.Pass(time.Hour)
 		require.Zero(t, reads.Load(), "there are no viewers")
 		s.look(t.Context())
-		time.Sleep(time.Hour)
+		bubble.Pass(time.Hour)
 		require.InDelta(t, 10, reads.Load(), 1, "once a second for ten seconds")
 		before := reads.Load()
 		s.look(t.Context())

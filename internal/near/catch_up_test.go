@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 const otherHash = hash + 1
@@ -18,7 +20,7 @@ func (s *served) catchUp(ctx context.Context) (caught bool, took time.Duration) 
 	began := time.Now()
 	s.mu.Unlock()
 	defer s.mu.Lock()
-	return s.m.CatchUp(ctx), time.Since(began)
+	return s.m.CatchUp(ctx), bubble.Since(began)
 }
 
 // CatchUp polls at once, and by then what others have changed is not served, and

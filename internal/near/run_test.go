@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 // served is a Memory under Run in the fake time of synctest, with a database
@@ -47,7 +49,7 @@ func (s *served) Write(line []byte) (int, error) {
 func (s *served) pause(d time.Duration) {
 	s.mu.Unlock()
 	defer s.mu.Lock()
-	time.Sleep(d)
+	bubble.Pass(d)
 	synctest.Wait()
 }
 
@@ -72,7 +74,7 @@ func underRun(t *testing.T, test func(*testing.T, *served)) {
 
 func (s *served) poll(ctx context.Context, since Cursor) (Answer, error) {
 	s.mu.Lock()
-	s.polls = append(s.polls, time.Since(s.began))
+	s.polls = append(s.polls, bubble.Since(s.began))
 	takes := s.takes
 	s.mu.Unlock()
 	select {

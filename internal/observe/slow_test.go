@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 func slowKeys(calls []SlowCall) string {
@@ -121,7 +123,7 @@ func TestSlowLogSaysOneLineASecond(t *testing.T) {
 		for range 10 {
 			l.Note(SlowCall{Command: "get", Key: "token:SECRET", Blocked: time.Second})
 		}
-		time.Sleep(time.Second)
+		bubble.Pass(time.Second)
 		l.Note(SlowCall{Command: "get", Key: "k"})
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], "key=token:***") || !strings.Contains(lines[0], "blocked=1s") ||

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // A scene is a file of what several clients do, some of which wait, and what redis-server
@@ -142,15 +143,7 @@ func (s *stage) play(sc *scene) (answers []string) {
 func (s *stage) awaitBlocked(n int) {
 	s.t.Helper()
 	want := fmt.Sprintf("blocked_clients:%d\r\n", n)
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		info := s.client("watcher").do("INFO", "clients")
-		if strings.Contains(info, want) {
-			return
-		}
-		if time.Since(began) > 20*time.Second {
-			s.t.Fatalf("not %s: %s", want, info)
-		}
-	}
+	await.True(s.t, want, func() bool { return strings.Contains(s.client("watcher").do("INFO", "clients"), want) })
 }
 
 // answered returns the lines of a scene that are answers.

@@ -3,10 +3,10 @@ package redisapi
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // A full cache refuses writes that need space with Redis's OOM error, and no other
@@ -34,15 +34,7 @@ func TestFullCache(t *testing.T) {
 		}
 	})
 	const full = "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
-	await := func(what string, condition func() bool) {
-		t.Helper()
-		for began := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {
-			if time.Since(began) > 30*time.Second {
-				t.Fatal("timed out: " + what)
-			}
-		}
-	}
-	await("a write is refused", func() bool { return c.do("SET", "a", "2") == full })
+	await.True(t, "a write is refused", func() bool { return c.do("SET", "a", "2") == full })
 	for _, command := range [][]string{
 		{"SET", "new", "1"}, {"SETNX", "new", "1"}, {"MSET", "new", "1"}, {"MSETNX", "new", "1"}, {"SETEX", "new", "9", "1"},
 		{"GETSET", "a", "2"}, {"INCR", "b"}, {"INCRBYFLOAT", "b", "1"}, {"APPEND", "a", "2"}, {"SETRANGE", "a", "0", "2"}, {"COPY", "a", "z"},
@@ -52,11 +44,11 @@ func TestFullCache(t *testing.T) {
 	c.want(bulk("1"), "GET", "b")
 	c.want(":1\r\n", "EXPIRE", "b", "100")
 	c.want(":2\r\n", "DEL", "b", "c")
-	await("there is room again", func() bool { return c.do("SET", "a", "2") == resp.OK })
-	await("INFO counts what expired", func() bool { return infoFields(t, c.do("INFO", "stats"))["expired_keys"] == "1" })
+	await.True(t, "there is room again", func() bool { return c.do("SET", "a", "2") == resp.OK })
+	await.True(t, "INFO counts what expired", func() bool { return infoFields(t, c.do("INFO", "stats"))["expired_keys"] == "1" })
 
 	if err := s.db.AlterCache(ctx, howdah.CacheConfig{Name: "db1", MaxEntries: 5}, howdah.AlterOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await("INFO counts what was evicted", func() bool { return infoFields(t, c.do("INFO", "stats"))["evicted_keys"] > "0" })
+	await.True(t, "INFO counts what was evicted", func() bool { return infoFields(t, c.do("INFO", "stats"))["evicted_keys"] > "0" })
 }

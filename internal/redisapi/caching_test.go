@@ -1,12 +1,12 @@
 package redisapi
 
 import (
-	"context"
+	"fmt"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // What CLIENT CACHING has set is for the command that a pause holds, when that begins.
@@ -47,14 +47,7 @@ func (s *testServer) awaitHeld(n int) {
 		defer s.engine.pause.mu.Unlock()
 		return len(s.engine.pause.held)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for held() != n {
-		if ctx.Err() != nil {
-			s.t.Fatalf("the pause holds %d connections, and not %d", held(), n)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	await.True(s.t, fmt.Sprintf("the pause holds %d connections", n), func() bool { return held() == n })
 }
 
 // Changes are told, by whichever goroutine, while the client goes on to say what it will

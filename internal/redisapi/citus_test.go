@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/test/seed"
 )
@@ -114,9 +114,9 @@ func TestFamiliesOnCitus(t *testing.T) {
 			for _, of := range []*testClient{one, other} { // handed over within a server, and between two
 				waits := dial(t, a.addr())
 				waits.send(resp.AppendCommand(nil, "BLPOP", key, key+"2", "0"))
-				for !strings.Contains(one.do("INFO", "clients"), "blocked_clients:1\r\n") {
-					time.Sleep(time.Millisecond)
-				}
+				await.True(t, "the client is blocked", func() bool {
+					return strings.Contains(one.do("INFO", "clients"), "blocked_clients:1\r\n")
+				})
 				of.want(":1\r\n", "RPUSH", key+"2", "v")
 				if reply := waits.reply(); reply != "*2\r\n"+bulk(key+"2")+bulk("v") {
 					t.Errorf("BLPOP: %q", reply)

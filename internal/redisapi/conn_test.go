@@ -14,6 +14,7 @@ import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/test/seed"
 )
@@ -21,13 +22,7 @@ import (
 // waitFor waits until a condition holds.
 func waitFor(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting for %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+	await.True(t, what, condition)
 }
 
 // closed reads the rest of the input and fails unless the server closed the connection.

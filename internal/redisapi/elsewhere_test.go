@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -45,16 +45,13 @@ func twoServers(t *testing.T) (a, b *testServer, url string) {
 func awaitSubscribers(t *testing.T, s *testServer, want int) {
 	t.Helper()
 	got := -1
-	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(5 * time.Millisecond) {
+	await.True(t, fmt.Sprintf("%d subscribers", want), func() bool {
 		err := s.db.Pool().QueryRow(context.Background(), "SELECT coalesce(sum(subscribers), 0)::integer FROM howdah_internal.server").Scan(&got)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got == want {
-			return
-		}
-	}
-	t.Fatalf("%d subscribers, want %d", got, want)
+		return got == want
+	})
 }
 
 // Messages go from each server to the subscribers of the other, in every kind, and
@@ -233,19 +230,8 @@ func TestMessagesWithoutPostgreSQL(t *testing.T) {
 			t.Fatalf("%q: %q", command, got)
 		}
 	}
-	for began := time.Now(); ; { // for up to 250 ms it knows that there are no others
-		got := c.do("PUBLISH", "c", "1")
-		if strings.HasPrefix(got, "-") {
-			break
-		}
-		if time.Since(began) > 30*time.Second {
-			t.Fatalf("%q", got)
-		}
-	}
+	// For up to 250 ms it knows that there are no others.
+	await.True(t, "PUBLISH fails", func() bool { return strings.HasPrefix(c.do("PUBLISH", "c", "1"), "-") })
 	server.Start()
-	for began := time.Now(); c.do("SUBSCRIBE", "c")[0] != '*'; {
-		if time.Since(began) > 30*time.Second {
-			t.Fatal("it does not subscribe again")
-		}
-	}
+	await.True(t, "it subscribes again", func() bool { return c.do("SUBSCRIBE", "c")[0] == '*' })
 }

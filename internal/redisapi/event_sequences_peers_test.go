@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/grammar"
 )
 
@@ -148,7 +149,5 @@ func now(c *testClient) time.Time {
 
 // awaitTime waits until it is later than that on a server.
 func (c *testClient) awaitTime(at time.Time) {
-	for !now(c).After(at) {
-		time.Sleep(time.Millisecond)
-	}
+	await.True(c.t, "the server's clock is there", func() bool { return now(c).After(at) })
 }

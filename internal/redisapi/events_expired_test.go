@@ -175,5 +175,5 @@ func (s *testServer) expire(t *testing.T, key string) {
 		err := (*core.DB)(s.db).Pool().QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM howdah.cache_db0 WHERE key = $1 AND expires_at > clock_timestamp())`, []byte(key)).Scan(&live)
 		require.NoError(t, err)
 		return !live
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/grammar"
 	"github.com/howdah/howdah/internal/test/seed"
 )
@@ -361,9 +362,7 @@ func TestEventsOfBlockedClients(t *testing.T) {
 		for i := range e.pairs[0] {
 			waits, pushes := e.pairs[1][i], e.pairs[0][i]
 			waits.send(resp.AppendCommand(nil, c.wait...))
-			for !strings.Contains(pushes.do("INFO", "clients"), "blocked_clients:1") {
-				time.Sleep(time.Millisecond)
-			}
+			await.True(t, "the client is blocked", func() bool { return strings.Contains(pushes.do("INFO", "clients"), "blocked_clients:1") })
 			pushes.do(c.push...)
 			waits.reply()
 		}

@@ -62,7 +62,7 @@ func (h *heard) count(event string) (n int) {
 // await waits until an event is heard.
 func (h *heard) await(t *testing.T, event string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return h.count(event) > 0 }, 20*time.Second, 5*time.Millisecond, "%q is not heard", event)
+	require.Eventually(t, func() bool { return h.count(event) > 0 }, time.Minute, 5*time.Millisecond, "%q is not heard", event)
 }
 
 // running runs the upkeep of a server, and what carries messages, until the test ends.
@@ -155,7 +155,7 @@ func TestEvicted(t *testing.T) {
 			}
 		}
 		return gone > 0
-	}, 30*time.Second, 10*time.Millisecond, "no key was evicted, or a key is gone without an event, or there after it")
+	}, time.Minute, 10*time.Millisecond, "no key was evicted, or a key is gone without an event, or there after it")
 	// Whatever was sent before this has come when this comes.
 	_, err = pool.Exec(t.Context(), "SELECT howdah.set('db0', 'last', 'v')")
 	require.NoError(t, err)
@@ -237,7 +237,7 @@ func TestServersObeyOneSetting(t *testing.T) {
 	clientA.setEvents("KEA")
 	require.Eventually(t, func() bool {
 		return clientB.do("CONFIG", "GET", "notify-keyspace-events") == "*2\r\n$22\r\nnotify-keyspace-events\r\n$3\r\nAKE\r\n"
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	clientB.want(resp.OK, "SET", "from b", "v")
 	clientA.want(":1\r\n", "SADD", "from a", "m")
 	for _, h := range []*heard{heardA, heardB} {
@@ -255,7 +255,7 @@ func TestServersObeyOneSetting(t *testing.T) {
 		require.Equal(t, 1, h.count("__keyevent@0__:del "+longest))
 	}
 	clientB.setEvents("")
-	require.Eventually(t, func() bool { return a.db != nil && (*core.DB)(a.db).WantedEvents() == 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return a.db != nil && (*core.DB)(a.db).WantedEvents() == 0 }, time.Minute, 10*time.Millisecond)
 	heardA.take()
 	clientA.want(resp.OK, "SET", "silent", "v")
 	require.Empty(t, heardA.take())
@@ -264,7 +264,7 @@ func TestServersObeyOneSetting(t *testing.T) {
 	clientA.setEvents("Kg")
 	late := serveURL(t, url, Options{})
 	late.running(t)
-	require.Eventually(t, func() bool { return (*core.DB)(late.db).WantedEvents() != 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return (*core.DB)(late.db).WantedEvents() != 0 }, time.Minute, 10*time.Millisecond)
 }
 
 // Nothing is published of a transaction that does nothing, and nothing before its end.
@@ -373,7 +373,7 @@ func TestSpringSession(t *testing.T) {
 	c.want("*2\r\n$22\r\nnotify-keyspace-events\r\n$0\r\n\r\n", "CONFIG", "GET", "notify-keyspace-events")
 	c.setEvents("Egx")
 	c.want("*2\r\n$22\r\nnotify-keyspace-events\r\n$3\r\ngxE\r\n", "CONFIG", "GET", "notify-keyspace-events")
-	require.Eventually(t, func() bool { return (*core.DB)(b.db).WantedEvents() != 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return (*core.DB)(b.db).WantedEvents() != 0 }, time.Minute, 10*time.Millisecond)
 
 	listener := dial(t, b.addr())
 	for _, pattern := range []string{"__keyevent@0__:del", "__keyevent@0__:expired"} {

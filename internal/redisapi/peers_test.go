@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/backend/backendtest"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // startRedis starts a redis-server for the test and returns its address.
@@ -25,11 +25,7 @@ func startRedisCluster(t *testing.T) string {
 	addr := startRedis(t, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
 	c := dial(t, addr)
 	c.want("+OK\r\n", "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-	for start := time.Now(); !strings.Contains(c.do("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
-		if time.Since(start) > patience {
-			t.Fatal("the cluster does not become ready")
-		}
-	}
+	await.True(t, "the cluster is ready", func() bool { return strings.Contains(c.do("CLUSTER", "INFO"), "cluster_state:ok") })
 	return addr
 }
 

@@ -6,11 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // holdRow has another transaction hold the row of a key until the function that it returns
@@ -45,11 +45,7 @@ func (s *testServer) blocked() uint64 {
 // awaitBlocked waits until calls have met a lock more often than before.
 func (s *testServer) awaitBlocked(before uint64) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); s.blocked() <= before; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatal("no call was blocked")
-		}
-	}
+	await.True(s.t, "a call meets a lock", func() bool { return s.blocked() > before })
 }
 
 // slow returns the last call that was noted of a command.

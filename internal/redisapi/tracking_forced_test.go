@@ -9,6 +9,7 @@ import (
 
 	"github.com/howdah/howdah/internal/near"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // hold keeps a key locked in PostgreSQL until release is called, with no change of it.
@@ -96,9 +97,7 @@ func TestTrackingBehindAWrite(t *testing.T) {
 		defer func() { release() }()
 		c.send(resp.AppendCommand(resp.AppendCommand(nil, "INCR", "l"), "GET", "k"))
 		s.awaitWaiting()
-		for s.engine.options.DB.Tracking().Stats().Keys == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		await.True(t, "a key is tracked", func() bool { return s.engine.options.DB.Tracking().Stats().Keys > 0 })
 		other.want(resp.OK, "SET", "k", "new")
 		s.sql("SELECT howdah.set_text('db0', 'k', 'newer')")
 		release()

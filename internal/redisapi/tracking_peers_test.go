@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // trackingScenes are played to redis-server and to Howdah. Each line is a client, a letter,
@@ -828,9 +829,7 @@ func playTracking(t *testing.T, scene, addr string, settle func()) (lines []stri
 
 // awaitNoClient waits until a connection is gone.
 func (c *trackingClient) awaitNoClient(id string) {
-	for strings.Contains(c.run("CLIENT", "LIST"), "id="+id+" ") {
-		time.Sleep(time.Millisecond)
-	}
+	await.True(c.t, "the connection is gone", func() bool { return !strings.Contains(c.run("CLIENT", "LIST"), "id="+id+" ") })
 }
 
 // hideIDs replaces the numbers of connections, which differ.

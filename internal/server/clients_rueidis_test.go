@@ -79,14 +79,13 @@ func cached(ctx context.Context, t *testing.T, c rueidis.Client, key string) (va
 func becomes(ctx context.Context, t *testing.T, c rueidis.Client, key, want string) {
 	t.Helper()
 	var got string
-	require.Eventually(t, func() bool { got, _ = cached(ctx, t, c, key); return got == want },
-		30*time.Second, 2*time.Millisecond, "%s is not %q", key, want)
+	require.Eventually(t, func() bool { got, _ = cached(ctx, t, c, key); return got == want }, time.Minute, 2*time.Millisecond, "%s is not %q", key, want)
 }
 
 func rueidisKeeps(ctx context.Context, t *testing.T, c, writer rueidis.Client) {
 	require.NoError(t, writer.Do(ctx, writer.B().Set().Key("k").Value("1").Build()).Error())
 	becomes(ctx, t, c, "k", "1")
-	require.Eventually(t, func() bool { _, hit := cached(ctx, t, c, "k"); return hit }, 30*time.Second, 2*time.Millisecond)
+	require.Eventually(t, func() bool { _, hit := cached(ctx, t, c, "k"); return hit }, time.Minute, 2*time.Millisecond)
 	require.NoError(t, writer.Do(ctx, writer.B().Hset().Key("h").FieldValue().FieldValue("f", "1").Build()).Error())
 	for _, r := range c.DoMultiCache(ctx, rueidis.CT(c.B().Get().Key("k").Cache(), time.Minute), rueidis.CT(c.B().Hget().Key("h").Field("f").Cache(), time.Minute)) {
 		value, err := r.ToString()
@@ -145,7 +144,7 @@ func rueidisCounts(ctx context.Context, t *testing.T, c, writer rueidis.Client) 
 		require.GreaterOrEqual(t, n, seen, "the count fell")
 		seen = n
 		return n == last
-	}, 30*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, <-failed)
 }
 

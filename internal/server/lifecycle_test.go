@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -126,7 +127,7 @@ func TestShutdownDuringHandshake(t *testing.T) {
 		t.Cleanup(func() { silent.Close() })
 		_, metrics := s.get("/metrics", "")
 		return strings.Contains(metrics, "\nhowdah_redis_clients ") && !strings.Contains(metrics, "\nhowdah_redis_clients 0\n")
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, s.stop())
 }
 
@@ -155,14 +156,13 @@ func TestDatabaseKilled(t *testing.T) {
 		served, failed, late atomic.Int64
 	)
 	for i := range 20 {
-		c := redis.NewClient(&redis.Options{Addr: s.Redis.String(), MaxRetries: -1, ReadTimeout: 20 * time.Second})
+		c := redis.NewClient(&redis.Options{Addr: s.Redis.String(), MaxRetries: -1, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		work.Go(func() {
 			for n := 0; !stop.Load(); n++ {
 				key, value := fmt.Sprintf("key-%d-%d", i, n), fmt.Sprint(n)
-				began := time.Now()
 				err := c.Set(ctx, key, value, 0).Err()
-				if time.Since(began) > 10*time.Second {
+				if errors.Is(err, os.ErrDeadlineExceeded) {
 					late.Add(1)
 				}
 				if err != nil {
@@ -179,11 +179,11 @@ func TestDatabaseKilled(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return served.Load() > 500 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return served.Load() > 500 }, time.Minute, 10*time.Millisecond)
 	s.awaitReady(http.StatusOK, "ready")
 
 	postgres.Kill()
-	require.Eventually(t, func() bool { return failed.Load() > 100 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return failed.Load() > 100 }, time.Minute, 10*time.Millisecond)
 	status, body := s.get("/readyz", "")
 	require.Equal(t, http.StatusServiceUnavailable, status, body)
 	status, _ = s.get("/healthz", "")
@@ -191,10 +191,10 @@ func TestDatabaseKilled(t *testing.T) {
 
 	postgres.Start()
 	resumed := served.Load()
-	require.Eventually(t, func() bool { return served.Load() > resumed+500 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return served.Load() > resumed+500 }, time.Minute, 10*time.Millisecond)
 	stop.Store(true)
 	work.Wait()
-	require.Zero(t, late.Load(), "calls that took more than 10 s")
+	require.Zero(t, late.Load(), "calls that were not answered within a minute, where the server has a second")
 	s.awaitReady(http.StatusOK, "ready")
 	t.Logf("%d rounds served, %d failed while the database was away", served.Load(), failed.Load())
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/httpapi"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/schema"
 )
@@ -274,10 +275,13 @@ func TestMetricsOfTheDatabase(t *testing.T) {
 	require.NoError(t, err)
 	states := cacheStates{db: (*core.DB)(db)}
 	found := states.read()
-	for began := time.Now(); !found.up; found = states.read() {
-		require.Less(t, time.Since(began), patience, "the database does not answer within a second")
-		states.asked = time.Time{}
-	}
+	await.True(t, "the database answers within a second", func() bool {
+		if !found.up {
+			states.asked = time.Time{}
+			found = states.read()
+		}
+		return found.up
+	})
 	require.Equal(t, schema.Latest(), found.database.schema)
 	require.Equal(t, "primary", found.database.role)
 	byName := make(map[string]cacheState)

@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/session"
 )
@@ -215,7 +216,7 @@ func (o *observed) super(database *pgtest.Server, sql string) {
 func (o *observed) await(what string, keep func(), names ...string) {
 	o.t.Helper()
 	var missing []string
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	if !await.Until(o.t.Context(), func() bool {
 		if keep != nil {
 			keep()
 		}
@@ -230,10 +231,9 @@ func (o *observed) await(what string, keep func(), names ...string) {
 				missing = append(missing, o.pending[name])
 			}
 		}
-		if len(missing) == 0 {
-			return
-		}
-		require.True(o.t, time.Now().Before(deadline), "%s: no data from\n%s", what, strings.Join(missing, "\n"))
+		return len(missing) == 0
+	}) {
+		require.Fail(o.t, what, "no data from\n%s", strings.Join(missing, "\n"))
 	}
 }
 

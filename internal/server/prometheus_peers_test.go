@@ -23,6 +23,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/howdah/howdah/deploy"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // scraper is a running Prometheus of the test's own.
@@ -88,22 +89,22 @@ func (p *scraper) launch(program string, args []string) bool {
 			p.t.Logf("prometheus:\n%s", p.log.String())
 		}
 	})
-	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		require.Less(p.t, time.Since(began), time.Minute, "prometheus was not ready")
+	ready := false
+	await.True(p.t, "prometheus is ready, or ends", func() bool {
 		answer, err := http.Get("http://" + p.address + "/-/ready")
-		ready := err == nil && answer.StatusCode == http.StatusOK
+		ready = err == nil && answer.StatusCode == http.StatusOK
 		if err == nil {
 			_ = answer.Body.Close()
 		}
 		select {
 		case <-ended:
-			return false
-		default:
-		}
-		if ready {
+			ready = false
 			return true
+		default:
+			return ready
 		}
-	}
+	})
+	return ready
 }
 
 // api asks the HTTP interface, and fills in what the answer holds under "data".

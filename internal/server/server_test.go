@@ -20,13 +20,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // patience is how long a call or a shutdown may take on a busy machine.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // running is a server under test.
 type running struct {
@@ -106,15 +107,14 @@ func (s *running) run() {
 func leavesNone(t *testing.T, before goleak.Option) {
 	t.Helper()
 	var left error
-	for began := time.Now(); time.Since(began) < time.Minute; {
+	if !await.Until(t.Context(), func() bool {
 		left = goleak.Find(before,
 			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
-		if left == nil {
-			return
-		}
+		return left == nil
+	}) {
+		t.Error(left)
 	}
-	t.Error(left)
 }
 
 // stop ends the server and returns what Run returned.

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/session"
 )
@@ -130,12 +131,15 @@ func TestSessionMetrics(t *testing.T) {
 		}
 		return -1
 	}
-	await := func(name string, do func()) {
+	awaitMetric := func(name string, do func()) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); value(name) < 1; time.Sleep(time.Millisecond) {
-			require.True(t, time.Now().Before(deadline), "never: %s", name)
+		await.True(t, name, func() bool {
+			if value(name) >= 1 {
+				return true
+			}
 			do()
-		}
+			return false
+		})
 	}
 	read := func(want int, token string) func() {
 		return func() {
@@ -146,24 +150,24 @@ func TestSessionMetrics(t *testing.T) {
 	config, err := pgx.ParseConfig(databaseURL)
 	require.NoError(t, err)
 	standby := fmt.Sprintf("howdah_session_standby_reads_total{result=%%q,standby=%q}", net.JoinHostPort(config.Host, fmt.Sprint(config.Port)))
-	await(fmt.Sprintf(standby, "served"), read(200, made[0].Token))
-	await(`howdah_session_reads_total{result="found"}`, func() {})
-	await(`howdah_session_reads_total{result="malformed"}`, read(401, "nonsense"))
+	awaitMetric(fmt.Sprintf(standby, "served"), read(200, made[0].Token))
+	awaitMetric(`howdah_session_reads_total{result="found"}`, func() {})
+	awaitMetric(`howdah_session_reads_total{result="malformed"}`, read(401, "nonsense"))
 	wrong := []byte(made[0].Token)
 	swap := func(i int) { wrong[i] = map[bool]byte{true: 'B', false: 'C'}[wrong[i] == 'C'] } // still of the alphabet
 	swap(40)
-	await(`howdah_session_reads_total{result="wrong_secret"}`, read(401, string(wrong)))
-	await(fmt.Sprintf(standby, "missed"), read(401, string(wrong)))
+	awaitMetric(`howdah_session_reads_total{result="wrong_secret"}`, read(401, string(wrong)))
+	awaitMetric(fmt.Sprintf(standby, "missed"), read(401, string(wrong)))
 	swap(19) // within the id
-	await(`howdah_session_reads_total{result="unknown"}`, read(401, string(wrong)))
+	awaitMetric(`howdah_session_reads_total{result="unknown"}`, read(401, string(wrong)))
 	_, err = conn.Exec(t.Context(), "UPDATE howdah.session SET idle_expires_at = now() + interval '15 minutes' WHERE id = $1", made[0].ID)
 	require.NoError(t, err)
-	await(`howdah_session_uses_total{outcome="written"}`, read(200, made[0].Token))
-	await(`howdah_session_flushes_total`, func() {})
+	awaitMetric(`howdah_session_uses_total{outcome="written"}`, read(200, made[0].Token))
+	awaitMetric(`howdah_session_flushes_total`, func() {})
 	require.Positive(t, value("howdah_session_flush_seconds_total"))
 	_, err = conn.Exec(t.Context(), "ANALYZE howdah.session")
 	require.NoError(t, err)
-	await("howdah_sessions", func() {})
+	awaitMetric("howdah_sessions", func() {})
 	status, body = s.call("POST", "/v1/sessions/current/rotate", made[0].Token, "")
 	require.Equal(t, 200, status, body)
 	var next struct{ Token string }

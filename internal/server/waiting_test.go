@@ -16,7 +16,7 @@ func (s *running) blockedClients(n string) {
 	require.Eventually(s.t, func() bool {
 		info, err := c.Info(s.t.Context(), "clients").Result()
 		return err == nil && strings.Contains(info, "blocked_clients:"+n+"\r\n")
-	}, 30*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 // A shutdown ends the connections of clients that wait, at once and without an answer.

@@ -65,7 +65,7 @@ func TestRead(t *testing.T) {
 		r = stat.Compare(before, now, nil)
 		c := row(r, "c")
 		return *c.Reads > 0 && *c.Writes > 0
-	}, 30*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	c = row(r, "c")
 	require.EqualValues(t, 0, *c.Expired)
 	require.Positive(t, *c.Gone)

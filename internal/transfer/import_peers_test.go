@@ -401,7 +401,7 @@ func TestExpiredInFlight(t *testing.T) {
 	counts, err := Import(t.Context(), db, o)
 	require.NoError(t, err)
 	require.Empty(t, counts.Refused)
-	require.Eventually(t, func() bool { return len(content(t, db.Cache("db0"))) == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(content(t, db.Cache("db0"))) == 1 }, time.Minute, 10*time.Millisecond)
 }
 
 func TestRate(t *testing.T) {

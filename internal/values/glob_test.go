@@ -3,7 +3,6 @@ package values
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestMatch(t *testing.T) {
@@ -41,12 +40,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestGlobTime checks that no pattern takes exponential time.
+// TestGlobTime checks that no pattern takes exponential time, in which the test would not end.
 func TestGlobTime(t *testing.T) {
-	begin := time.Now()
 	Match([]byte(strings.Repeat("a*", 200)+"b"), []byte(strings.Repeat("a", 20000)))
 	Match([]byte(strings.Repeat("*", 5000)+"b"), []byte(strings.Repeat("a", 20000)))
-	if took := time.Since(begin); took > time.Minute {
-		t.Errorf("took %v", took)
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
@@ -189,9 +190,8 @@ func TestCollectionsReadFromMemory(t *testing.T) {
 	for name, read := range reads {
 		require.True(t, read(c.Fresh(), "of another process"), name)
 	}
-	time.Sleep(dbtest.NearBound) // what is promised is about time
 	for name, read := range reads {
-		require.True(t, read(c, "of another process"), name)
+		await.True(t, "memory has the "+name+" of another process", func() bool { return read(c, "of another process") })
 	}
 }
 

@@ -112,6 +112,8 @@ var house = map[string]room{
 	"internal/test/grammar":   {testOnly: true},
 	"internal/test/seed":      {testOnly: true},
 	"internal/test/long":      {testOnly: true},
+	"internal/test/await":     {testOnly: true},
+	"internal/test/bubble":    {testOnly: true},
 	"internal/test/coherence": {testOnly: true},
 	"internal/test/dbtest":    {testOnly: true},
 	"internal/test/handover":  {testOnly: true},

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -233,27 +234,33 @@ func (k *keeping) progress(hits int64) {
 // that changes there is hope: a busy machine is slow.
 func (k *keeping) await(what string, condition func() bool, missing ...func() string) {
 	k.t.Helper()
-	var last string
-	for begun := time.Now(); !condition(); time.Sleep(short) {
+	last := ""
+	for !await.Until(context.Background(), condition) {
+		now := ""
 		for _, tell := range missing {
-			if now := tell(); now != last {
-				begun, last = time.Now(), now
-			}
+			now += tell()
 		}
-		if time.Since(begun) > someTime {
-			for _, c := range k.keepers {
-				k.t.Logf("%s: %d reads, %d hits", c.name, c.reads.Load(), c.hits.Load())
-			}
-			for _, h := range k.homes {
-				all, outages := h.witness.counts()
-				k.t.Logf("server %d: %d barriers, %d of them while polls failed", h.process, all, outages)
-			}
-			for _, r := range k.readers {
-				k.t.Logf("%s said:\n%s", r.name, r.lastWords())
-			}
-			k.t.Fatalf("a minute was not enough for %s (%s)", what, last)
+		if now == last {
+			k.giveUp(what, last)
 		}
+		last = now
 	}
+}
+
+// giveUp ends the test, which waited in vain.
+func (k *keeping) giveUp(what, missing string) {
+	k.t.Helper()
+	for _, c := range k.keepers {
+		k.t.Logf("%s: %d reads, %d hits", c.name, c.reads.Load(), c.hits.Load())
+	}
+	for _, h := range k.homes {
+		all, outages := h.witness.counts()
+		k.t.Logf("server %d: %d barriers, %d of them while polls failed", h.process, all, outages)
+	}
+	for _, r := range k.readers {
+		k.t.Logf("%s said:\n%s", r.name, r.lastWords())
+	}
+	k.t.Fatalf("never: %s (%s)", what, missing)
 }
 
 // finish ends all and judges the reads of each client.

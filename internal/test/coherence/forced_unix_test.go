@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -110,9 +111,8 @@ func (f *forced) readOn() {
 
 func (f *forced) readAll() {
 	f.t.Helper()
-	for end := now() + 3*int64(f.e.bound); now() < end; time.Sleep(time.Millisecond) {
-		f.read()
-	}
+	end := now() + 3*int64(f.e.bound)
+	f.eventually("end of three bounds", func() bool { f.read(); return now() >= end })
 }
 
 // prime stores a value and reads it until memory answers, after the poll that
@@ -182,11 +182,7 @@ func (f *forced) commit(w Write, sql string) {
 
 func (f *forced) eventually(what string, condition func() bool) {
 	f.t.Helper()
-	for end := time.Now().Add(someTime); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			f.t.Fatalf("no %s within a minute", what)
-		}
-	}
+	await.True(f.t, what, condition)
 }
 
 // verdict judges what was read.

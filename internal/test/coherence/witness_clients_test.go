@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // witnessDatabase is the one of the keys that a witness reads, each once.
@@ -129,16 +130,18 @@ func (w *witness) round(ctx context.Context) (bool, error) {
 // failing reads until it was told three times to drop everything. False: a read has
 // succeeded.
 func (w *witness) failing(ctx context.Context) bool {
-	for nulls := w.nulls; w.nulls < nulls+3; time.Sleep(short) {
+	nulls, reads := w.nulls, false
+	await.Until(ctx, func() bool {
 		key, err := w.connect(ctx)
 		if err != nil {
-			return false
+			reads = true
+			return true
 		}
-		if reply, err := w.do("GET", key); err != nil || reply.Kind != resp.Error {
-			return false
-		}
-	}
-	return true
+		reply, err := w.do("GET", key)
+		reads = err != nil || reply.Kind != resp.Error
+		return reads || w.nulls >= nulls+3
+	})
+	return !reads
 }
 
 // connect returns a key that nobody has read, once there are connections.

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // producer pushes elements, one or some at a time.
@@ -208,15 +210,14 @@ func (r *run) finale() (asleep []string) {
 		}
 		p.cut()
 	}
-	for begun := time.Now(); !r.consumed(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begun) > r.patience {
-			for _, c := range last {
-				if c.inLine() {
-					asleep = append(asleep, fmt.Sprintf("%s of %q on %s", c.kind.pop, c.keys, c.node.Name()))
-					c.cut()
-				}
+	ctx, cancel := context.WithTimeout(context.Background(), r.patience)
+	defer cancel()
+	if !await.Until(ctx, r.consumed) {
+		for _, c := range last {
+			if c.inLine() {
+				asleep = append(asleep, fmt.Sprintf("%s of %q on %s", c.kind.pop, c.keys, c.node.Name()))
+				c.cut()
 			}
-			break
 		}
 	}
 	r.work.Wait()

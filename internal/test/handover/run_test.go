@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/seed"
 )
 
@@ -209,10 +211,8 @@ func (r *run) consumed() bool {
 // await waits for a condition. One that does not come ends the test.
 func (r *run) await(what string, condition func() bool) {
 	r.t.Helper()
-	for begun := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begun) > someTime {
-			require.Fail(r.t, "a minute was not enough for "+what, "%d elements were delivered; the queues hold %v", r.ledger.Delivered(), r.census())
-		}
+	if !await.Until(context.Background(), condition) {
+		require.Fail(r.t, "never: "+what, "%d elements were delivered; the queues hold %v", r.ledger.Delivered(), r.census())
 	}
 }
 
