@@ -183,7 +183,7 @@ var functionEffects = map[string][]step{
 	"_create_tags":  {{hidden, "howdah_internal._create_tags(c) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},
 	"_invalidate":   {{logs, "howdah_internal._invalidate('n', '{k}', '{}', false)", ""}, {logs, "howdah_internal._invalidate('n', '{}', '{}', true)", ""}},
 	// Parts of a watch, whose effect TestWatchNotesInTheChangeLog shows.
-	"_apply_watches": nil, "_bury": nil, "_check_expression": nil, "_invalidate_table": nil, "_note_watch": nil, "_share": nil, "watch_table": nil, "unwatch_table": nil,
+	"_apply_watches": nil, "_bury": nil, "_check_expression": nil, "_invalidate_table": nil, "_note_watch": nil, "_share": nil, "watch_table": nil, "unwatch_table": nil, "_unwatch": nil,
 	// swap_caches, alter_cache and drop_cache show what they do.
 	"_rename_table": nil, "_swap_parts": nil, "_alter_part": nil, "_lock_rows": nil, "_lock_tables": nil,
 	"_flush":        {{logs, "howdah_internal._flush(c, now()) FROM howdah_internal.cache AS c WHERE c.name = 'n'", ""}},

@@ -380,3 +380,43 @@ func TestBodyOfAWatch(t *testing.T) {
 	}
 	require.Equal(t, 2, found)
 }
+
+// What names a table for watch_table names it for unwatch_table: a name in the search_path, a quoted
+// one, an OID, and the name that a dropped table had.
+func TestUnwatchTakesWhatWatchTakes(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	conn, err := db.Acquire(ctx(t))
+	require.NoError(t, err)
+	defer conn.Release()
+	run(t, conn, `CREATE SCHEMA app; CREATE SCHEMA "It's"; CREATE SCHEMA other;
+		CREATE TABLE app.articles (id int); CREATE TABLE app."Big One" (id int); CREATE TABLE "It's"."T.x" (id int); CREATE TABLE other.articles (id int)`)
+	run(t, conn, "SET search_path = app, public")
+	oid := one[string](t, conn, "SELECT 'app.articles'::regclass::oid::text")
+	count := func() int { return one[int](t, conn, "SELECT count(*) FROM howdah.watches()") }
+	for _, x := range [][2]string{
+		{"articles", "articles"}, {"articles", "app.articles"}, {"app.articles", "articles"}, {"articles", `"articles"`}, {"articles", "ARTICLES"},
+		{`"Big One"`, `"Big One"`}, {`app."Big One"`, `"Big One"`}, {`"It's"."T.x"`, `"It's"."T.x"`}, {oid, oid}, {oid, "articles"}, {"articles", oid},
+	} {
+		run(t, conn, "SELECT howdah.watch_table('"+strings.ReplaceAll(x[0], "'", "''")+"', 'c', 'id')")
+		require.Equal(t, 1, count())
+		require.False(t, one[bool](t, conn, "SELECT howdah.unwatch_table($1, 's')", x[1]), "another cache")
+		require.False(t, one[bool](t, conn, "SELECT howdah.unwatch_table('other.articles', 'c')"), "another table")
+		require.True(t, one[bool](t, conn, "SELECT howdah.unwatch_table($1, 'c')", x[1]), x)
+		require.Zero(t, count(), x)
+		require.False(t, one[bool](t, conn, "SELECT howdah.unwatch_table($1, 'c')", x[1]), "it was ended before")
+	}
+	for _, name := range []string{"articles", "app.articles", `app."articles"`, "App.Articles"} {
+		run(t, conn, "SELECT howdah.watch_table('articles', 'c', 'id'); DROP TABLE app.articles")
+		require.False(t, one[bool](t, conn, "SELECT howdah.unwatch_table('other.articles', 'c')"))
+		require.True(t, one[bool](t, conn, "SELECT howdah.unwatch_table($1, 'c')", name), name)
+		require.Zero(t, count(), name)
+		run(t, conn, "CREATE TABLE app.articles (id int)")
+	}
+	// A table that was made in its place does not hide the watch of the one that is gone.
+	run(t, conn, "SELECT howdah.watch_table('articles', 'c', 'id'); DROP TABLE app.articles; CREATE TABLE app.articles (id int)")
+	require.True(t, one[bool](t, conn, "SELECT howdah.unwatch_table('articles', 'c')"))
+	require.Zero(t, count())
+	require.False(t, one[bool](t, conn, "SELECT howdah.unwatch_table('4294967295', 'c')"))
+	refused(t, conn, "42602", "SELECT howdah.unwatch_table('a b', 'c')")
+}

@@ -16,6 +16,9 @@ type address struct {
 	secure   bool   // TLS
 	user     *url.Userinfo
 	database string // the number of the database; "" if the URL names none
+
+	offered     bool   // the password is not of the URL: a server that asks for none need not take it
+	certificate string // SHA-256 of the certificate that it must show, as hexadecimal digits; "": the usual checks
 }
 
 // parseServer reads the value of --server.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,23 +22,37 @@ const addressesFile = "howdah.addresses"
 
 // addresses are where a server listens: host:port, "" where it does not.
 type addresses struct {
-	Redis string `json:"redis"`
-	HTTP  string `json:"http"`
-	TLS   bool   `json:"tls"`
+	Redis       string `json:"redis"`
+	HTTP        string `json:"http"`
+	TLS         bool   `json:"tls"`
+	Certificate string `json:"certificate,omitempty"` // SHA-256 of the certificate, as hexadecimal digits
 }
 
-// publish writes the addresses of a server that has an embedded PostgreSQL, for "howdah url".
-// Without them the server is as good.
+// publish writes the addresses of a server that has an embedded PostgreSQL, for the commands that
+// look for it. Without them the server is as good.
 func publish(config *server.Config, log *slog.Logger) {
 	if config.DatabaseURL != "" {
 		return
 	}
-	secured := config.TLSCert != ""
 	config.Ready = func(at server.Addresses) {
-		if err := saveAddresses(config.DataDir, addresses{text(at.Redis), text(at.HTTP), secured}); err != nil {
-			log.Warn("howdah url will not know where this server listens", "error", err)
+		here := addresses{text(at.Redis), text(at.HTTP), config.TLSCert != "", fingerprint(config.TLSCert, config.TLSKey)}
+		if err := saveAddresses(config.DataDir, here); err != nil {
+			log.Warn("other commands will not know where this server listens", "error", err)
 		}
 	}
+}
+
+// fingerprint is that of the certificate that the server shows, "" for none.
+func fingerprint(certFile, keyFile string) string {
+	if certFile == "" {
+		return ""
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return "" // it was read before; without it the usual checks hold
+	}
+	sum := sha256.Sum256(pair.Certificate[0])
+	return hex.EncodeToString(sum[:])
 }
 
 func text(address net.Addr) string {
@@ -58,6 +75,21 @@ func saveAddresses(dir string, at addresses) error {
 	return os.Rename(file+".new", file)
 }
 
+// readAddresses reads the addresses of the server that runs in a data directory.
+func readAddresses(dataDir string) (at addresses, err error) {
+	content, err := os.ReadFile(filepath.Join(dataDir, addressesFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return at, errors.New("the server that runs has not said where it listens: it is still starting, or of an older version")
+	}
+	if err != nil {
+		return at, err
+	}
+	if err := json.Unmarshal(content, &at); err != nil {
+		return at, fmt.Errorf("%s cannot be understood: %w", addressesFile, err)
+	}
+	return at, nil
+}
+
 // listenerURL returns the URL of a listener of the server whose embedded PostgreSQL runs:
 // "redis" or "http". It has no password.
 func listenerURL(dataDir, kind string) (string, error) {
@@ -68,16 +100,9 @@ func listenerURL(dataDir, kind string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	content, err := os.ReadFile(filepath.Join(dataDir, addressesFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("the server that runs has not said where it listens: it is still starting, or of an older version")
-	}
+	at, err := readAddresses(dataDir)
 	if err != nil {
 		return "", err
-	}
-	var at addresses
-	if err := json.Unmarshal(content, &at); err != nil {
-		return "", fmt.Errorf("%s cannot be understood: %w", addressesFile, err)
 	}
 	address, scheme := at.Redis, "redis"
 	if kind == "http" {
@@ -93,4 +118,13 @@ func listenerURL(dataDir, kind string) (string, error) {
 		return "", err
 	}
 	return scheme + "://" + address, nil
+}
+
+// httpHere is the URL of the HTTP listener of the server of a data directory, "" if none is running.
+func httpHere(dataDir string) string {
+	url, err := listenerURL(dataDir, "http")
+	if err != nil {
+		return ""
+	}
+	return url
 }

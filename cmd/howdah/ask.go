@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 	"time"
 
@@ -30,15 +29,16 @@ const commandTimeout = 30 * time.Second
 // serves, or a table of a database. Both are asked in Redis commands, so that
 // they behave alike.
 type target struct {
-	server, databaseURL, cache string
+	process            processFlags
+	databaseURL, cache string
 }
 
 func (t *target) flags(cmd *cobra.Command) {
+	t.process.addServer(cmd)
 	f := cmd.Flags()
-	f.StringVar(&t.server, "server", "redis://127.0.0.1:6379", "server to ask: redis://[:password@]host:port[/database], or rediss:// for TLS")
 	f.StringVar(&t.databaseURL, "database-url", "", "PostgreSQL to ask directly, instead of a server")
 	f.StringVar(&t.cache, "cache", "", "cache to work on; a server serves db0 to db15 (default: the database that --server names, else db0)")
-	fromEnvironment(f, "server", "database-url", "cache")
+	fromEnvironment(f, "database-url", "cache")
 	mustComplete(cmd, "cache", completeCacheFlag)
 }
 
@@ -61,10 +61,66 @@ func (t *target) with(ctx context.Context, fn func(context.Context, asker) error
 }
 
 func (t *target) connect(ctx context.Context) (asker, error) {
-	if t.databaseURL != "" {
-		return openDirect(ctx, t.databaseURL, cmp.Or(t.cache, defaultCache))
+	databaseURL, err := t.database()
+	switch {
+	case err != nil:
+		return nil, err
+	case databaseURL != "":
+		return openDirect(ctx, databaseURL, cmp.Or(t.cache, defaultCache))
 	}
-	return dialServer(ctx, t.server, t.cache)
+	return t.process.connect(ctx, t.cache)
+}
+
+// named says what was named: a database by its URL, or a server. Flags come before the environment,
+// and there a database before a server. Neither: what runs on this machine is looked for.
+func (t *target) named() (database, server bool, err error) {
+	cmd := t.process.cmd
+	byServer, byDir, byURL := typed(cmd, "server"), typed(cmd, "data-dir"), typed(cmd, "database-url")
+	switch {
+	case byServer && byDir, byServer && byURL, byDir && byURL:
+		return false, false, usagef("give one of --server, --data-dir and --database-url")
+	case byServer, byDir:
+		return false, byServer, nil
+	case t.databaseURL != "":
+		return true, false, nil
+	}
+	return false, t.process.server != "", nil
+}
+
+// database is the URL of the database to ask directly; "": a server is asked.
+func (t *target) database() (string, error) {
+	database, server, err := t.named()
+	switch {
+	case err != nil:
+		return "", err
+	case database:
+		return t.databaseURL, nil
+	case server:
+		return "", nil
+	}
+	// A server serves db0 to db15. Its embedded PostgreSQL has the others too.
+	if _, err := (address{}).choose(t.cache); err != nil {
+		here, runs := running(t.process.dataDir)
+		if runs != nil {
+			return "", err
+		}
+		return here.URL(), nil
+	}
+	return "", nil
+}
+
+// look is the URL of the database to look at, or says that a server is asked.
+func (t *target) look() (databaseURL string, server bool, err error) {
+	_, server, err = t.named()
+	if err != nil || server {
+		return "", server, err
+	}
+	d := databaseFlags{url: t.databaseURL, dataDir: t.process.dataDir}
+	if typed(t.process.cmd, "data-dir") {
+		d.url = ""
+	}
+	databaseURL, err = d.find()
+	return databaseURL, false, err
 }
 
 // defaultCache is the cache of a command that names none.
@@ -76,37 +132,16 @@ type remote struct {
 	reader *bufio.Reader
 }
 
-// dialServer connects to a server. cache may be "": see [address.choose].
-func dialServer(ctx context.Context, server, cache string) (*remote, error) {
-	to, err := parseServer(server)
-	if err != nil {
-		return nil, err
-	}
-	database, err := to.choose(cache)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := dial(ctx, to.secure, to.host, nil)
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach a server at %s: start one with \"howdah serve\", or name another with --server (%w)", to.host, err)
-	}
-	r := newRemote(ctx, conn)
-	if err := r.begin(ctx, to.user, database); err != nil {
-		r.close()
-		return nil, err
-	}
-	return r, nil
-}
-
 // begin authenticates, if the URL has a password, and selects the database.
-func (r *remote) begin(ctx context.Context, user *url.Userinfo, database string) error {
-	if password, given := user.Password(); given {
+func (r *remote) begin(ctx context.Context, to address, database string) error {
+	if password, given := to.user.Password(); given {
 		auth := []string{"AUTH", password}
-		if user.Username() != "" {
-			auth = []string{"AUTH", user.Username(), password}
+		if to.user.Username() != "" {
+			auth = []string{"AUTH", to.user.Username(), password}
 		}
-		if _, err := r.ask(ctx, auth...); err != nil {
-			return fmt.Errorf("the server refused the password in --server: %w", err)
+		_, err := r.ask(ctx, auth...)
+		if err != nil && !(to.offered && strings.Contains(err.Error(), "without any password configured")) {
+			return fmt.Errorf("the server refused the password: %w", err)
 		}
 	}
 	if database == "0" {
@@ -222,7 +257,7 @@ func replyError(reply resp.Reply) error {
 	}
 	text := err.Error()
 	if strings.HasPrefix(text, "NOAUTH") {
-		return errors.New("the server asks for a password: give it as --server redis://:password@host:port, or in HOWDAH_SERVER")
+		return errors.New("the server asks for a password: give --password-file, or HOWDAH_PASSWORD, or --server redis://:password@host:port")
 	}
 	return errors.New(strings.TrimPrefix(text, "ERR "))
 }

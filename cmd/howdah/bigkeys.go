@@ -15,6 +15,7 @@ import (
 // bigkeys is what the flags of "howdah bigkeys" ask for.
 type bigkeys struct {
 	database databaseFlags
+	server   string // never: see check
 	cache    string
 	by       string
 	prefix   string
@@ -56,6 +57,8 @@ A runtime role may use it. Bytes count as in budgets: key, value and 100.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	b.database.add(cmd, "PostgreSQL to look at")
+	f.StringVar(&b.server, "server", "", "")
+	f.Lookup("server").Hidden = true
 	f.StringVar(&b.cache, "cache", "", "look at this cache only")
 	f.StringVar(&b.by, "by", byPrefix, "prefix, size, ttl or idle")
 	f.StringVar(&b.prefix, "prefix", "", "with --by prefix: one level down, below this prefix")
@@ -67,6 +70,9 @@ A runtime role may use it. Bytes count as in budgets: key, value and 100.`,
 }
 
 func (b *bigkeys) check() error {
+	if b.server != "" {
+		return usagef(`bigkeys reads tables, and a server has none: give --database-url, or --data-dir of the "howdah serve" whose database it is`)
+	}
 	switch b.by {
 	case byPrefix, string(stat.BySize), string(stat.ByTTL), string(stat.ByIdle):
 	default:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -137,6 +138,9 @@ func (c *cli) run(ctx context.Context, client *rediscli.Client, args []string) e
 		return exitCode(exitFailed) // stopped
 	case err == nil && failed:
 		return exitCode(exitFailed) // the reply says why
+	}
+	if errors.Is(err, resp.ErrReply) {
+		err = fmt.Errorf("what listens at %s does not speak the Redis protocol: name another server with --server redis://host:port (%w)", client.Address(), err)
 	}
 	return err
 }

@@ -21,11 +21,10 @@ import (
 
 // cliAddress are the flags of "howdah cli" that say which server, and how.
 type cliAddress struct {
-	server       string
-	database     int
-	resp3        bool
-	passwordFile string
-	askPassword  bool
+	process     processFlags
+	database    int
+	resp3       bool
+	askPassword bool
 
 	tls, insecure      bool
 	authority          string
@@ -34,22 +33,21 @@ type cliAddress struct {
 
 func (a *cliAddress) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&a.server, "server", "u", "redis://127.0.0.1:6379", "server: redis://[user:password@]host:port[/database], or rediss:// for TLS")
+	f.StringVarP(&a.process.server, "server", "u", "", `server: redis://[user:password@]host:port[/database], or rediss:// for TLS (default: the "howdah serve" of --data-dir)`)
 	f.IntVarP(&a.database, "database", "n", 0, "number of the database to select")
 	f.BoolVarP(&a.resp3, "resp3", "3", false, "speak version 3 of the protocol; --output json does")
-	f.StringVar(&a.passwordFile, "password-file", "", "file that holds the password")
+	a.process.add(cmd)
 	f.BoolVar(&a.askPassword, "askpass", false, "ask for the password")
 	f.BoolVar(&a.tls, "tls", false, "connect by TLS, as rediss:// does")
 	f.StringVar(&a.authority, "cacert", "", "certificate authority file (PEM) that the server's certificate must be signed by (default: those of the system)")
 	f.StringVar(&a.certificate, "cert", "", "certificate file (PEM) to show to the server")
 	f.StringVar(&a.tlsID, "key", "", "private key file of --cert (PEM)")
 	f.BoolVar(&a.insecure, "insecure", false, "do not check the certificate of the server")
-	fromEnvironment(f, "server", "password-file")
 }
 
 // client returns a client that is not connected yet.
 func (a *cliAddress) client(cmd *cobra.Command, resp3 bool, push func(resp.Reply)) (*rediscli.Client, error) {
-	at, err := parseServer(a.server)
+	at, err := a.process.find()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +61,7 @@ func (a *cliAddress) client(cmd *cobra.Command, resp3 bool, push func(resp.Reply
 	} else if o.Password, err = a.password(cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
 		return nil, err
 	}
-	if o.TLS, err = a.tlsConfig(at.secure); err != nil {
+	if o.TLS, err = a.tlsConfig(at); err != nil {
 		return nil, err
 	}
 	return rediscli.New(o), nil
@@ -88,10 +86,10 @@ func (a *cliAddress) choose(inURL string, given bool) (int, error) {
 // password is that of the file, of the prompt, or of the environment.
 func (a *cliAddress) password(in io.Reader, errOut io.Writer) (string, error) {
 	switch {
-	case a.passwordFile != "" && a.askPassword:
+	case a.process.passwordFile != "" && a.askPassword:
 		return "", usagef("give --password-file or --askpass, not both")
-	case a.passwordFile != "":
-		return secret("password", "", a.passwordFile)
+	case a.process.passwordFile != "":
+		return secret("password", "", a.process.passwordFile)
 	case !a.askPassword:
 		return cmp.Or(os.Getenv("HOWDAH_PASSWORD"), os.Getenv("REDISCLI_AUTH")), nil
 	}
@@ -112,17 +110,20 @@ func (a *cliAddress) password(in io.Reader, errOut io.Writer) (string, error) {
 }
 
 // tlsConfig returns nil for a connection without TLS.
-func (a *cliAddress) tlsConfig(secure bool) (*tls.Config, error) {
+func (a *cliAddress) tlsConfig(at address) (*tls.Config, error) {
 	asked := a.authority != "" || a.certificate != "" || a.tlsID != "" || a.insecure
 	switch {
-	case !secure && !a.tls && asked:
+	case !at.secure && !a.tls && asked:
 		return nil, usagef("--cacert, --cert, --key and --insecure need --tls")
-	case !secure && !a.tls:
+	case !at.secure && !a.tls:
 		return nil, nil
 	case (a.certificate == "") != (a.tlsID == ""):
 		return nil, usagef("--cert and --key go together")
 	}
 	config := &tls.Config{InsecureSkipVerify: a.insecure} //nolint:gosec // only if it is asked for
+	if own := at.config(); own != nil && !a.insecure && a.authority == "" {
+		config = own
+	}
 	if a.authority != "" {
 		content, err := os.ReadFile(a.authority)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 // consoleLink is what the flags of "howdah console" ask for.
 type consoleLink struct {
 	server, token, tokenFile string
+	dataDir                  string
 	print                    bool
 	output                   outputFormat
 }
@@ -52,7 +53,8 @@ so it works for one on another machine too:
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&c.server, "server", "", "URL of the server's HTTP listener, with the path if a proxy serves it below one (default: HOWDAH_HTTP_ADDR, else http://127.0.0.1:8080)")
+	f.StringVar(&c.server, "server", "", "URL of the server's HTTP listener, with the path if a proxy serves it below one (default: HOWDAH_HTTP_ADDR, else that of the \"howdah serve\" of --data-dir, else http://127.0.0.1:8080)")
+	addDataDir(cmd, &c.dataDir)
 	f.StringVar(&c.token, "token", "", "token to log in with; prefer --token-file or the environment")
 	f.StringVar(&c.tokenFile, "token-file", "", "file that holds the token")
 	f.BoolVar(&c.print, "print", false, "print the link, and open no browser")
@@ -67,7 +69,7 @@ func (c *consoleLink) link(now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	server := cmp.Or(c.server, os.Getenv("HOWDAH_HTTP_ADDR"), "127.0.0.1:8080")
+	server := cmp.Or(c.server, os.Getenv("HOWDAH_HTTP_ADDR"), httpHere(c.dataDir), "127.0.0.1:8080")
 	scheme, address, given := strings.Cut(server, "://")
 	switch {
 	case server == "off":

@@ -16,23 +16,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/internal/embedded"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
 // Commands find the embedded PostgreSQL of a running server by its data
 // directory, and say what to do where there is none.
 func TestEmbeddedDatabase(t *testing.T) {
-	parent, err := os.MkdirTemp("/tmp", "howdah-cmd-")
-	require.NoError(t, err)
-	require.NoError(t, os.Chmod(parent, 0o755)) // PostgreSQL may run as another user
-	dir := filepath.Join(parent, "data")
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		require.NoError(t, embedded.Remove(ctx, dir))
-		require.NoError(t, os.RemoveAll(parent))
-	})
+	dir := dataDir(t)
 	env := []string{"HOWDAH_DATA_DIR=" + dir}
 	do := func(args ...string) result { return execute(t, "", env, args...) }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -21,6 +22,7 @@ import (
 // healthCheck is what the flags of "howdah healthcheck" ask for.
 type healthCheck struct {
 	http, redis string
+	dataDir     string
 	tls         bool
 	timeout     durationFlag
 	output      outputFormat
@@ -44,8 +46,8 @@ func newHealthcheck() *cobra.Command {
 not or does not answer.
 
 By default it asks /readyz of the HTTP listener, at the address that "howdah serve"
-would take from the same environment variables (HOWDAH_HTTP_ADDR, else
-127.0.0.1:8080). With --redis it sends PING, which says nothing about PostgreSQL.
+would take from the same environment variables (HOWDAH_HTTP_ADDR), else at that of
+the "howdah serve" of --data-dir, else at 127.0.0.1:8080. With --redis it sends PING, which says nothing about PostgreSQL.
 Neither needs a password or a token.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,7 +72,8 @@ Neither needs a password or a token.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&h.http, "http", "", "HTTP listener to ask (default: HOWDAH_HTTP_ADDR, else 127.0.0.1:8080)")
+	f.StringVar(&h.http, "http", "", "HTTP listener to ask (default: HOWDAH_HTTP_ADDR, else that of the \"howdah serve\" of --data-dir, else 127.0.0.1:8080)")
+	addDataDir(cmd, &h.dataDir)
 	f.StringVar(&h.redis, "redis", "", "send PING to this Redis listener instead")
 	f.BoolVar(&h.tls, "tls", false, "the listener accepts TLS only; its certificate is not checked (default: if HOWDAH_TLS_CERT is set)")
 	f.Var(&h.timeout, "timeout", "longest time that the check may take")
@@ -85,9 +88,12 @@ func (h *healthCheck) run(ctx context.Context) (healthJSON, error) {
 	if h.redis != "" {
 		return ping(ctx, h.redis, h.tls)
 	}
-	address := h.http
+	address := cmp.Or(h.http, os.Getenv("HOWDAH_HTTP_ADDR"))
 	if address == "" {
-		address = os.Getenv("HOWDAH_HTTP_ADDR")
+		if here := httpHere(h.dataDir); here != "" {
+			scheme, address, _ := strings.Cut(here, "://")
+			return askReady(ctx, address, scheme == "https")
+		}
 	}
 	switch address {
 	case "":

@@ -27,7 +27,7 @@ type monitorJSON struct {
 }
 
 func newMonitor() *cobra.Command {
-	var server string
+	var process processFlags
 	var output outputFormat
 	cmd := &cobra.Command{
 		Use:   "monitor",
@@ -40,19 +40,17 @@ a second; a line says how many it left out.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return showCommands(ctx, server, &output, cmd.OutOrStdout())
+			return showCommands(ctx, &process, &output, cmd.OutOrStdout())
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&server, "server", "redis://127.0.0.1:6379", "server to ask: redis://[:password@]host:port, or rediss:// for TLS")
+	process.addServer(cmd)
 	output.add(cmd)
-	fromEnvironment(f, "server")
 	return cmd
 }
 
 // showCommands prints the lines of MONITOR until ctx ends or the server does.
-func showCommands(ctx context.Context, server string, output *outputFormat, out io.Writer) error {
-	a, err := dialServer(ctx, server, "")
+func showCommands(ctx context.Context, process *processFlags, output *outputFormat, out io.Writer) error {
+	a, err := process.connect(ctx, "")
 	if err != nil {
 		return err
 	}

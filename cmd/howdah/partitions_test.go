@@ -230,7 +230,7 @@ func TestServePartitions(t *testing.T) {
 	}
 	require.Regexp(t, `Partitions</dt><dd>4, of \d+ to \d+ entries<`, page("/console/caches/db0"))
 	require.Contains(t, page("/console/caches/db0/entries"), "page:")
-	require.Contains(t, succeed(t, "", env, "stat", "--server", p.http, "--metrics", fmt.Sprintf("http://%s/metrics", p.http)).out, "db0")
+	require.Contains(t, succeed(t, "", env, "stat", "--metrics", fmt.Sprintf("http://%s/metrics", p.http)).out, "db0")
 }
 
 // What docs/scale-out.md says of commands with several keys.

@@ -116,7 +116,10 @@ func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-const envAnnotation = "howdah_environment"
+const (
+	envAnnotation    = "howdah_environment"     // the variable of a flag
+	setByEnvironment = "howdah_set_environment" // the flag has its value from there
+)
 
 // fromEnvironment lets flags be given as HOWDAH_<FLAG> too.
 func fromEnvironment(flags *pflag.FlagSet, names ...string) {
@@ -144,6 +147,7 @@ func applyEnvironment(cmd *cobra.Command) error {
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
 			failed = usagef("the environment variable %s %s", variables[0], strings.TrimPrefix(flagError(err), "--"+f.Name+" "))
 		}
+		f.Annotations[setByEnvironment] = variables
 	})
 	return failed
 }

@@ -19,10 +19,10 @@ import (
 
 // slowCalls is what the flags of "howdah slow" ask for.
 type slowCalls struct {
-	server string
-	count  int
-	follow bool
-	output outputFormat
+	process processFlags
+	count   int
+	follow  bool
+	output  outputFormat
 }
 
 // slowJSON is one slow call. Times are in microseconds.
@@ -67,11 +67,10 @@ With --follow it goes on, with those that come.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.server, "server", "redis://127.0.0.1:6379", "server to ask: redis://[:password@]host:port, or rediss:// for TLS")
+	s.process.addServer(cmd)
 	f.IntVarP(&s.count, "count", "n", 0, "how many, the last ones (default: all that the server keeps)")
 	f.BoolVarP(&s.follow, "follow", "f", false, "go on with those that come")
 	s.output.add(cmd)
-	fromEnvironment(f, "server")
 	return cmd
 }
 
@@ -117,7 +116,7 @@ func (s *slowCalls) run(ctx context.Context, out io.Writer) error {
 func (s *slowCalls) read(ctx context.Context) ([]slowJSON, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	a, err := dialServer(ctx, s.server, "")
+	a, err := s.process.connect(ctx, "")
 	if err != nil {
 		return nil, err
 	}

@@ -42,9 +42,10 @@ happens to them a second. In a terminal it refreshes until q or Ctrl-C; elsewher
 it prints once, or every --interval if that is given. The first figures come
 after one interval, which the rates need.
 
-With --database-url: by PostgreSQL's statistics, cheap enough to leave running,
-and with the privileges of a runtime role. --metrics adds the hits as servers
-count them. With --server: what that server counts.
+It reads the statistics of PostgreSQL, cheap enough to leave running, with the
+privileges of a runtime role: of --database-url, else of the embedded database of a
+running "howdah serve". --metrics adds the hits as servers count them. With --server it
+shows what that process counts, of its own database, and no other.
 
 docs/operations.md explains the columns.`,
 		Args: cobra.NoArgs,
@@ -83,13 +84,16 @@ type source interface {
 }
 
 func (s *statistics) source(ctx context.Context) (source, error) {
-	if s.target.databaseURL == "" {
-		if len(s.metrics) > 0 {
-			return nil, usagef("--metrics belongs to --database-url")
-		}
-		return &serverSource{target: s.target}, nil
+	databaseURL, asksServer, err := s.target.look()
+	switch {
+	case err != nil:
+		return nil, err
+	case asksServer && len(s.metrics) > 0:
+		return nil, usagef("--metrics belongs to --database-url: --server counts by itself")
+	case asksServer:
+		return &serverSource{process: &s.target.process}, nil
 	}
-	d := &databaseSource{url: s.target.databaseURL, metrics: s.metrics, token: s.token}
+	d := &databaseSource{url: databaseURL, metrics: s.metrics, token: s.token}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	return d, d.connect(ctx)

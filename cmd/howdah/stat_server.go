@@ -13,8 +13,8 @@ import (
 
 // serverSource asks a server what it counts, by INFO.
 type serverSource struct {
-	target target
-	before *serverFigures
+	process *processFlags
+	before  *serverFigures
 }
 
 // serverFigures are the counts of a server, and what happened a second since
@@ -56,7 +56,7 @@ type databaseFigure struct {
 func (s *serverSource) close() {}
 
 func (s *serverSource) read(ctx context.Context) (figures, error) {
-	a, err := dialServer(ctx, s.target.server, "")
+	a, err := s.process.connect(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +73,7 @@ func (s *serverSource) read(ctx context.Context) (figures, error) {
 }
 
 func readInfo(text string) *serverFigures {
-	info := make(map[string]string)
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			info[name] = value
-		}
-	}
+	info := infoFields(text)
 	number := func(text string) int64 {
 		n, _ := strconv.ParseInt(text, 10, 64)
 		return n

@@ -61,7 +61,7 @@ func TestStatOnce(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"at least 100ms":      {"--interval", "1ms", "--database-url", url},
-		"belongs to":          {"--metrics", "http://127.0.0.1/"},
+		"belongs to":          {"--server", p.redis, "--metrics", "http://127.0.0.1/"},
 		"cannot reach":        {"--server", "127.0.0.1:1"},
 		"cannot read":         {"--database-url", url, "--metrics", "http://127.0.0.1:1/"},
 		"no Howdah schema":    {"--database-url", pgtest.Empty(t)},

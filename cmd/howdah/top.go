@@ -17,17 +17,19 @@ import (
 
 func newTop() *cobra.Command {
 	var (
-		s        statistics
-		database databaseFlags
-		server   string
-		t        topSource
+		s statistics
+		t topSource
 	)
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show the busiest caches live, with their prefixes and clients",
 		Long: `Show the caches and the sessions as "howdah stat" does, the busiest first, and below them
 the prefixes that fill the first cache (from a sample of its entries, every ten seconds)
-and, with --server, the clients of that server by library and name.
+and the clients of the server by library and name.
+
+It shows the running "howdah serve" of --data-dir: its database and its clients. With --server
+it shows what that process counts of its own database, and its clients. With --database-url it
+shows that database; with --server too, also the clients of that server, which should serve it.
 
 In a terminal it refreshes until q or Ctrl-C, and keys change what it shows:
 
@@ -42,20 +44,15 @@ explains the columns.`,
 			if !slices.Contains(stat.Sorts(), t.sort) {
 				return usagef("--sort must be one of %s", strings.Join(stat.Sorts(), ", "))
 			}
-			if server != "" {
-				if _, err := parseServer(server); err != nil {
+			if err := t.choose(cmd); err != nil {
+				return err
+			}
+			if t.database != nil {
+				ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
+				defer cancel()
+				if err := t.database.connect(ctx); err != nil {
 					return err
 				}
-			}
-			databaseURL, err := database.find()
-			if err != nil {
-				return err
-			}
-			t.database, t.server, t.prefixes, t.clients = databaseSource{url: databaseURL}, server, true, server != ""
-			ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
-			defer cancel()
-			if err := t.database.connect(ctx); err != nil {
-				return err
 			}
 			defer t.close()
 			return s.run(cmd, &t)
@@ -63,9 +60,9 @@ explains the columns.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	database.add(cmd, "PostgreSQL to look at")
-	f.StringVar(&server, "server", "", "server whose clients are shown: redis://[:password@]host:port, or rediss:// for TLS")
-	fromEnvironment(f, "server")
+	f.StringVar(&t.url, "database-url", "", "PostgreSQL to look at (default: the embedded one of the \"howdah serve\" of --data-dir)")
+	fromEnvironment(f, "database-url")
+	t.process.addServer(cmd)
 	f.StringVar(&t.sort, "sort", "reads", "what comes first: "+strings.Join(stat.Sorts(), ", "))
 	f.Var(&s.interval, "interval", "time between two measurements; rates are averages over it (default 2s)")
 	f.BoolVar(&s.once, "once", false, "print once and exit, also in a terminal")
@@ -84,10 +81,13 @@ const (
 	topClients  = 8
 )
 
-// topSource is a databaseSource and what is shown beside it.
+// topSource is a database, or what a server says of its own, and what is shown beside it.
 type topSource struct {
-	database databaseSource
-	server   string // "": none
+	url      string // of --database-url
+	process  processFlags
+	database *databaseSource // nil: counted is shown
+	counted  *serverSource
+	server   *address // whose clients are shown; nil: none
 
 	sort              string
 	prefixes, clients bool // shown
@@ -100,16 +100,63 @@ type topSource struct {
 
 // topFigures is what a topSource says at one moment.
 type topFigures struct {
-	Report   *stat.Report  `json:"report"`
-	Prefixes *stat.BigKeys `json:"prefixes"`
-	Clients  []clientGroup `json:"clients"` // null: no server was asked, or it did not answer
+	Report   *stat.Report   `json:"report"`           // null: a server was asked, and no database
+	Server   *serverFigures `json:"server,omitempty"` // what it counts
+	Prefixes *stat.BigKeys  `json:"prefixes"`
+	Clients  []clientGroup  `json:"clients"` // null: no server was asked, or it did not answer
 
 	source *topSource
 }
 
-func (t *topSource) close() { t.database.close() }
+// choose finds out what is to be shown. Nobody is shown the database of one server beside the
+// clients of another, unless both were named.
+func (t *topSource) choose(cmd *cobra.Command) error {
+	t.prefixes, t.clients = true, true
+	here := typed(cmd, "data-dir")
+	if here && (typed(cmd, "server") || typed(cmd, "database-url")) {
+		return usagef("--data-dir says which server and which database: give no --server and no --database-url")
+	}
+	if here {
+		t.url = "" // that of the environment
+	}
+	named := t.process.server != "" && !here
+	if named || t.url == "" {
+		at, err := t.process.withPassword()
+		if err == nil {
+			t.server = &at
+		} else if named {
+			return err
+		}
+	}
+	if named && t.url == "" {
+		t.counted = &serverSource{process: &t.process}
+		return nil
+	}
+	database := databaseFlags{url: t.url, dataDir: t.process.dataDir}
+	databaseURL, err := database.find()
+	t.database = &databaseSource{url: databaseURL}
+	t.clients = t.server != nil
+	return err
+}
+
+func (t *topSource) close() {
+	if t.database != nil {
+		t.database.close()
+	}
+}
 
 func (t *topSource) read(ctx context.Context) (figures, error) {
+	if t.database == nil {
+		counted, err := t.counted.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if t.beside.IsZero() || time.Since(t.beside) >= besideInterval {
+			t.beside = time.Now()
+			t.readBeside(ctx, nil)
+		}
+		return &topFigures{Server: counted.(*serverFigures), Clients: t.groups, source: t}, nil
+	}
 	found, err := t.database.read(ctx)
 	if err != nil {
 		return nil, err
@@ -145,9 +192,9 @@ func (t *topSource) readBeside(ctx context.Context, first *stat.Row) {
 			}
 		}
 	}
-	if t.server != "" && t.clients {
+	if t.server != nil && t.clients {
 		var err error
-		if t.groups, err = readClients(ctx, t.server); err != nil {
+		if t.groups, err = readClients(ctx, *t.server); err != nil {
 			t.refused = oneLine(err)
 		}
 	}
@@ -167,12 +214,19 @@ func (t *topSource) handleKey(key byte) {
 	case key == 'p':
 		t.prefixes, t.beside = !t.prefixes, time.Time{}
 	case key == 'c':
-		t.clients, t.beside = !t.clients && t.server != "", time.Time{}
+		t.clients, t.beside = !t.clients && t.server != nil, time.Time{}
 	}
 }
 
 // Text implements figures: the table, and below it what there is room for.
 func (f *topFigures) Text(width, height int) string {
+	if f.Server != nil {
+		text := f.Server.Text(width, height)
+		if f.source.clients {
+			text += "\n" + clientsText(f.Clients, f.source.refused)
+		}
+		return text
+	}
 	f.Report.Sort(f.source.sort)
 	var below strings.Builder
 	if f.source.prefixes && f.Prefixes != nil {
@@ -197,7 +251,7 @@ type clientGroup struct {
 }
 
 // readClients asks a server for its clients.
-func readClients(ctx context.Context, server string) ([]clientGroup, error) {
+func readClients(ctx context.Context, server address) ([]clientGroup, error) {
 	a, err := dialServer(ctx, server, "")
 	if err != nil {
 		return nil, err

@@ -60,6 +60,7 @@ func (*large) Killed() bool  { return false }
 // A connection with many large replies is sent maxSend bytes, and then waits for the
 // other connections.
 func TestLoopServesInTurns(t *testing.T) {
+	t.Parallel()
 	l, err := newLoop(nil)
 	require.NoError(t, err)
 	defer l.release()
@@ -67,17 +68,29 @@ func TestLoopServesInTurns(t *testing.T) {
 	require.NoError(t, err)
 	defer unix.Close(fds[0])
 	defer unix.Close(fds[1])
-	require.NoError(t, unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 64*maxSend))
 	c := &loopConn{client: client{conn: &large{}}, loop: l, fd: fds[0], mask: readable}
+	// Room for one turn, which every user may ask for. The client takes what it was sent after each.
+	require.NoError(t, unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, maxSend))
+	taken := make([]byte, maxSend)
+	takeTurn := func() {
+		l.serve(c)
+		for n := 0; n < maxSend; {
+			got, err := unix.Read(fds[1], taken)
+			require.NoError(t, err, "after %d bytes of a turn", n)
+			n += got
+		}
+		_, err := unix.Read(fds[1], taken)
+		require.ErrorIs(t, err, unix.EAGAIN, "a turn is %d bytes", maxSend)
+	}
 	const requests = 32
 	c.in.append(make([]byte, requests), 0)
 	for left := requests - 4; left > 0; left -= 4 {
-		l.serve(c)
+		takeTurn()
 		require.Equal(t, left, c.in.len())
 		require.True(t, c.queued.Swap(false))
 	}
 	require.Len(t, l.ready, requests/4-1)
-	l.serve(c)
+	takeTurn()
 	require.Zero(t, c.in.len())
 	require.False(t, c.queued.Load(), "nothing is left to do")
 }

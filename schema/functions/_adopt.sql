@@ -1,6 +1,8 @@
 CREATE OR REPLACE FUNCTION howdah_internal._adopt(seed bytea, partitions integer) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
+-- No NOTICE of a view or a table that somebody has dropped before.
+SET client_min_messages = warning
 -- As howdah.drop_cache.
 SET lock_timeout = '2s'
 AS $$

@@ -22,8 +22,8 @@ BEGIN
     IF settings.shard IS NOT NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('DROP TRIGGER IF EXISTS read_only ON %s', name);
-    EXECUTE format('CREATE TRIGGER read_only INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
+    -- OR REPLACE comes with PostgreSQL 14, and says nothing of a trigger that was not there.
+    EXECUTE format('CREATE OR REPLACE TRIGGER read_only INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
                    'FOR EACH ROW EXECUTE FUNCTION howdah_internal._refuse_write()', name);
 END
 $$;

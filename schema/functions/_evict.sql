@@ -11,8 +11,8 @@ END
 $$;
 
 COMMENT ON FUNCTION howdah_internal._evict(text) IS
-'Internal. Asked by a write that meets another live key in the slot of its hash:
-true lets it take the slot; class sync raises HW010. Volatile, so that it is
-called only when the collision is there.';
+'Internal. Asked for a write that has met another live key in the slot of its hash:
+true lets it take the slot; class sync raises HW010. Writes ask it after their statement, not in it,
+so that the error does not carry the text of the statement.';
 
 REVOKE ALL ON FUNCTION howdah_internal._evict(text) FROM PUBLIC;

@@ -1,6 +1,8 @@
 CREATE OR REPLACE FUNCTION howdah_internal._follow(settings jsonb, emptied text[] DEFAULT '{}') RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
+-- No NOTICE of a view or a table that somebody has dropped before.
+SET client_min_messages = warning
 AS $$
 DECLARE
     old     howdah_internal.cache;

@@ -1,6 +1,8 @@
 CREATE OR REPLACE FUNCTION howdah_internal._place_steps() RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
+-- No NOTICE of a view that somebody has dropped before.
+SET client_min_messages = warning
 AS $$
 DECLARE
     part howdah_internal.cache;

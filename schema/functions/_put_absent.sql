@@ -5,6 +5,7 @@ AS $$
 DECLARE
     hash   bigint;
     result bigint;
+    other  boolean;  -- the slot holds another live key
 BEGIN
     PERFORM howdah_internal._room(settings);
     hash := howdah.key_hash(howdah_internal._check_key(key));
@@ -21,13 +22,20 @@ BEGIN
             leased_until  = excluded.leased_until
         WHERE CASE WHEN c.expires_at <= statement_timestamp() THEN true
                    WHEN c.key = excluded.key THEN false
-                   ELSE howdah_internal._evict($5) END
+                   ELSE $5 <> 'sync' END
         RETURNING c.version
         $sql$, howdah_internal._table(settings))
     INTO result
     USING hash, howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, howdah_internal._check_value(value), settings.durability;
-    IF result IS NOT NULL THEN
+    IF result IS NULL AND settings.durability = 'sync' THEN
+        EXECUTE format('SELECT c.key <> $2 AND c.expires_at > statement_timestamp() FROM %s AS c WHERE c.hash = $1', howdah_internal._table(settings))
+        INTO other
+        USING hash, key;
+        IF other THEN
+            PERFORM howdah_internal._evict(settings.durability);
+        END IF;
+    ELSIF result IS NOT NULL THEN
         PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
         IF settings.events THEN
             PERFORM howdah_internal._announce_set(settings, ARRAY[key], ttl);

@@ -7,7 +7,9 @@ DECLARE
 BEGIN
     -- The indexes first: Citus looks for them by their table.
     EXECUTE format('ALTER INDEX %s_pkey RENAME TO cache_%s_pkey', tbl, new);
-    EXECUTE format('ALTER INDEX IF EXISTS %s_prefix RENAME TO cache_%s_prefix', tbl, new);
+    IF to_regclass(tbl || '_prefix') IS NOT NULL THEN
+        EXECUTE format('ALTER INDEX %s_prefix RENAME TO cache_%s_prefix', tbl, new);
+    END IF;
     EXECUTE format('ALTER TABLE %s RENAME TO cache_%s', tbl, new);
     EXECUTE format('ALTER INDEX %s_pkey RENAME TO tag_%s_pkey', tags, new);
     EXECUTE format('ALTER INDEX %s_tag RENAME TO tag_%s_tag', tags, new);

@@ -21,14 +21,16 @@ BEGIN
     won := false;
     LOOP
         EXECUTE format($sql$
-            SELECT c.key = $2 AS own, c.version,
-                   CASE WHEN c.kind = 0 OR c.key <> $2 OR c.expires_at <= statement_timestamp() THEN c.value
-                        ELSE howdah_internal._refuse_kind(c.kind) END AS value, c.expires_at, c.leased_until, c.stale_seconds
+            SELECT c.key = $2 AS own, c.version, c.value, c.expires_at, c.leased_until, c.stale_seconds,
+                   c.kind <> 0 AND c.key = $2 AND c.expires_at > statement_timestamp() AS refused, c.kind
             FROM %s AS c
             WHERE c.hash = $1
             $sql$, howdah_internal._table(settings))
         INTO slot
         USING hash, key;
+        IF slot.refused THEN
+            PERFORM howdah_internal._refuse_kind(slot.kind);
+        END IF;
         EXIT WHEN slot.expires_at > now OR slot.leased_until > now OR none;
         -- As schema/statements/claim.sql.
         BEGIN

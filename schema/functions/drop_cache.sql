@@ -1,6 +1,8 @@
 CREATE OR REPLACE FUNCTION howdah.drop_cache(name text, if_exists boolean DEFAULT false) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
+-- No NOTICE of a view or a table that somebody has dropped before.
+SET client_min_messages = warning
 -- While DROP waits for its lock, every other user of the cache waits behind it.
 -- Longer than deadlock_timeout (1 s), at which an autovacuum in the way gives up.
 SET lock_timeout = '2s'

@@ -5,16 +5,21 @@ AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache, key);
     result   bytea;
+    kind     smallint;
 BEGIN
     EXECUTE format($sql$
-        SELECT CASE WHEN c.kind = 0 THEN c.value ELSE howdah_internal._refuse_kind(c.kind) END
+        SELECT CASE WHEN c.kind = 0 THEN c.value END, c.kind
         FROM %s AS c
         WHERE c.hash = $1 AND c.key = $2 AND c.expires_at > statement_timestamp()
         ORDER BY c.version DESC  -- REPEATABLE READ may show an old row beside the own one
         LIMIT 1
         $sql$, howdah_internal._table(settings))
-    INTO result
+    INTO result, kind
     USING howdah.key_hash(howdah_internal._check_key(key)), key;
+    -- Raised here, not in the statement, whose text PostgreSQL would add to the error.
+    IF kind <> 0 THEN
+        PERFORM howdah_internal._refuse_kind(kind);
+    END IF;
     RETURN result;
 END
 $$;

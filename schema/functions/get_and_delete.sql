@@ -6,6 +6,7 @@ DECLARE
     settings howdah_internal.cache := howdah_internal._stay(howdah_internal._settings(cache, key));
     hash     CONSTANT bigint := howdah.key_hash(howdah_internal._check_key(key));
     result   bytea;
+    kind     smallint;
     deleted  bigint;
 BEGIN
     -- As howdah.delete.
@@ -13,15 +14,19 @@ BEGIN
         EXECUTE format($sql$
             DELETE FROM %s AS c
             WHERE c.hash = $1 AND c.key = $2
-            RETURNING CASE WHEN c.expires_at > statement_timestamp() THEN
-                      CASE WHEN c.kind = 0 THEN c.value ELSE howdah_internal._refuse_kind(c.kind) END END
+            RETURNING CASE WHEN c.expires_at > statement_timestamp() AND c.kind = 0 THEN c.value END,
+                      CASE WHEN c.expires_at > statement_timestamp() THEN c.kind END
             $sql$, howdah_internal._table(settings))
-        INTO result
+        INTO result, kind
         USING hash, key;
         GET DIAGNOSTICS deleted = ROW_COUNT;
         EXIT WHEN deleted > 0 OR attempt = 2;
         PERFORM howdah_internal._hold(settings, ARRAY[hash], ARRAY[key]);
     END LOOP;
+    -- Raised here, not in the statement, whose text PostgreSQL would add to the error.
+    IF kind <> 0 THEN
+        PERFORM howdah_internal._refuse_kind(kind);
+    END IF;
     IF result IS NOT NULL THEN
         PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
         IF settings.events THEN

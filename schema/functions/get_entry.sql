@@ -5,9 +5,11 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     settings howdah_internal.cache := howdah_internal._settings(cache, key);
+    kind     smallint;
 BEGIN
-    RETURN QUERY EXECUTE format($sql$
-        SELECT CASE WHEN c.kind = 0 THEN c.value ELSE howdah_internal._refuse_kind(c.kind) END,
+    EXECUTE format($sql$
+        SELECT c.kind,
+               CASE WHEN c.kind = 0 THEN c.value END,
                c.version,
                nullif(c.expires_at, 'infinity'),
                CASE WHEN c.expires_at < 'infinity' THEN c.expires_at - statement_timestamp()
@@ -17,7 +19,14 @@ BEGIN
         ORDER BY c.version DESC  -- REPEATABLE READ may show an old row beside the own one
         LIMIT 1
         $sql$, howdah_internal._table(settings))
+    INTO kind, value, version, expires_at, ttl
     USING howdah.key_hash(howdah_internal._check_key(key)), key;
+    -- Raised here, not in the statement, whose text PostgreSQL would add to the error.
+    IF kind <> 0 THEN
+        PERFORM howdah_internal._refuse_kind(kind);
+    ELSIF kind = 0 THEN
+        RETURN NEXT;
+    END IF;
 END
 $$;
 

@@ -3,10 +3,14 @@ RETURNS TABLE (field bytea, value bytea)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+    -- Read by itself, not in the statement, whose text PostgreSQL would add to an error.
+    packed bytea;
 BEGIN
+    packed := howdah_internal._collection(cache, key, 1::smallint);
     RETURN QUERY
     SELECT e.element, e.value
-    FROM howdah_internal._unpack(1::smallint, howdah_internal._collection(cache, key, 1::smallint)) AS e
+    FROM howdah_internal._unpack(1::smallint, packed) AS e
     ORDER BY e.place;
 END
 $$;

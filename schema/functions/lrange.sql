@@ -3,14 +3,18 @@ RETURNS TABLE (place bigint, element bytea)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+    -- Read by itself, not in the statement, whose text PostgreSQL would add to an error.
+    packed bytea;
 BEGIN
     IF start IS NULL OR stop IS NULL THEN
         RAISE EXCEPTION 'A place is NULL.'
             USING ERRCODE = 'HW012', HINT = 'Give whole numbers, such as 0 and -1 for all elements.';
     END IF;
+    packed := howdah_internal._collection(cache, key, 2::smallint);
     RETURN QUERY
     WITH unpacked AS MATERIALIZED (
-        SELECT * FROM howdah_internal._unpack(2::smallint, howdah_internal._collection(cache, key, 2::smallint))
+        SELECT * FROM howdah_internal._unpack(2::smallint, packed)
     ), size AS (
         SELECT count(*) AS n FROM unpacked
     )

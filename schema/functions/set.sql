@@ -21,13 +21,15 @@ BEGIN
             kind          = excluded.kind,
             stale_seconds = excluded.stale_seconds,
             leased_until  = excluded.leased_until
-        WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
-                   ELSE howdah_internal._evict($5) END
+        WHERE c.key = excluded.key OR c.expires_at <= statement_timestamp() OR $5 <> 'sync'
         RETURNING c.version
         $sql$, howdah_internal._table(settings))
     INTO result
     USING hash, howdah_internal._jitter(settings, howdah_internal._expiry(settings, ttl)),
           key, howdah_internal._check_value(value), settings.durability;
+    IF result IS NULL THEN
+        PERFORM howdah_internal._evict(settings.durability);
+    END IF;
     PERFORM howdah_internal._log(settings, ARRAY[hash], ARRAY[key]);
     IF settings.events THEN
         PERFORM howdah_internal._announce_set(settings, ARRAY[key], ttl);

@@ -35,20 +35,19 @@ BEGIN
             kind          = excluded.kind,
             stale_seconds = excluded.stale_seconds,
             leased_until  = excluded.leased_until
-        WHERE CASE WHEN c.key = excluded.key OR c.expires_at <= statement_timestamp() THEN true
-                   ELSE howdah_internal._evict($5) END
+        WHERE c.key = excluded.key OR c.expires_at <= statement_timestamp() OR $5 <> 'sync'
         $sql$, howdah_internal._table(settings))
     USING hashes, howdah_internal._expiry(settings, ttl), keys, "values", settings.durability, settings;
     GET DIAGNOSTICS stored = ROW_COUNT;
 
+    -- The slot of another live key, or two keys of the call itself with one hash.
+    IF settings.durability = 'sync' AND stored < (SELECT count(DISTINCT k) FROM unnest(keys) AS k) THEN
+        PERFORM howdah_internal._evict(settings.durability);
+    END IF;
+
     PERFORM howdah_internal._log(settings, hashes, keys);
     IF settings.events THEN
         PERFORM howdah_internal._announce_set(settings, keys, ttl);
-    END IF;
-
-    -- Two keys of the call itself with one hash.
-    IF settings.durability = 'sync' AND stored < (SELECT count(DISTINCT k) FROM unnest(keys) AS k) THEN
-        PERFORM howdah_internal._evict(settings.durability);
     END IF;
     RETURN stored;
 END

@@ -3,10 +3,14 @@ RETURNS TABLE (member bytea)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+    -- Read by itself, not in the statement, whose text PostgreSQL would add to an error.
+    packed bytea;
 BEGIN
+    packed := howdah_internal._collection(cache, key, 3::smallint);
     RETURN QUERY
     SELECT e.element
-    FROM howdah_internal._unpack(3::smallint, howdah_internal._collection(cache, key, 3::smallint)) AS e
+    FROM howdah_internal._unpack(3::smallint, packed) AS e
     ORDER BY e.place;
 END
 $$;

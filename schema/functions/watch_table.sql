@@ -28,7 +28,7 @@ BEGIN
     PERFORM howdah_internal._check_expression(relation, e.expression)
     FROM unnest(ARRAY[key, tag]) AS e (expression) WHERE e.expression IS NOT NULL;
 
-    PERFORM howdah.unwatch_table(relation::text, cache);
+    PERFORM howdah_internal._unwatch(relation::text, relation, cache, '{}');
     body := howdah_internal._watch_body(id, cache, watched.name, key, tag);
     name := format('%I.%I', watched.schema, 'howdah_watch_' || id);
     BEGIN
