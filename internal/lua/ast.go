@@ -32,10 +32,11 @@ type (
 		line        int
 	}
 	callExpr struct {
-		function expr
-		method   string // not empty: function is the object
-		args     []expr
-		line     int
+		function   expr
+		method     string // not empty: function is the object
+		args       []expr
+		line       int
+		methodLine int // where the object is asked for the method
 	}
 	functionExpr struct {
 		proto  *protoTree

@@ -259,8 +259,8 @@ func baseType(th *thread, args []value) []value {
 	return th.one(str(th.checkAny(args, 0).typeName()))
 }
 
-// maxUnpack is how many values fit on the stack of Lua 5.1.
-const maxUnpack = 7997
+// maxStack is how many values a builtin of Lua 5.1 may have on its stack, its arguments included.
+const maxStack = 8000
 
 func baseUnpack(th *thread, args []value) []value {
 	t := th.checkTable(args, 0)
@@ -275,7 +275,7 @@ func baseUnpack(th *thread, args []value) []value {
 		return nil
 	}
 	n := e - i + 1
-	if n <= 0 || n >= maxUnpack {
+	if n <= 0 || len(args)+n > maxStack {
 		th.fail("too many results to unpack")
 	}
 	th.m.ticks(n / 16)

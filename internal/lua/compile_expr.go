@@ -161,7 +161,7 @@ func (c *compiler) callee(e *callExpr) (function evaluator, args func(*frame, va
 	}
 	list := c.listAfter(1, e.args)
 	s = &site{name: e.method, kind: "method '" + e.method + "'", method: true, line: e.line}
-	key, kind, line := str(e.method), nameOf(e.function), e.line
+	key, kind, line := str(e.method), nameOf(e.function), e.methodLine
 	return function, func(f *frame, object value) (value, []value) {
 		f.line = line
 		fn := f.th.index(object, key, kind)

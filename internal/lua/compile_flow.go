@@ -106,7 +106,7 @@ func (c *compiler) genericFor(s *genericForStmt) executor {
 	for i, v := range s.variables {
 		stores[i] = declare(v)
 	}
-	call := &site{line: s.line}
+	call := &site{name: "(for generator)", line: s.line}
 	return func(f *frame) signal {
 		mark := f.th.stack.mark()
 		hidden := f.registers[base : base+3]

@@ -86,10 +86,11 @@ func (p *parser) primary() expr {
 			p.expect(']')
 			e = &indexExpr{e, key, p.lastLine}
 		case ':':
-			line := p.line
 			p.advance()
 			method := p.name()
-			e = &callExpr{function: e, method: method, args: p.arguments(), line: line}
+			call := &callExpr{function: e, method: method, methodLine: p.lastLine, line: p.line}
+			call.args = p.arguments()
+			e = call
 		case '(', tokString, '{':
 			line := p.line
 			e = &callExpr{function: e, args: p.arguments(), line: line}
@@ -129,7 +130,7 @@ func (p *parser) tableConstructor() expr {
 	t := &tableExpr{line: line}
 	p.expect('{')
 	for p.token != '}' {
-		f := field{line: p.line}
+		var f field
 		switch {
 		case p.token == tokName && p.lookahead() == '=':
 			f.key = &stringExpr{p.name()}
@@ -141,6 +142,7 @@ func (p *parser) tableConstructor() expr {
 			p.expect('=')
 		}
 		f.value = p.expression()
+		f.line = p.lastLine
 		if f.key != nil {
 			t.hash++
 		} else {

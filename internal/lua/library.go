@@ -85,7 +85,7 @@ func (l *Library) Call(ctx context.Context, function string, r *Run) (reply []by
 	if err != nil {
 		return nil, err
 	}
-	m.run.Host = host
+	m.run.Host, m.run.Numbers = host, r.Numbers
 	for _, f := range loaded.functions {
 		if f.Name == function {
 			return m.reply(function, f.callback, m.stringTable(r.Keys), m.stringTable(r.Args))
@@ -133,11 +133,14 @@ func libraryHeader(source string) (name, text string, err error) {
 	if end < 0 {
 		return "", "", errors.New("ERR Invalid library metadata")
 	}
-	parts := strings.Fields(source[:end])
+	parts, ok := splitWords(source[:end])
+	if !ok {
+		return "", "", errors.New("ERR Invalid library metadata")
+	}
 	engine := strings.TrimPrefix(parts[0], "#!")
 	for _, part := range parts[1:] {
-		value, ok := strings.CutPrefix(part, "name=")
-		if !ok {
+		option, value, ok := strings.Cut(part, "=")
+		if !ok || !strings.EqualFold(option, "name") {
 			return "", "", errors.New("ERR Invalid metadata value given: " + part)
 		}
 		if name != "" {

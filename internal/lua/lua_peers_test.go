@@ -196,7 +196,7 @@ func TestCorpusEqualsRedis(t *testing.T) {
 	server := startRedis(t)
 	for _, protocol := range []int{2, 3} {
 		peer, host := server.dial(t, protocol), newProxy(t, server)
-		for _, source := range slices.Concat(corpus, libraryCorpus, languageCorpus, nulCorpus) {
+		for _, source := range slices.Concat(corpus, libraryCorpus, languageCorpus, nulCorpus, lineCorpus, zeroCorpus, shebangCorpus(), limitCorpus()) {
 			compare(t, peer, host, protocol, source)
 		}
 	}

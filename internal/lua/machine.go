@@ -24,7 +24,7 @@ type machine struct {
 	coroutines   []*thread
 	depth        int // frames in all coroutines that wait for each other
 	natives      int
-	random       random48
+	draws        draws
 	json         jsonSettings
 	run          *Run
 	protocol     int // of the replies that the script gets
@@ -136,7 +136,7 @@ func (m *machine) begin(ctx context.Context, r *Run) {
 	m.memory.reset(ctx, r.Limits)
 	m.run = r
 	m.protocol = 2
-	m.random.seed(0)
+	m.beginDraws()
 	m.json = defaultJSON
 	m.running = m.main
 	m.globals = m.scripting
@@ -145,6 +145,7 @@ func (m *machine) begin(ctx context.Context, r *Run) {
 
 // finish leaves nothing of a run behind.
 func (m *machine) finish() {
+	m.endDraws()
 	m.stopCoroutines()
 	th := m.main
 	th.current, th.depth, th.natives, th.site = nil, 0, 0, nil

@@ -91,7 +91,7 @@ func mathModf(th *thread, args []value) []value {
 }
 
 func mathRandom(th *thread, args []value) []value {
-	r := float64(th.m.random.next()%random48Max) / float64(random48Max)
+	r := float64(th.m.draw()%random48Max) / float64(random48Max)
 	low, high := 1, 0
 	switch len(args) {
 	case 0:
@@ -113,6 +113,6 @@ func mathRandom(th *thread, args []value) []value {
 }
 
 func mathRandomSeed(th *thread, args []value) []value {
-	th.m.random.seed(int32(th.checkInt(args, 0)))
+	th.m.setSeed(int32(th.checkInt(args, 0)))
 	return nil
 }

@@ -23,16 +23,36 @@ func msgpackPack(th *thread, args []value) []value {
 	if len(args) == 0 {
 		th.argumentError(-1, "MessagePack pack needs input.")
 	}
-	w := &packer{m: th.m}
-	for _, v := range args {
+	if 2*len(args) > maxStack {
+		th.argumentError(-1, "Too many arguments for MessagePack pack.")
+	}
+	w := &packer{th: th, m: th.m}
+	for i, v := range args {
+		w.stack = len(args) + i + 1
 		w.value(v, 0)
 	}
 	return th.one(th.m.finished(w.dst))
 }
 
 type packer struct {
-	m   *machine
-	dst []byte
+	th    *thread
+	m     *machine
+	dst   []byte
+	stack int // how many values Redis has on the stack of the builtin
+}
+
+// room refuses to go deeper than the stack of Redis allows.
+func (w *packer) room(n int, function string) {
+	if w.stack+n > maxStack {
+		w.th.fail("stack overflow (in function %s)", function)
+	}
+}
+
+// above packs a value that Redis has n places further up on the stack.
+func (w *packer) above(n int, v value, depth int) {
+	w.stack += n
+	w.value(v, depth)
+	w.stack -= n
 }
 
 func (w *packer) value(v value, depth int) {
@@ -50,10 +70,8 @@ func (w *packer) value(v value, depth int) {
 	case *table:
 		if depth == maxPacked {
 			w.dst = append(w.dst, 0xc0)
-		} else if isArray(o) {
-			w.array(o, depth)
 		} else {
-			w.mapping(o, depth)
+			w.table(o, depth)
 		}
 	default:
 		w.dst = append(w.dst, 0xc0)
@@ -122,36 +140,49 @@ func isArray(t *table) bool {
 	return ok && most == float64(count)
 }
 
+func (w *packer) table(t *table, depth int) {
+	w.room(2, "table_is_an_array")
+	if isArray(t) {
+		w.array(t, depth)
+	} else {
+		w.mapping(t, depth)
+	}
+}
+
 func (w *packer) array(t *table, depth int) {
+	w.room(1, "mp_encode_lua_table_as_array")
 	n := t.length()
 	w.length(n, 0x90, 15, 0, 0xdc)
 	for i := 1; i <= n; i++ {
-		w.value(t.getInt(i), depth+1)
+		w.above(1, t.getInt(i), depth+1)
 	}
 }
 
 func (w *packer) mapping(t *table, depth int) {
+	w.room(3, "mp_encode_lua_table_as_map")
 	n := 0
 	t.entries(func(value, value) { n++ })
 	w.length(n, 0x80, 15, 0, 0xde)
 	t.entries(func(k, v value) {
-		w.value(k, depth+1)
-		w.value(v, depth+1)
+		w.above(3, k, depth+1)
+		w.above(2, v, depth+1)
 	})
 }
 
-func msgpackUnpack(th *thread, args []value) []value { return th.unpack(args, 0, 0) }
+func msgpackUnpack(th *thread, args []value) []value { return th.unpack(args, len(args), 0, 0) }
 
 func msgpackUnpackOne(th *thread, args []value) []value {
-	return th.unpack(args, 1, th.optInteger(args, 1, 0))
+	return th.unpack(args, 1, 1, th.optInteger(args, 1, 0))
 }
 
 func msgpackUnpackLimit(th *thread, args []value) []value {
 	limit := th.checkInteger(args, 1)
-	return th.unpack(args, limit, th.optInteger(args, 2, 0))
+	return th.unpack(args, 1, limit, th.optInteger(args, 2, 0))
 }
 
-func (th *thread) unpack(args []value, limit, offset int) []value {
+// unpack reads values from the first argument, all if limit and offset are 0. given is how
+// many arguments Redis then still has on the stack.
+func (th *thread) unpack(args []value, given, limit, offset int) []value {
 	s := th.checkString(args, 0)
 	all := limit == 0 && offset == 0
 	if offset < 0 || limit < 0 {
@@ -166,13 +197,16 @@ func (th *thread) unpack(args []value, limit, offset int) []value {
 	r := &unpacker{th: th, data: s[offset:]}
 	var list []value
 	for len(r.data) > 0 && len(list) < limit {
-		if len(list) >= maxUnpack {
-			th.fail("stack overflow (in function mp_unpack_full)")
+		if given+len(list)+1 > maxStack {
+			th.fail("stack overflow (too many return values at once; use unpack_one or unpack_limit instead.)")
 		}
 		list = append(list, r.value(0))
 	}
 	if all {
 		return list
+	}
+	if given+len(list)+1 > maxStack {
+		th.fail("stack overflow (in function mp_unpack_full)")
 	}
 	next := len(s) - len(r.data)
 	if len(r.data) == 0 {
@@ -180,6 +214,9 @@ func (th *thread) unpack(args []value, limit, offset int) []value {
 	}
 	return append([]value{number(float64(next))}, list...)
 }
+
+// maxNestedPack is how deep tables in tables are unpacked: Redis needs three places of its stack for each.
+const maxNestedPack = maxStack/3 - 1
 
 // unpacker reads MessagePack.
 type unpacker struct {
@@ -206,7 +243,7 @@ func (r *unpacker) unsigned(n int) (u uint64) {
 
 func (r *unpacker) value(depth int) value {
 	r.th.m.tick()
-	if depth > maxUnpack/3 {
+	if depth > maxNestedPack {
 		r.th.fail("stack overflow (in function mp_decode_to_lua_array)")
 	}
 	code := r.take(1)[0]

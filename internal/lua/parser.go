@@ -189,7 +189,7 @@ func (p *parser) statement() (s stmt, last bool) {
 		}
 		return &breakStmt{}, true
 	}
-	return p.expressionStatement(line), false
+	return p.expressionStatement(), false
 }
 
 func (p *parser) loop() []stmt {
@@ -232,9 +232,9 @@ func (p *parser) forStatement(line int) (s stmt) {
 	scope := len(p.fn.active)
 	switch p.token {
 	case '=':
-		s = p.numericFor(name, line)
+		s = p.numericFor(name)
 	case ',', tokIn:
-		s = p.genericFor(name, line)
+		s = p.genericFor(name)
 	default:
 		p.unexpected("'=' or 'in' expected")
 	}
@@ -243,8 +243,8 @@ func (p *parser) forStatement(line int) (s stmt) {
 	return s
 }
 
-func (p *parser) numericFor(name string, line int) stmt {
-	s := &numericForStmt{line: line}
+func (p *parser) numericFor(name string) stmt {
+	s := &numericForStmt{}
 	hidden := []*variable{p.newLocal("(for index)", 0), p.newLocal("(for limit)", 1), p.newLocal("(for step)", 2)}
 	s.variable = p.newLocal(name, 3)
 	p.advance()
@@ -256,12 +256,13 @@ func (p *parser) numericFor(name string, line int) stmt {
 	}
 	p.activate(hidden...)
 	p.expect(tokDo)
+	s.line = p.lastLine // as in Lua 5.1, where "do" checks the numbers
 	p.activate(s.variable)
 	s.body = p.loop()
 	return s
 }
 
-func (p *parser) genericFor(name string, line int) stmt {
+func (p *parser) genericFor(name string) stmt {
 	s := &genericForStmt{}
 	hidden := []*variable{p.newLocal("(for generator)", 0), p.newLocal("(for state)", 1), p.newLocal("(for control)", 2)}
 	s.variables = []*variable{p.newLocal(name, 3)}
@@ -269,14 +270,13 @@ func (p *parser) genericFor(name string, line int) stmt {
 		s.variables = append(s.variables, p.newLocal(p.name(), 3+len(s.variables)))
 	}
 	p.expect(tokIn)
-	s.line = p.line
+	s.line = p.line // as in Lua 5.1, where the generator begins
 	s.values = p.expressions()
 	s.base = len(p.fn.active)
 	p.activate(hidden...)
 	p.expect(tokDo)
 	p.activate(s.variables...)
 	s.body = p.loop()
-	s.line = line
 	return s
 }
 
@@ -309,12 +309,12 @@ func (p *parser) localStatement(line int) stmt {
 	return s
 }
 
-func (p *parser) expressionStatement(line int) stmt {
+func (p *parser) expressionStatement() stmt {
 	e := p.primary()
 	if call, ok := e.(*callExpr); ok {
 		return &callStmt{call}
 	}
-	s := &assignStmt{line: line}
+	s := &assignStmt{}
 	for {
 		switch e.(type) {
 		case *localExpr, *upvalExpr, *globalExpr, *indexExpr:
@@ -332,5 +332,6 @@ func (p *parser) expressionStatement(line int) stmt {
 	}
 	p.expect('=')
 	s.values = p.expressions()
+	s.line = p.lastLine
 	return s
 }

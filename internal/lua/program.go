@@ -3,7 +3,8 @@
 //
 // A script is compiled once to a Program, which any number of runs share. A run
 // begins with the same state every time: as long as its commands give the same
-// replies it does the same, so a host may abandon a run and begin it again.
+// replies it does the same, so a host may abandon a run and begin it again. The
+// numbers of math.random are the same in all runs with the same Numbers.
 package lua
 
 import (
@@ -95,6 +96,7 @@ type Run struct {
 	Host       Host
 	Protocol   int // of the client that gets the reply: 2, or 3
 	Limits     Limits
+	Numbers    *Numbers // where math.random begins; nil: as after math.randomseed(0)
 }
 
 // Compile compiles a script. name is what positions in errors begin with: Redis
@@ -135,7 +137,10 @@ func cutShebang(source string) (string, Flags, error) {
 		return "", 0, errors.New("ERR Invalid script shebang")
 	}
 	var flags Flags
-	parts := strings.Fields(source[:end])
+	parts, ok := splitWords(source[:end])
+	if !ok {
+		return "", 0, errors.New("ERR Invalid engine in script shebang")
+	}
 	if parts[0] != "#!lua" {
 		return "", 0, errors.New("ERR Unexpected engine in script shebang: " + parts[0])
 	}

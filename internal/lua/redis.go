@@ -153,9 +153,10 @@ func (m *machine) commandWords(args []value) (words [][]byte, ok bool) {
 }
 
 // appendArgument writes a number as an argument of a command: whole numbers
-// without exponent, others by "%.17g".
+// without exponent, others by "%.17g". Minus zero is "-0".
 func appendArgument(dst []byte, n float64) []byte {
-	if n > -math.MaxInt64/2 && n < math.MaxInt64/2 && n == math.Trunc(n) {
+	isMinusZero := n == 0 && math.Signbit(n)
+	if n > -math.MaxInt64/2 && n < math.MaxInt64/2 && n == math.Trunc(n) && !isMinusZero {
 		return strconv.AppendInt(dst, int64(n), 10)
 	}
 	return append(dst, formatG(n, 17)...)

@@ -28,7 +28,7 @@ func stringByte(th *thread, args []value) []value {
 	if from > to {
 		return nil
 	}
-	if to-from+1 >= maxUnpack {
+	if len(args)+to-from+1 > maxStack {
 		th.fail("stack overflow (string slice too long)")
 	}
 	list := make([]value, 0, to-from+1)

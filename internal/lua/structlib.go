@@ -207,7 +207,7 @@ func structUnpack(th *thread, args []value) []value {
 		option, size := l.next()
 		at += l.padding(at, option, size)
 		check(size)
-		if len(list) > maxUnpack {
+		if len(args)+len(list)+2 > maxStack {
 			th.fail("stack overflow (too many results)")
 		}
 		switch option {
