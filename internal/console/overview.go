@@ -115,9 +115,7 @@ func rowOf(row *stat.Row, history []figures.Point, report *doctor.Report) cacheR
 		found.Budget = number(row.MaxEntries) + " entries"
 	}
 	if !row.Sessions {
-		for i := range history {
-			found.Trend = append(found.Trend, history[i].Caches[row.Name].Reads)
-		}
+		found.Trend = curve(history, func(p *figures.Point) *float64 { return p.Caches[row.Name].Reads })
 	}
 	if report != nil {
 		found.Bad = len(findingsOf(report.Findings, row.Name))
@@ -127,20 +125,27 @@ func rowOf(row *stat.Row, history []figures.Point, report *doctor.Report) cacheR
 
 // trends draw what this process did while somebody looked.
 func trends(history []figures.Point) (drawn []trend, since string) {
-	calls, hit, p99, failed := trend{Name: "Calls a second"}, trend{Name: "Hit ratio"}, trend{Name: "p99"}, trend{Name: "Errors a second"}
-	for i := range history {
-		p := &history[i].Process
-		calls.Points = append(calls.Points, &p.Calls)
-		hit.Points = append(hit.Points, p.Hit)
-		p99.Points = append(p99.Points, p.P99)
-		failed.Points = append(failed.Points, &p.Errors)
-	}
+	calls := trend{Name: "Calls a second", Points: curve(history, func(p *figures.Point) *float64 { return &p.Process.Calls })}
+	hit := trend{Name: "Hit ratio", Points: curve(history, func(p *figures.Point) *float64 { return p.Process.Hit })}
+	p99 := trend{Name: "p99", Points: curve(history, func(p *figures.Point) *float64 { return p.Process.P99 })}
+	failed := trend{Name: "Errors a second", Points: curve(history, func(p *figures.Point) *float64 { return &p.Process.Errors })}
 	if n := len(history); n > 0 {
 		last := &history[n-1].Process
 		calls.Now, hit.Now, p99.Now, failed.Now = rate(&last.Calls), percent(last.Hit), milliseconds(last.P99), rate(&last.Errors)
 		since = duration(history[n-1].At.Sub(history[0].At).Round(time.Second))
 	}
 	return []trend{calls, hit, p99, failed}, since
+}
+
+// curve is one figure of the history, with a gap where nobody looked.
+func curve(history []figures.Point, value func(*figures.Point) *float64) (points []*float64) {
+	for i := range history {
+		if i > 0 && history[i].Begins(&history[i-1]) {
+			points = append(points, nil)
+		}
+		points = append(points, value(&history[i]))
+	}
+	return points
 }
 
 // severities by their weight.
