@@ -103,7 +103,7 @@ func (c *Console) cache(r *request) error {
 		return err
 	}
 	view.countReads(r)
-	return r.show(http.StatusOK, "cache.html", frame{Title: name, Section: "caches", Live: true, Page: view})
+	return r.show(http.StatusOK, "cache.html", frame{Title: name, Section: "caches", Live: true, Waiting: view.Fresh.Waiting || view.Sample.Waiting, Page: view})
 }
 
 // verbsOf are the calls on a cache that this process has counted.
@@ -192,6 +192,9 @@ func bucketRows(buckets []stat.Bucket, all int64, last string, label func(float6
 		if b.UpTo != nil {
 			rows[i].Label = "up to " + label(*b.UpTo)
 		}
+	}
+	for len(rows) > 1 && rows[len(rows)-1].Entries == 0 && rows[len(rows)-2].Entries == 0 { // one says that there is nothing beyond
+		rows = rows[:len(rows)-1]
 	}
 	return rows
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/howdah/howdah/internal/doctor"
@@ -74,22 +75,28 @@ type overviewView struct {
 	Report   *stat.Report
 	Leader   string
 	Rows     []cacheRow
+	Rest     []cacheRow // of many caches, those that are folded away
 	Trends   []trend
 	Since    string // how long the trends are
+	Doctor   freshness
 	Findings []doctor.Finding
 	More     int // findings that are not shown
 	Examined string
 }
 
-// findingsShown bounds the findings on the overview.
-const findingsShown = 5
+const (
+	findingsShown = 5  // findings on the overview
+	cachesShown   = 25 // caches on the overview that are not folded away
+)
 
 func (c *Console) overview(r *request) error {
+	c.figures.RenewDoctor() // it looks while the figures are read
 	seen := c.figures.Report(r.Context())
 	view := &overviewView{Fresh: freshnessOf(seen), Report: seen.Value}
 	history := c.figures.History()
 	view.Trends, view.Since = trends(history)
 	examined := c.figures.Doctor(r.Context())
+	view.Doctor = freshnessOf(examined)
 	if report := examined.Value; report != nil {
 		view.Findings = report.Findings[:min(len(report.Findings), findingsShown)] // the worst come first
 		view.More = len(report.Findings) - len(view.Findings)
@@ -100,19 +107,45 @@ func (c *Console) overview(r *request) error {
 		for i := range seen.Value.Tables {
 			view.Rows = append(view.Rows, rowOf(&seen.Value.Tables[i], history, examined.Value))
 		}
+		view.fold()
 	}
-	return r.show(http.StatusOK, "overview.html", frame{Title: "Overview", Section: "overview", Live: true, Page: view})
+	return r.show(http.StatusOK, "overview.html", frame{Title: "Overview", Section: "overview", Live: true, Waiting: view.Fresh.Waiting || view.Doctor.Waiting, Page: view})
+}
+
+// fold leaves those caches of many that need attention, and the largest.
+func (view *overviewView) fold() {
+	if len(view.Rows) <= cachesShown+cachesShown/2 {
+		return
+	}
+	attention := func(row *cacheRow) int {
+		switch {
+		case row.Sessions:
+			return 3
+		case row.Refuses:
+			return 2
+		case row.Bad > 0:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(view.Rows, func(a, b cacheRow) int {
+		return cmp.Or(cmp.Compare(attention(&b), attention(&a)), cmp.Compare(b.Size(), a.Size()))
+	})
+	byName := func(a, b cacheRow) int { return cmp.Compare(a.Name, b.Name) }
+	view.Rows, view.Rest = view.Rows[:cachesShown], view.Rows[cachesShown:]
+	slices.SortFunc(view.Rows, byName)
+	slices.SortFunc(view.Rest, byName)
 }
 
 func rowOf(row *stat.Row, history []figures.Point, report *doctor.Report) cacheRow {
 	found := cacheRow{Row: *row, Share: row.Used}
 	switch {
 	case row.MaxBytes > 0 && row.MaxEntries > 0:
-		found.Budget = size(row.MaxBytes) + " or " + number(row.MaxEntries) + " entries"
+		found.Budget = size(row.MaxBytes) + " or " + entriesText(row.MaxEntries)
 	case row.MaxBytes > 0:
 		found.Budget = size(row.MaxBytes)
 	case row.MaxEntries > 0:
-		found.Budget = number(row.MaxEntries) + " entries"
+		found.Budget = entriesText(row.MaxEntries)
 	}
 	if !row.Sessions {
 		found.Trend = curve(history, func(p *figures.Point) *float64 { return p.Caches[row.Name].Reads })
