@@ -80,6 +80,12 @@ func TestLivePauses(t *testing.T) {
 	choose(t, tab, "#interval", "0")
 	await(t, tab, "document.querySelector('#live-state').textContent === 'paused'")
 	stays(t, tab)
+	// Figures that are being read are awaited all the same, and no longer.
+	eval[bool](t, tab, "(document.querySelector('#main').dataset.waiting = '', true)")
+	choose(t, tab, "#interval", "0")
+	refreshed(t, tab)
+	await(t, tab, "!('waiting' in document.querySelector('#main').dataset)")
+	stays(t, tab)
 	open(t, tab, s.Server.URL+"/console/slow")
 	require.Equal(t, "0", eval[string](t, tab, "document.querySelector('#interval').value"), "the choice is kept")
 }

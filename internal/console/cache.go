@@ -8,6 +8,7 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/doctor"
+	"github.com/howdah/howdah/internal/figures"
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/stat"
 )
@@ -89,13 +90,9 @@ func (c *Console) cache(r *request) error {
 	if examined != nil {
 		view.Findings = findingsOf(examined.Findings, name)
 	}
-	reads, writes, hit := trend{Name: "Reads a second"}, trend{Name: "Writes a second"}, trend{Name: "Hit ratio here"}
-	for i := range history {
-		point := history[i].Caches[name]
-		reads.Points = append(reads.Points, point.Reads)
-		writes.Points = append(writes.Points, point.Writes)
-		hit.Points = append(hit.Points, point.Process.Hit)
-	}
+	reads := trend{Name: "Reads a second", Points: curve(history, func(p *figures.Point) *float64 { return p.Caches[name].Reads })}
+	writes := trend{Name: "Writes a second", Points: curve(history, func(p *figures.Point) *float64 { return p.Caches[name].Writes })}
+	hit := trend{Name: "Hit ratio here", Points: curve(history, func(p *figures.Point) *float64 { return p.Caches[name].Process.Hit })}
 	if n := len(history); n > 0 {
 		last := history[n-1].Caches[name]
 		reads.Now, writes.Now, hit.Now = rate(last.Reads), rate(last.Writes), percent(last.Process.Hit)
@@ -106,7 +103,7 @@ func (c *Console) cache(r *request) error {
 		return err
 	}
 	view.countReads(r)
-	return r.show(http.StatusOK, "cache.html", frame{Title: name, Section: "caches", Live: true, Page: view})
+	return r.show(http.StatusOK, "cache.html", frame{Title: name, Section: "caches", Live: true, Waiting: view.Fresh.Waiting || view.Sample.Waiting, Page: view})
 }
 
 // verbsOf are the calls on a cache that this process has counted.
@@ -195,6 +192,9 @@ func bucketRows(buckets []stat.Bucket, all int64, last string, label func(float6
 		if b.UpTo != nil {
 			rows[i].Label = "up to " + label(*b.UpTo)
 		}
+	}
+	for len(rows) > 1 && rows[len(rows)-1].Entries == 0 && rows[len(rows)-2].Entries == 0 { // one says that there is nothing beyond
+		rows = rows[:len(rows)-1]
 	}
 	return rows
 }

@@ -21,7 +21,8 @@ type confirmView struct {
 	Word    string // what has to be typed
 	Label   string // what that is
 	Count   int64
-	Noun    string // what is counted; default: entries
+	Noun    string // what is counted; default: entry
+	Nouns   string // several of them; default: entries
 	AtLeast bool   // there are so many that not all were counted
 	Hidden  map[string]string
 	Warning string // the confirmation was not accepted, and why
@@ -36,7 +37,7 @@ func (r *request) confirmed(view *confirmView) bool {
 	case r.PostForm.Get("confirm") != view.Word:
 		view.Warning = "Nothing was changed: what you typed is not the " + view.Label + "."
 	case err != nil || differs(shown, view.Count):
-		view.Warning = "Nothing was changed: there are " + number(view.Count) + " now, and the page showed " + number(shown) + ". Confirm again."
+		view.Warning = "Nothing was changed: the number is " + number(view.Count) + " now, and the page showed " + number(shown) + ". Confirm again."
 	default:
 		return true
 	}
@@ -51,7 +52,7 @@ func differs(shown, now int64) bool {
 }
 
 func (r *request) confirm(status int, view *confirmView) error {
-	view.Noun = cmp.Or(view.Noun, "entries")
+	view.Noun, view.Nouns = cmp.Or(view.Noun, "entry"), cmp.Or(view.Nouns, "entries")
 	return r.show(status, "confirm.html", frame{Title: view.Title, Section: "caches", Page: view})
 }
 

@@ -127,9 +127,16 @@ func open(t testing.TB, change func(*Options)) *site {
 
 func openAt(t testing.TB, databaseURL string, change func(*Options)) *site {
 	t.Helper()
+	return openWith(t, databaseURL, func(*howdah.Options) {}, change)
+}
+
+// openWith is openAt on a DB with other options.
+func openWith(t testing.TB, databaseURL string, tune func(*howdah.Options), change func(*Options)) *site {
+	t.Helper()
 	s := &site{t: t, log: &lockedBuffer{}, traced: &told{}}
 	// Every call is slow, and traced.
 	options := &howdah.Options{Timeout: 10 * time.Second, SlowCall: 1, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Tracer: s.traced}
+	tune(options)
 	config, err := pgxpool.ParseConfig(databaseURL)
 	require.NoError(t, err)
 	config.ConnConfig.Tracer = &s.sent

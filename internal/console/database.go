@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -33,7 +34,7 @@ func (c *Console) cost(r *request) error {
 			}
 		}
 	}
-	return r.show(http.StatusOK, "cost.html", frame{Title: "Cost", Section: "cost", Page: view})
+	return r.show(http.StatusOK, "cost.html", frame{Title: "Cost", Section: "cost", Waiting: view.Fresh.Waiting, Page: view})
 }
 
 // nearView is the page of the entries in memory.
@@ -55,8 +56,49 @@ type nearView struct {
 	Ages    []bucketRow
 	Drops   []bucketRow
 
+	Logged   []string // caches with a change log, whose entries may be kept in memory
+	Unlogged []string // the others
+	Known    bool     // which caches there are
+
 	Fresh     freshness // of the processes
 	Processes []processRow
+}
+
+// Idle says that memory is on, and no cache lets anything be kept in it.
+func (v *nearView) Idle() bool { return !v.Off && v.Known && len(v.Logged) == 0 }
+
+// Repair are caches for which the page has the statement that gives them a change log.
+func (v *nearView) Repair() []string { return v.Unlogged[:min(len(v.Unlogged), repairsShown)] }
+
+// repairsShown bounds the statements on the page of memory.
+const repairsShown = 3
+
+// dropReasons say in words why entries in memory were dropped.
+var dropReasons = map[string]string{
+	"first":       "this server began to follow the change log",
+	"server":      "PostgreSQL was restarted",
+	"incarnation": "the change log was made anew",
+	"unlit":       "the change log was not there any more",
+	"floor":       "changes were removed from the log before this server had read them",
+	"overflow":    "there were more changes than one poll reads",
+	"stranded":    "a prepared transaction is older than the change log",
+	"flush":       "a cache was emptied",
+}
+
+// changeLogs are the caches with and without a change log. known is false while the database
+// does not say.
+func (r *request) changeLogs() (with, without []string, known bool) {
+	ctx, cancel := r.bounded()
+	defer cancel()
+	configs, err := r.console.db.Caches(ctx)
+	for i := range configs {
+		if configs[i].Near {
+			with = append(with, configs[i].Name)
+		} else {
+			without = append(without, configs[i].Name)
+		}
+	}
+	return with, without, err == nil
 }
 
 func (c *Console) nearPage(r *request) error {
@@ -78,8 +120,9 @@ func (c *Console) nearPage(r *request) error {
 		view.Ages = append(view.Ages, bucketRow{Label: "up to " + duration(bound), Entries: int64(count), Share: shareOf(int64(count), all)})
 	}
 	for _, drop := range n.DropsByReason() {
-		view.Drops = append(view.Drops, bucketRow{Label: drop.Reason, Entries: int64(drop.Count)})
+		view.Drops = append(view.Drops, bucketRow{Label: cmp.Or(dropReasons[drop.Reason], drop.Reason), Entries: int64(drop.Count)})
 	}
+	view.Logged, view.Unlogged, view.Known = r.changeLogs()
 	return r.show(http.StatusOK, "near.html", frame{Title: "Memory", Section: "near", Live: true, Page: view})
 }
 
@@ -90,6 +133,7 @@ type serversView struct {
 	Leader  string
 
 	Processes []processRow
+	NoLog     bool // no cache has a change log, so nobody reads from memory
 
 	Databases []stat.ServerState // where the database is on several
 	Partial   freshness          // of these
@@ -102,8 +146,10 @@ func (c *Console) serversPage(r *request) error {
 	if report.Value != nil {
 		view.Leader, view.Databases = report.Value.Upkeep.Leader, report.Value.Servers
 	}
+	logged, _, known := r.changeLogs()
+	view.NoLog = known && len(logged) == 0
 	view.Partial = freshness{Partial: freshnessOf(report).Partial}
-	return r.show(http.StatusOK, "servers.html", frame{Title: "Servers", Section: "servers", Live: true, Page: view})
+	return r.show(http.StatusOK, "servers.html", frame{Title: "Servers", Section: "servers", Live: true, Waiting: view.Fresh.Waiting, Page: view})
 }
 
 // mechanismsView is the page of the watches, or that of the scripts.
@@ -123,9 +169,11 @@ func (c *Console) mechanisms(r *request) mechanismsView {
 }
 
 func (c *Console) watchesPage(r *request) error {
-	return r.show(http.StatusOK, "watches.html", frame{Title: "Watches and tags", Section: "watches", Page: c.mechanisms(r)})
+	view := c.mechanisms(r)
+	return r.show(http.StatusOK, "watches.html", frame{Title: "Watches and tags", Section: "watches", Waiting: view.Fresh.Waiting, Page: view})
 }
 
 func (c *Console) scriptsPage(r *request) error {
-	return r.show(http.StatusOK, "scripts.html", frame{Title: "Scripts", Section: "scripts", Page: c.mechanisms(r)})
+	view := c.mechanisms(r)
+	return r.show(http.StatusOK, "scripts.html", frame{Title: "Scripts", Section: "scripts", Waiting: view.Fresh.Waiting, Page: view})
 }

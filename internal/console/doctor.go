@@ -59,5 +59,5 @@ func (r *request) showDoctor(seen figures.Seen[doctor.Report]) error {
 			}
 		}
 	}
-	return r.show(http.StatusOK, "doctor.html", frame{Title: "Doctor", Section: "doctor", Page: view})
+	return r.show(http.StatusOK, "doctor.html", frame{Title: "Doctor", Section: "doctor", Waiting: view.Fresh.Waiting, Page: view})
 }

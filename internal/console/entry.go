@@ -221,7 +221,7 @@ func preview(kind values.Kind, packed []byte, now time.Time) (*valueView, error)
 		view.Columns = []string{"Field", "Value", "Expires in"}
 		for field, text := range v.All() {
 			expires := ""
-			if at, ok := v.FieldExpiry(field); ok {
+			if at, ok := v.FieldExpiry(field); ok && at > 0 {
 				expires = duration(time.UnixMilli(at).Sub(now))
 			}
 			if !add(field, text, expires) {

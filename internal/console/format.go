@@ -14,7 +14,7 @@ import (
 
 // formats are the functions of the templates.
 var formats = template.FuncMap{
-	"number": counted, "bytes": func(n int64) string { return size(n) }, "bytesInt": func(n int) string { return size(n) }, "percent": percent, "rate": rate, "whole": whole, "sizeOf": sizeOf,
+	"number": counted, "some": some, "bytes": func(n int64) string { return size(n) }, "bytesInt": func(n int) string { return size(n) }, "percent": percent, "rate": rate, "whole": whole, "sizeOf": sizeOf,
 	"ago": ago, "clock": clock, "visible": visible, "key64": key64, "sparkline": sparkline,
 	"bar": bar, "budgetBar": budgetBar,
 	"milliseconds": milliseconds, "dict": dict, "means": func(ways ...string) []string { return ways },
@@ -57,6 +57,21 @@ func counted(n any) string {
 	}
 	return unknown
 }
+
+// some writes a count with its noun: "1 entry", "2 entries". The plural has an "s" unless it is given.
+func some(n any, noun string, plural ...string) string {
+	text := counted(n)
+	switch {
+	case text == "1":
+		return "1 " + noun
+	case len(plural) > 0:
+		return text + " " + plural[0]
+	}
+	return text + " " + noun + "s"
+}
+
+// entriesText is some entries.
+func entriesText(n int64) string { return some(n, "entry", "entries") }
 
 // whole is number of a count that may be unknown.
 func whole(n *int64) string {

@@ -55,7 +55,7 @@ func TestConfirmations(t *testing.T) {
 		require.NoError(t, err)
 		return n
 	}
-	b.get("caches/db0/flush").want(t, http.StatusOK).has(t, "<strong>32</strong>", "Type the name of the cache")
+	b.get("caches/db0/flush").want(t, http.StatusOK).has(t, "<strong>32 entries</strong>", "Type the name of the cache")
 	for _, form := range []url.Values{
 		{}, {"confirm": {"db0"}}, {"confirm": {""}, "count": {"32"}}, {"confirm": {"DB0"}, "count": {"32"}},
 		{"confirm": {"db0"}, "count": {"x"}}, {"confirm": {"db0"}, "count": {"320"}}, {"confirm": {"db0"}, "count": {"3"}},
@@ -65,7 +65,7 @@ func TestConfirmations(t *testing.T) {
 	}
 	require.EqualValues(t, 32, count())
 
-	b.get("caches/db0/delete-prefix?prefix=user%3A").want(t, http.StatusOK).has(t, "<strong>30</strong>", "user:")
+	b.get("caches/db0/delete-prefix?prefix=user%3A").want(t, http.StatusOK).has(t, "<strong>30 entries</strong>", "user:")
 	b.get("caches/db0/delete-prefix").want(t, http.StatusBadRequest)
 	b.post("caches/db0/delete-prefix", url.Values{"prefix": {"user:"}, "confirm": {"user"}, "count": {"30"}}).want(t, http.StatusConflict)
 	b.post("caches/db0/delete-prefix", url.Values{"prefix": {"user:"}, "confirm": {"user:"}, "count": {"30"}}).want(t, http.StatusSeeOther)
@@ -77,7 +77,7 @@ func TestConfirmations(t *testing.T) {
 		_, err := s.sessions.Create(t.Context(), session.Start{User: "ada"})
 		require.NoError(t, err)
 	}
-	b.get("sessions/revoke-user?user=ada").want(t, http.StatusOK).has(t, "<strong>3</strong> sessions")
+	b.get("sessions/revoke-user?user=ada").want(t, http.StatusOK).has(t, "<strong>3 sessions</strong>")
 	b.post("sessions/revoke-user", url.Values{"user": {"ada"}, "confirm": {"eve"}, "count": {"3"}}).want(t, http.StatusConflict)
 	b.post("sessions/revoke-user", url.Values{"user": {"ada"}, "confirm": {"ada"}, "count": {"3"}}).want(t, http.StatusSeeOther)
 	n, err := s.sessions.CountUser(t.Context(), "ada")
@@ -202,13 +202,13 @@ func TestInvalidateTag(t *testing.T) {
 	b := s.browser(adminToken)
 	b.get("tags/invalidate?cache=db0").want(t, http.StatusBadRequest)
 	b.get("tags/invalidate?cache=nope&tag=news").want(t, http.StatusNotFound)
-	b.get("tags/invalidate?cache=db0&tag=news").want(t, http.StatusOK).has(t, "Type the tag", "<strong>31</strong> entries")
-	b.get("tags/invalidate?cache=db0&tag=nobody").want(t, http.StatusOK).has(t, "<strong>0</strong> entries")
+	b.get("tags/invalidate?cache=db0&tag=news").want(t, http.StatusOK).has(t, "Type the tag", "<strong>31 entries</strong>")
+	b.get("tags/invalidate?cache=db0&tag=nobody").want(t, http.StatusOK).has(t, "<strong>0 entries</strong>")
 	form := url.Values{"cache": {"db0"}, "tag": {"news"}, "count": {"31"}}
 	b.post("tags/invalidate", form).want(t, http.StatusConflict)
 	form.Set("confirm", "news")
 	form.Set("count", "10") // of another time
-	b.post("tags/invalidate", form).want(t, http.StatusConflict).has(t, "there are 31 now, and the page showed 10")
+	b.post("tags/invalidate", form).want(t, http.StatusConflict).has(t, "the number is 31 now, and the page showed 10")
 	n, err := s.db.Cache("db0").Count(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 32, n)

@@ -42,7 +42,7 @@ func (r *request) removalRows(f observe.Filter) []removalRow {
 			row.Who = removal.Role
 		}
 		if removal.Whole && removal.Count != observe.Unknown {
-			row.Count = number(removal.Count)
+			row.Count = entriesText(removal.Count)
 		}
 		if removal.Key != nil && (len(removal.Key) > 0 || !removal.Whole) {
 			shown := r.shown(removal.Key)

@@ -42,6 +42,7 @@ type frame struct {
 	Notice  string // what the last change did
 	Links   []link
 	Live    bool // the script may ask for the page again
+	Waiting bool // figures of the page are being read: it is asked for again in a moment
 	Page    any  // what the page itself shows
 
 	server string // the address by which the browser knows it

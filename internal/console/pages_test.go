@@ -23,7 +23,9 @@ import (
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/figures"
 	"github.com/howdah/howdah/internal/observe"
+	"github.com/howdah/howdah/internal/stat"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/migrate"
 	"github.com/howdah/howdah/session"
@@ -261,7 +263,7 @@ func TestValues(t *testing.T) {
 	b := s.browser(adminToken)
 	for key, texts := range map[string][]string{
 		"json": {"&#34;a&#34;: [", "JSON"}, "gzip": {"unpacked text", "gzip, text"}, "bytes": {"ff 00 01 02", "bytes"}, "large": {"the first 64 KiB"},
-		"hash": {"field", "text", "1 elements"}, "list": {"one", "two"}, "set": {"member"}, "sorted": {"1.5", "first"},
+		"hash": {"field", "text", ">1 element."}, "list": {"one", "two"}, "set": {"member"}, "sorted": {"1.5", "first"},
 	} {
 		form := url.Values{"key64": {key64([]byte(key))}}
 		got := b.post("caches/db0/entry/value", form).want(t, http.StatusOK).has(t, texts...)
@@ -271,6 +273,7 @@ func TestValues(t *testing.T) {
 		require.Contains(t, file.header.Get("Content-Disposition"), "attachment")
 		checkHeaders(t, file.header)
 	}
+	b.post("caches/db0/entry/value", url.Values{"key64": {key64([]byte("hash"))}}).lacks(t, `<bdi class="key">-`) // fields that do not expire
 	b.post("caches/db0/entry/value", url.Values{"key64": {key64([]byte("absent"))}}).want(t, http.StatusOK).has(t, "absent or expired")
 	b.get("caches/db0/entry?key64="+key64([]byte("absent"))).want(t, http.StatusOK).has(t, "absent or expired", "howdah.type")
 	b.post("caches/db0/entry/download", url.Values{"key64": {key64([]byte("absent"))}}).want(t, http.StatusNotFound)
@@ -451,4 +454,94 @@ func TestEmptyAndCutKeys(t *testing.T) {
 	removals := b.get("removals").want(t, http.StatusOK).body
 	require.Contains(t, removals, long[:observe.MaxKey]+"…")
 	require.NotContains(t, removals, "masked")
+}
+
+// One is not several, wherever a page counts.
+func TestPlurals(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "1 entry", some(int64(1), "entry", "entries"))
+	require.Equal(t, "2 entries", some(2, "entry", "entries"))
+	require.Equal(t, "0 connections", some(0, "connection"))
+	require.Equal(t, "1,000 connections", some(1000, "connection"))
+	s := open(t, func(o *Options) { o.Clients = &oneClient{} })
+	b := s.browser(adminToken)
+	require.NoError(t, (*howdah.DB)(s.db).Cache("db0").Set(t.Context(), "a:1", []byte("x"), 0))
+	b.get("clients").has(t, "1 connection to this server")
+	b.get("caches/db0/flush").has(t, "<strong>1 entry</strong> will be removed")
+	b.get("caches/db0").has(t, "The only entry was read")
+	pages := []string{"", "clients", "doctor", "cost", "near", "servers", "caches/db0", "caches/db0/entries", "caches/db0/delete-prefix?prefix=a", "removals", "slow"}
+	for _, path := range pages {
+		require.NotRegexp(t, `[^0-9.,]1 (entries|connections|elements|tables|caches|resets|times|findings|sessions|others|transactions)\b`, b.get(path).body, path)
+	}
+}
+
+// oneClient is a server with one Redis client.
+type oneClient struct{ redisClients }
+
+func (oneClient) Clients() []observe.Connection { return []observe.Connection{{ID: 1}} }
+
+// The page of memory says why there are no figures, and the statement that changes it.
+func TestMemoryThatKeepsNothing(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil)
+	b := s.browser(adminToken)
+	statement := html.EscapeString("SELECT howdah.alter_cache('db0', near => true);")
+	b.get("near").has(t, "keeps no entries in memory", "--near 100ms", statement)
+
+	s = openWith(t, pgtest.New(t), func(o *howdah.Options) { o.Near.Bound = 100 * time.Millisecond }, nil)
+	b = s.browser(adminToken)
+	b.get("near").has(t, "no cache has a change log", statement).lacks(t, "Hit ratio</dt>")
+	b.get("servers").lacks(t, "at most 100 ms old")
+	_, err := s.db.Pool().Exec(t.Context(), html.UnescapeString(statement))
+	require.NoError(t, err)
+	shown := b.get("near").has(t, "Hit ratio</dt>", "PostgreSQL was restarted", "a cache was emptied").lacks(t, "no cache has a change log")
+	require.NotRegexp(t, `>(unlit|floor|incarnation|stranded)<`, shown.body)
+}
+
+// Of very many caches the overview folds away those that need no attention.
+func TestOverviewOfManyCaches(t *testing.T) {
+	t.Parallel()
+	view := overviewView{}
+	add := func(name string, bytes int64, change func(*cacheRow)) {
+		row := cacheRow{Row: stat.Row{Name: name, TableBytes: bytes}}
+		if change != nil {
+			change(&row)
+		}
+		view.Rows = append(view.Rows, row)
+	}
+	for i := range 60 {
+		add(fmt.Sprintf("c%02d", i), int64(i), nil)
+	}
+	add("small", 0, func(row *cacheRow) { row.Refuses = true })
+	add("tiny", 0, func(row *cacheRow) { row.Bad = 1 })
+	view.fold()
+	require.Len(t, view.Rows, cachesShown)
+	require.Len(t, view.Rest, 62-cachesShown)
+	var names []string
+	for i := range view.Rows {
+		names = append(names, view.Rows[i].Name)
+	}
+	require.IsIncreasing(t, names)
+	require.Contains(t, names, "small")
+	require.Contains(t, names, "tiny")
+	require.Contains(t, names, "c59")
+	require.NotContains(t, names, "c00")
+}
+
+// A page whose figures are being read asks for itself again, with and without its script, and
+// says so. Once they are there it does not.
+func TestFiguresThatAreBeingRead(t *testing.T) {
+	t.Parallel()
+	s := open(t, func(o *Options) {
+		o.Figures = figures.New(figures.Options{DB: o.DB, Patience: 1}) // nobody waits
+		t.Cleanup(o.Figures.Close)
+	})
+	b := s.browser(adminToken)
+	const again, waiting = `<noscript><meta http-equiv="refresh" content="2"></noscript>`, " data-waiting>"
+	b.get("").has(t, again, waiting, "Counting", "The doctor is looking").lacks(t, "Load the page again")
+	b.get("cost").has(t, again, waiting, "Counting")
+	for _, path := range []string{"", "doctor", "cost"} {
+		require.Eventually(t, func() bool { return !strings.Contains(b.get(path).body, waiting) }, time.Minute, time.Millisecond, path)
+		b.get(path).lacks(t, again, "Counting", "The doctor is looking")
+	}
 }

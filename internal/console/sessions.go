@@ -98,7 +98,7 @@ func (r *request) revokeUserView(user string) (*confirmView, error) {
 	return &confirmView{
 		Title: "Revoke all sessions of a user", Action: "sessions/revoke-user", Back: "sessions",
 		What: "All sessions of the user “" + visible(user) + "” will end. The user has to log in again everywhere.",
-		Word: user, Label: "id of the user", Count: n, Noun: "sessions", Hidden: map[string]string{"user": user}, Button: "Revoke the sessions",
+		Word: user, Label: "id of the user", Count: n, Noun: "session", Nouns: "sessions", Hidden: map[string]string{"user": user}, Button: "Revoke the sessions",
 	}, err
 }
 

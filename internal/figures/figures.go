@@ -25,13 +25,8 @@ type Options struct {
 	// DB is the database that is looked at. Required.
 	DB *core.DB
 
-	// Interval is how often the live figures are read while somebody looks. Default 2 s.
+	// Interval is how long live figures serve all who ask before they are read again. Default 2 s.
 	Interval time.Duration
-
-	// Linger is for how long Run goes on reading the live figures after somebody has
-	// looked, so that their history has no gap. Default 5 min, which is what the history
-	// holds.
-	Linger time.Duration
 
 	// Patience is how long viewers wait for newer figures before they are shown older ones,
 	// or ErrCounting. Default 800 ms: a page is to be there within a second.
@@ -45,7 +40,6 @@ type Options struct {
 const (
 	doctorInterval = time.Hour // unless somebody asks for a new report
 	costInterval   = time.Minute
-	costLinger     = time.Hour // for which the shares of the last hour are kept
 	sampleInterval = 10 * time.Second
 
 	readTimeout   = 10 * time.Second // of all but the doctor's report
@@ -60,7 +54,6 @@ type Figures struct {
 	db       *core.DB
 	patience time.Duration
 	slots    chan struct{} // as many as connections may be used
-	woken    chan struct{} // gets a value when somebody looks
 
 	report  shared[stat.Report]
 	doctor  shared[doctor.Report]
@@ -83,22 +76,21 @@ type Figures struct {
 	work    sync.WaitGroup
 }
 
-// New makes the figures of a database. It asks nothing and starts nothing; figures are
-// read when somebody looks, and by Run.
+// New makes the figures of a database. It asks nothing and starts nothing: figures are
+// read when somebody asks for them.
 func New(o Options) *Figures {
 	f := &Figures{
 		db:       o.DB,
 		patience: cmp.Or(o.Patience, 800*time.Millisecond),
 		slots:    make(chan struct{}, connections(int(o.DB.Pool().Config().MaxConns))),
-		woken:    make(chan struct{}, 1),
 		samples:  make(map[string]*shared[stat.Sampling]),
 	}
 	f.closed, f.close = context.WithCancel(context.Background())
 	f.explain = f.failure
 	f.observer = observer{db: o.DB}
-	f.report = shared[stat.Report]{room: f, interval: cmp.Or(o.Interval, 2*time.Second), timeout: readTimeout, linger: cmp.Or(o.Linger, 5*time.Minute), connect: f.acquire, read: f.observer.read, after: f.observer.note}
+	f.report = shared[stat.Report]{room: f, interval: cmp.Or(o.Interval, 2*time.Second), timeout: readTimeout, connect: f.acquire, read: f.observer.read, after: f.observer.note}
 	f.doctor = shared[doctor.Report]{room: f, interval: doctorInterval, timeout: doctorTimeout, connect: f.dial, read: examine}
-	f.cost = shared[Cost]{room: f, interval: costInterval, timeout: readTimeout, linger: costLinger, connect: f.acquire, read: f.readCost}
+	f.cost = shared[Cost]{room: f, interval: costInterval, timeout: readTimeout, connect: f.acquire, read: f.readCost}
 	f.servers = shared[stat.Servers]{room: f, interval: f.report.interval, timeout: readTimeout, connect: f.acquire,
 		read: func(ctx context.Context, conn *pgx.Conn) (*stat.Servers, error) {
 			return stat.ReadServers(ctx, conn, o.Process)
@@ -114,10 +106,10 @@ func connections(pool int) int { return max(1, min(2, pool/2)) }
 // once in Options.Interval. It has no rates at first, and after a minute without viewers. Hit ratios are those of this process, for the caches that it has read.
 func (f *Figures) Report(ctx context.Context) Seen[stat.Report] { return f.report.look(ctx) }
 
-// History returns what happened while somebody looked at Report, and for Options.Linger
-// after: the oldest point first, MaxHistory at most. It asks nothing. While PostgreSQL
-// does not answer the points go on with what this process counts.
-func (f *Figures) History() []Point { return f.observer.history() }
+// History returns what happened in the last five minutes while somebody looked at Report: the
+// oldest point first, MaxHistory at most. It asks nothing. While PostgreSQL does not answer the
+// points go on with what this process counts.
+func (f *Figures) History() []Point { return f.observer.history(time.Now()) }
 
 // Doctor returns the doctor's report, which is an hour old at most.
 func (f *Figures) Doctor(ctx context.Context) Seen[doctor.Report] { return f.doctor.look(ctx) }
@@ -131,16 +123,16 @@ func (f *Figures) LastDoctor() Seen[doctor.Report] { return f.doctor.last() }
 
 // RenewDoctor begins an examination if the last report is older than an hour, and does not
 // wait for it.
-func (f *Figures) RenewDoctor() { f.doctor.begin(false, false) }
+func (f *Figures) RenewDoctor() { f.doctor.begin(false) }
 
 // Cost returns what Howdah takes of the database beside the application. It is measured
 // at most once a minute.
 func (f *Figures) Cost(ctx context.Context) Seen[Cost] { return f.cost.look(ctx) }
 
-// LastCost returns the last measurement without waiting for one, and lets Run measure on
-// for an hour.
+// LastCost returns the last measurement without waiting for one, and begins another if that is
+// older than a minute.
 func (f *Figures) LastCost() Seen[Cost] {
-	f.cost.begin(true, false)
+	f.cost.begin(false)
 	return f.cost.last()
 }
 
@@ -189,47 +181,12 @@ func (f *Figures) sample(cache string) *shared[stat.Sampling] {
 	return s
 }
 
-// Run goes on reading what somebody looks at, and a while longer, until ctx ends or Close
-// is called. Without viewers it does nothing.
-func (f *Figures) Run(ctx context.Context) { f.run(ctx, f.report.renew, f.cost.renew) }
-
-func (f *Figures) run(ctx context.Context, all ...func() (next time.Duration, watched bool)) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		next := time.Hour
-		for _, renew := range all {
-			if after, watched := renew(); watched {
-				next = min(next, after)
-			}
-		}
-		timer.Reset(next)
-		select {
-		case <-ctx.Done():
-			return
-		case <-f.closed.Done():
-			return
-		case <-timer.C:
-		case <-f.woken:
-		}
-	}
-}
-
-// Close ends Run and the readings that are under way. What was read stays; nothing new is
-// read.
+// Close ends the readings that are under way. What was read stays; nothing new is read.
 func (f *Figures) Close() {
 	f.closing.Lock()
 	f.close()
 	f.closing.Unlock()
 	f.work.Wait()
-}
-
-// wake lets Run look at what is due.
-func (f *Figures) wake() {
-	select {
-	case f.woken <- struct{}{}:
-	default:
-	}
 }
 
 // start runs fn in a goroutine that Close waits for.

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// open returns the figures of a database, which are not kept fresh by Run.
+// open returns the figures of a database.
 func open(t *testing.T, url string, o Options) *Figures {
 	t.Helper()
 	db, err := core.Open(t.Context(), url, core.Options{Timeout: 10 * time.Second})
@@ -48,7 +48,7 @@ func eventually[T any](t *testing.T, look func(context.Context) Seen[T]) (seen S
 func number(f *Figures, read func(n int) error) *shared[int] {
 	n := 0
 	return &shared[int]{
-		room: f, interval: time.Second, timeout: time.Minute, linger: time.Minute,
+		room: f, interval: time.Second, timeout: time.Minute,
 		connect: func(context.Context) (*pgx.Conn, func(), error) { return nil, func() {}, nil },
 		read: func(context.Context, *pgx.Conn) (*int, error) {
 			n++
@@ -63,7 +63,7 @@ func number(f *Figures, read func(n int) error) *shared[int] {
 
 // room is a Figures without a database.
 func room() *Figures {
-	f := &Figures{woken: make(chan struct{}, 1), patience: 800 * time.Millisecond}
+	f := &Figures{patience: 800 * time.Millisecond}
 	f.closed, f.close = context.WithCancel(context.Background())
 	f.explain = func(err error) error { return err }
 	return f
@@ -155,27 +155,21 @@ func TestFailedReading(t *testing.T) {
 	})
 }
 
-// Run reads while somebody has looked lately, and nothing otherwise.
-func TestRunReadsWhileSomebodyLooks(t *testing.T) {
+// A look is one reading: after the last one nothing is read, however long the server runs.
+func TestNothingIsReadWithoutViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := room()
 		var reads atomic.Int64
 		s := number(f, func(int) error { reads.Add(1); return nil })
-		s.linger = 10 * time.Second
-		ctx, cancel := context.WithCancel(t.Context())
-		var run sync.WaitGroup
-		run.Go(func() { f.run(ctx, s.renew) })
 		bubble.Pass(time.Hour)
-		require.Zero(t, reads.Load(), "there are no viewers")
-		s.look(t.Context())
+		require.Zero(t, reads.Load(), "nobody has looked")
+		for range 3 { // an open page asks for itself
+			s.look(t.Context())
+			bubble.Pass(2 * time.Second)
+		}
+		require.EqualValues(t, 3, reads.Load())
 		bubble.Pass(time.Hour)
-		require.InDelta(t, 10, reads.Load(), 1, "once a second for ten seconds")
-		before := reads.Load()
-		s.look(t.Context())
-		synctest.Wait()
-		require.Equal(t, before+1, reads.Load())
-		cancel()
-		run.Wait()
+		require.EqualValues(t, 3, reads.Load(), "nobody looks any more")
 		f.Close()
 		require.ErrorIs(t, s.again(t.Context()).Err, fault.ErrClosed)
 	})

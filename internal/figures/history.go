@@ -20,6 +20,7 @@ const (
 	MaxHistory      = 150 // points: five minutes, two seconds apart
 	maxPointCaches  = 64  // caches in a point
 	longestInterval = time.Minute
+	historySpan     = 5 * time.Minute
 )
 
 // Point is what happened between two readings of the report, which ended at At.
@@ -118,10 +119,9 @@ func (o *observer) note(report *stat.Report, _ error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.points) >= MaxHistory {
-		o.points = append(o.points[:0:0], o.points[len(o.points)-MaxHistory+1:]...)
-	}
-	o.points = append(o.points, point)
+	kept := recent(o.points, o.counted)
+	kept = kept[max(0, len(kept)-MaxHistory+1):]
+	o.points = append(kept[:len(kept):len(kept)], point)
 }
 
 // report adds what PostgreSQL says of the caches.
@@ -137,10 +137,24 @@ func (p *Point) report(r *stat.Report) {
 	}
 }
 
-func (o *observer) history() []Point {
+func (o *observer) history(now time.Time) []Point {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]Point{}, o.points...)
+	return append([]Point{}, recent(o.points, now)...)
+}
+
+// recent are the points that are not older than the history goes back.
+func recent(points []Point, now time.Time) []Point {
+	for len(points) > 0 && now.Sub(points[0].At) > historySpan {
+		points = points[1:]
+	}
+	return points
+}
+
+// Begins says whether nobody looked between the point before and p.
+func (p *Point) Begins(before *Point) bool {
+	began := p.At.Add(-time.Duration(p.Seconds * float64(time.Second)))
+	return began.Sub(before.At) > time.Second
 }
 
 // countsOf sums up the verbs of each cache.

@@ -37,7 +37,6 @@ type shared[T any] struct {
 	room     *Figures
 	interval time.Duration // from the beginning of one reading to that of the next
 	timeout  time.Duration // of a reading
-	linger   time.Duration // for so long after somebody looked Run goes on reading; 0: not at all
 	read     func(context.Context, *pgx.Conn) (*T, error)
 	after    func(value *T, err error) // called after each reading, if it is not nil
 	connect  func(context.Context) (*pgx.Conn, func(), error)
@@ -45,19 +44,19 @@ type shared[T any] struct {
 	mu     sync.Mutex
 	seen   Seen[T]
 	began  time.Time     // of the last reading
-	looked time.Time     // when somebody looked last
+	looked time.Time     // when somebody asked last
 	flight chan struct{} // closed when the reading that is under way ends; nil: there is none
 }
 
 // look returns the figure, read anew if it is older than the interval. A viewer who looks
 // while it is being read waits for the same reading, but not for long.
 func (s *shared[T]) look(ctx context.Context) Seen[T] {
-	return s.wait(ctx, s.begin(true, false), s.room.patience)
+	return s.wait(ctx, s.begin(false), s.room.patience)
 }
 
 // again returns the figure of a reading that began after the call, or that was under way.
 func (s *shared[T]) again(ctx context.Context) Seen[T] {
-	return s.wait(ctx, s.begin(true, true), s.timeout)
+	return s.wait(ctx, s.begin(true), s.timeout)
 }
 
 // lookedAt is when somebody looked last.
@@ -76,14 +75,11 @@ func (s *shared[T]) last() Seen[T] {
 
 // begin starts a reading if one is due, or wanted in any case. It returns what is closed
 // when the reading that is under way ends, nil if there is none.
-func (s *shared[T]) begin(looked, force bool) <-chan struct{} {
+func (s *shared[T]) begin(force bool) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if looked {
-		s.looked = now
-		s.room.wake()
-	}
+	s.looked = now
 	if s.flight == nil && (force || s.dueLocked(now) <= 0) {
 		flight := make(chan struct{})
 		if err := s.room.start(func(ctx context.Context) { s.run(ctx, flight) }); err != nil {
@@ -105,25 +101,6 @@ func (s *shared[T]) dueLocked(now time.Time) time.Duration {
 		interval = min(interval, retryAfter)
 	}
 	return interval - now.Sub(s.began)
-}
-
-// renew begins a reading if one is due and somebody has looked lately. It returns when it
-// wants to be called again, and false if it has no viewers.
-func (s *shared[T]) renew() (next time.Duration, watched bool) {
-	s.mu.Lock()
-	now := time.Now()
-	watched = s.linger > 0 && !s.looked.IsZero() && now.Sub(s.looked) < s.linger
-	s.mu.Unlock()
-	if !watched {
-		return 0, false
-	}
-	s.begin(false, false)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if next = s.dueLocked(time.Now()); next <= 0 { // the reading takes longer than the interval
-		next = s.interval
-	}
-	return next, true
 }
 
 // run reads, and keeps what was read.

@@ -134,7 +134,6 @@ func (s *server) serveHTTP() error {
 		redis = s.engine
 	}
 	s.figures = figures.New(figures.Options{DB: (*core.DB)(s.database.db), Process: s.database.process.id})
-	s.work.Go(func() { s.figures.Run(context.Background()) }) // until Close
 	api := httpapi.New(httpapi.Options{
 		Redis:         redis,
 		DB:            (*core.DB)(s.database.db),

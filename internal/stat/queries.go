@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -108,85 +107,6 @@ func longerAgo(a, b *time.Time) *time.Time {
 		return a
 	}
 	return b
-}
-
-// sampleBlocks are looked at in each table: 512 KiB; in partitions, in all of them together.
-const sampleBlocks = 64
-
-// look measures each table and reads some of its blocks. Both wait for whoever
-// is altering the table, but not for long: what is known of it without goes on.
-func (r *reader) look(ctx context.Context) error {
-	for i := range r.s.Tables {
-		t := &r.s.Tables[i]
-		for _, step := range []func(context.Context, *Table) error{r.measure, r.sample} {
-			err := step(ctx, t)
-			switch state := sqlState(err); {
-			case err == nil:
-				continue
-			case state == "55P03" || state == "57014" || state == "42P01": // being altered, slow, or dropped
-			case !r.hidden("rows of "+t.Relation, err):
-				return err
-			}
-			break
-		}
-	}
-	return nil
-}
-
-func (r *reader) measure(ctx context.Context, t *Table) error {
-	oids := make([]int64, len(t.parts))
-	for i, p := range t.parts {
-		oids[i] = p.oid
-	}
-	return r.read(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, schema.Query("stat_size"), oids).
-			Scan(&t.blocks, &t.TableBytes, &t.IndexBytes, &t.ToastBytes)
-	})
-}
-
-func (r *reader) sample(ctx context.Context, t *Table) error {
-	share := 100.0
-	if t.blocks > sampleBlocks {
-		share = 100 * sampleBlocks / float64(t.blocks)
-	}
-	query := schema.Query("stat_sample")
-	if t.Sessions {
-		query = schema.Query("stat_sample_sessions")
-	}
-	s := Sample{Whole: t.blocks <= sampleBlocks}
-	if t.Divided && t.blocks == 0 { // a statement for each partition would be much for nothing
-		t.Sample = &s
-		return nil
-	}
-	err := r.read(ctx, func(tx pgx.Tx) error {
-		for i := range t.parts {
-			p := &t.parts[i]
-			var of Sample
-			// Not prepared: there may be a thousand tables.
-			err := tx.QueryRow(ctx, strings.ReplaceAll(query, "{table}", p.relation), pgx.QueryExecModeExec, share).
-				Scan(&of.Rows, &of.Live, &of.Gone, &of.RowBytes)
-			if err != nil {
-				return err
-			}
-			s.add(of)
-			if s.Whole {
-				p.rows = of.Live
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		t.Sample = &s
-	}
-	return err
-}
-
-// add adds the sample of a partition.
-func (s *Sample) add(of Sample) {
-	if rows := s.Rows + of.Rows; rows > 0 {
-		s.RowBytes = (s.RowBytes*float64(s.Rows) + of.RowBytes*float64(of.Rows)) / float64(rows)
-	}
-	s.Rows, s.Live, s.Gone = s.Rows+of.Rows, s.Live+of.Live, s.Gone+of.Gone
 }
 
 func (r *reader) upkeep(ctx context.Context) error {

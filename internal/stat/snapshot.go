@@ -114,8 +114,9 @@ const (
 
 // reader takes one snapshot, each query in a short transaction of its own.
 type reader struct {
-	conn *pgx.Conn
-	s    Snapshot
+	conn  *pgx.Conn
+	s     Snapshot
+	until time.Time // when it no longer looks for the one of many tables that cannot be read
 }
 
 // Read takes a snapshot of the database of conn. The schema must be current

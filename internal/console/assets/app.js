@@ -15,7 +15,7 @@ let timer, asking;
 
 function schedule() {
   clearTimeout(timer);
-  const seconds = Number(interval.value);
+  const seconds = pending() ? 1 : Number(interval.value);
   if (seconds > 0 && !document.hidden) timer = setTimeout(refresh, seconds * 1000);
   say(seconds > 0 ? "" : "paused");
 }
@@ -24,11 +24,14 @@ function say(text) { if (state.textContent !== text) state.textContent = text }
 
 function busy(main) { // somebody types, chooses or selects
   const chosen = document.getSelection();
-  return main.contains(document.activeElement) && document.activeElement.matches("input, select, button, summary") ||
+  return main.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button, summary") ||
     chosen && !chosen.isCollapsed && main.contains(chosen.anchorNode) || document.querySelector("dialog[open]");
 }
 
-function wanted(main) { return Number(interval.value) > 0 && !document.hidden && !busy(main) }
+// Figures that are being read are asked for again, whatever the interval.
+function pending() { return "waiting" in document.getElementById("main").dataset }
+
+function wanted(main) { return (pending() || Number(interval.value) > 0) && !document.hidden && !busy(main) }
 
 function refresh() {
   const main = document.getElementById("main");
@@ -40,18 +43,19 @@ function refresh() {
   asking.responseType = "document";
   asking.timeout = 15000;
   asking.onloadend = () => {
-    const fresh = asking.status === 200 && asking.responseXML?.querySelector("main[data-live]");
+    const fresh = asking.status === 200 && asking.responseXML?.querySelector("main");
     const ok = fresh && new URL(asking.responseURL).pathname === location.pathname;
     asking = null;
     if (ok && wanted(main)) { // somebody may have begun to type meanwhile
       keepOpen(main, fresh);
       const link = main.contains(document.activeElement) && document.activeElement.getAttribute("href");
       main.replaceChildren(...fresh.childNodes);
+      if (!("waiting" in fresh.dataset)) delete main.dataset.waiting;
       prepare(main);
       highlight();
       if (link) [...main.querySelectorAll("a")].find((a) => a.getAttribute("href") === link)?.focus({ preventScroll: true });
     }
-    schedule();
+    if (pending() || "live" in main.dataset) schedule();
     if (!ok) say("The server does not answer; the figures are old.");
   };
   asking.send();
@@ -63,8 +67,8 @@ function keepOpen(from, to) {
   if (before.length === after.length) before.forEach((d, i) => { after[i].open = d.open });
 }
 
-if (document.querySelector("main[data-live]")) {
-  live.hidden = false;
+if (document.querySelector("main[data-live], main[data-waiting]")) {
+  live.hidden = !document.querySelector("main[data-live]");
   interval.value = stored("howdah-interval", "2");
   if (interval.selectedIndex < 0) interval.value = "2";
   interval.addEventListener("change", () => { store("howdah-interval", interval.value); schedule() });
