@@ -26,6 +26,7 @@ type trouble struct {
 	note     string
 	severity Severity // "": that of the check
 	settings bool     // the repair changes settings of the whole cache
+	handMade bool     // it is about a table that is not Howdah's
 }
 
 // checks are all checks, by family.
@@ -91,6 +92,7 @@ func over(which func(*table) bool, judge func(*database, *table) *trouble) func(
 			case tr.object == "":
 				tr.object = t.shown()
 			}
+			tr.handMade = !t.ours()
 			// One repair is for all partitions of a cache.
 			if last := len(found) - 1; last >= 0 && tr.settings && found[last].object == tr.object {
 				continue
@@ -111,7 +113,7 @@ func indexes(which func(*table) bool, judge func(*database, *table, *index) *tro
 			for i := range t.indexes {
 				ix := &t.indexes[i]
 				if tr := judge(db, t, ix); tr != nil {
-					tr.object = ix.Quoted
+					tr.object, tr.handMade = ix.Quoted, !t.ours()
 					found = append(found, *tr)
 				}
 			}

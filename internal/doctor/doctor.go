@@ -20,6 +20,8 @@
 //	health.go      dead rows, bloat, expiry, age: Howdah tables and others
 //	handmade.go    the habits of hand-made cache and session tables
 //	statements.go  statements and procedures that do harm
+//
+// weight.go orders what they find.
 package doctor
 
 import (
@@ -60,6 +62,10 @@ type Finding struct {
 	// Note says what to know before the repair, or what to do where there is
 	// no statement.
 	Note string `json:"note,omitempty"`
+	// Harm is what it does if it stays.
+	Harm Harm `json:"harm"`
+
+	handMade bool // it is about a table that is not Howdah's
 }
 
 // Report is the result of an examination.
@@ -70,7 +76,7 @@ type Report struct {
 	Caches     []string  `json:"caches"`     // Howdah tables that were examined
 	Partitions int       `json:"partitions"` // into which the keys of each cache are divided; 0: none
 	HandMade   []string  `json:"hand_made"`  // other tables that were examined
-	Findings   []Finding `json:"findings"`   // errors first, then warnings, then information
+	Findings   []Finding `json:"findings"`   // where to begin comes first: by severity, then Howdah's and the server's, then by Harm
 	CheckedAt  time.Time `json:"checked_at"` // by the database's clock
 }
 
@@ -186,15 +192,14 @@ func Examine(ctx context.Context, conn *pgx.Conn, opts Options) (*Report, error)
 	}
 	for _, c := range checks() {
 		for _, tr := range c.judge(db) {
+			harm, _ := harmOf(c.id)
 			r.Findings = append(r.Findings, Finding{
 				ID: c.id, Severity: cmp.Or(tr.severity, c.severity), Object: tr.object, Evidence: tr.evidence,
-				Why: c.why, Repair: append([]string{}, tr.repair...), Note: tr.note,
+				Why: c.why, Repair: append([]string{}, tr.repair...), Note: tr.note, Harm: harm, handMade: tr.handMade,
 			})
 		}
 	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Severity.rank(), b.Severity.rank()), cmp.Compare(a.Object, b.Object))
-	})
+	slices.SortStableFunc(r.Findings, heavier)
 	return r, nil
 }
 

@@ -236,7 +236,7 @@ func TestJSON(t *testing.T) {
 		require.NotNil(t, back[field], field)
 	}
 	for _, f := range back["findings"].([]any) {
-		for _, field := range []string{"id", "severity", "object", "evidence", "why", "repair"} {
+		for _, field := range []string{"id", "severity", "object", "evidence", "why", "repair", "harm"} {
 			require.NotNil(t, f.(map[string]any)[field], field)
 		}
 	}

@@ -33,10 +33,11 @@ func listed(columns []column) string {
 
 const rewrites = "It rewrites the table under an exclusive lock: no session can read or write it meanwhile."
 
-// indexOn finds an index on a column that most calls update.
+// indexOn finds an index on a column that most calls update. Where hardly anything was updated
+// the index does no harm: many frameworks make one, and delete by it.
 func indexOn(which func(*table) *column) func(*database) []trouble {
 	return indexes(func(t *table) bool { return !t.ours() && which(t) != nil }, func(db *database, t *table, ix *index) *trouble {
-		if ix.Constraint || t.twin(ix) != nil || !db.stopsHOT(ix, which(t).Number) {
+		if t.Updated < db.opts.MinRows || ix.Constraint || t.twin(ix) != nil || !db.stopsHOT(ix, which(t).Number) {
 			return nil
 		}
 		return dropIndex(ix, fmt.Sprintf("%s index on %s of %s; it occupies %s; %s of %s updates (%s) were HOT", ix.Method,

@@ -138,6 +138,12 @@ func settingsChecks() []check {
 			why:   "A write to a cache of class sync is promised to survive a crash. With this setting SQL clients that write to it lose up to 600 ms of acknowledged writes.",
 			judge: synchronousCommitOff,
 		},
+		{
+			id: "sessions-commit-off", severity: Warning, finds: "synchronous_commit is off although there are sessions", repairs: set,
+			why: "What is acknowledged may be gone after a crash, up to 600 ms of it: a user who has just logged in is not, and a session " +
+				"that was revoked is valid again.",
+			judge: sessionsCommitOff,
+		},
 	}
 }
 
@@ -180,6 +186,16 @@ func connectionsExhausted(db *database) []trouble {
 	}
 	return []trouble{db.sets("max_connections", fmt.Sprintf("%d of %d for ordinary roles are in use", used, limit),
 		strconv.FormatInt(2*db.value("max_connections"), 10), "Better let applications share connections, through a pooler or smaller pools.")}
+}
+
+func sessionsCommitOff(db *database) []trouble {
+	for _, t := range db.tables {
+		if t.ours() && t.sessions && max(float64(t.Live), t.Rows) > 0 && db.settings["synchronous_commit"].Setting == "off" {
+			return []trouble{db.sets("synchronous_commit", "about "+number(int64(max(float64(t.Live), t.Rows)))+" sessions are in "+t.quoted, "on",
+				"Howdah's caches of class async switch it off for themselves. Other transactions that may lose their last moments can do that too.")}
+		}
+	}
+	return nil
 }
 
 func synchronousCommitOff(db *database) []trouble {

@@ -18,7 +18,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Own(t)
 	conn, super := connect(t, server.NewURL()), connect(t, server.SuperURL())
-	run(t, conn, "SELECT howdah.create_cache('s', durability => 'sync')")
+	run(t, conn, "SELECT howdah.create_cache('s', durability => 'sync')", sessionsFrom("now()"))
 	for _, c := range []struct{ id, name, bad string }{
 		{"autovacuum-off", "autovacuum", "off"},
 		{"track-counts-off", "track_counts", "off"},
@@ -27,6 +27,7 @@ func TestSettings(t *testing.T) {
 		{"jit-on", "jit", "on"},
 		{"autovacuum-naptime", "autovacuum_naptime", "1h"},
 		{"synchronous-commit-off", "synchronous_commit", "off"},
+		{"sessions-commit-off", "synchronous_commit", "off"},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			run(t, super, fmt.Sprintf("ALTER SYSTEM SET %s = '%s'", c.name, c.bad), "SELECT pg_reload_conf()")

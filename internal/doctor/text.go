@@ -28,6 +28,9 @@ func (r *Report) WriteText(w io.Writer, s Style) error {
 	if r.Partitions > 0 {
 		p.line("The keys of each cache are divided into %d partitions.", r.Partitions)
 	}
+	if begin := r.Begin(); begin != "" {
+		p.line("%s", printable(begin))
+	}
 	var last Severity
 	for _, f := range r.Findings {
 		if f.Severity == Info && !s.Verbose {
