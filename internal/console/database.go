@@ -106,7 +106,7 @@ func (c *Console) nearPage(r *request) error {
 	seen := c.figures.Servers(r.Context())
 	view := &nearView{
 		Fresh: freshnessOf(seen), Processes: processRows(seen.Value),
-		Off: n.Bound == 0, Bound: duration(n.Bound), MaxAge: duration(n.MaxAge), Hits: int64(n.Hits), Misses: int64(n.Misses),
+		Off: c.db.Near() == nil, Bound: duration(n.Bound), MaxAge: duration(n.MaxAge), Hits: int64(n.Hits), Misses: int64(n.Misses),
 		Lapsed: int64(n.Lapsed), Lapses: int64(n.Lapses), Entries: int64(n.Entries), Bytes: n.Bytes, Max: n.MaxBytes,
 		Polls: int64(n.Polls), Failed: int64(n.FailedPolls),
 	}

@@ -486,7 +486,7 @@ func TestMemoryThatKeepsNothing(t *testing.T) {
 	s := open(t, nil)
 	b := s.browser(adminToken)
 	statement := html.EscapeString("SELECT howdah.alter_cache('db0', near => true);")
-	b.get("near").has(t, "keeps no entries in memory", "--near 100ms", statement)
+	b.get("near").has(t, "keeps no entries in memory", "--near off", statement)
 
 	s = openWith(t, pgtest.New(t), func(o *howdah.Options) { o.Near.Bound = 100 * time.Millisecond }, nil)
 	b = s.browser(adminToken)
