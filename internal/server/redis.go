@@ -62,13 +62,15 @@ func (s *server) serveRedis() error {
 		Logger:     c.Logger,
 
 		RedisVersion: c.RedisVersion,
+		IdleTimeout:  c.IdleTimeout,
 	})
 	if err != nil {
 		return err
 	}
 	limits := connLimits{
 		maxClients:   c.MaxClients,
-		idleTimeout:  c.IdleTimeout,
+		idleTimeout:  s.engine.IdleTimeout,
+		keepAlive:    s.engine.KeepAlive,
 		authTimeout:  c.AuthTimeout,
 		stallTimeout: c.StallTimeout,
 		memory:       s.memory,
