@@ -83,8 +83,9 @@ type Options struct {
 	// Default: they run.
 	NoScripts bool
 
-	// Monitor allows MONITOR. Default: it is refused.
-	Monitor bool
+	// NoMonitor refuses MONITOR. Default: it shows commands and keys, without values and
+	// without the secrets in keys.
+	NoMonitor bool
 
 	// Cluster is how the server shows itself to clients of a Redis cluster. Default: it
 	// refuses their commands, as Redis does outside of cluster mode.

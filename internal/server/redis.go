@@ -56,7 +56,7 @@ func (s *server) serveRedis() error {
 		MaxClients: c.MaxClients,
 		Memory:     s.memory,
 		NoScripts:  c.NoScripts,
-		Monitor:    c.Monitor,
+		NoMonitor:  c.NoMonitor,
 		Cluster:    redisapi.Cluster{Enabled: c.RedisCluster, Announce: c.RedisAnnounce, TLS: c.TLSCert != ""},
 		Version:    c.Version,
 		Logger:     c.Logger,
