@@ -32,10 +32,10 @@ func newMonitor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "monitor",
 		Short: "Show the commands of all Redis clients of a server as they come",
-		Long: `Show the commands of all Redis clients of a server as they come, until Ctrl-C. The
-server must run with --monitor. It shows commands and keys: of values only the
-lengths, of keys with a secret only what stands before it, and at most 1,000 lines
-a second; a line says how many it left out.`,
+		Long: `Show the commands of all Redis clients of a server as they come, until Ctrl-C:
+commands and keys, of values only the lengths, of keys with a secret only what stands
+before it, and at most 1,000 lines a second; a line says how many it left out. A
+server that runs with --monitor=false refuses it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)

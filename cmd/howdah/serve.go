@@ -27,6 +27,7 @@ type serveSettings struct {
 
 	idle, auth, timeout, shutdown durationFlag
 	slow                          durationFlag
+	monitor                       bool
 	request, memory, nearBytes    sizeFlag
 	near                          boundFlag
 	removals, prefixSample        int
@@ -170,7 +171,7 @@ func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
 	c.RedisAddr, c.HTTPAddr, c.Console.Addr = listenAddress(c.RedisAddr), listenAddress(c.HTTPAddr), listenAddress(c.Console.Addr)
 	c.IdleTimeout, c.AuthTimeout = time.Duration(s.idle), time.Duration(s.auth)
 	c.Timeout, c.ShutdownTimeout = time.Duration(s.timeout), time.Duration(s.shutdown)
-	c.SlowCall = time.Duration(s.slow)
+	c.SlowCall, c.NoMonitor = time.Duration(s.slow), !s.monitor
 	c.MaxRequestBytes, c.MaxClientsMemory = int(s.request), int64(s.memory)
 	c.Near.Bound, c.Near.Bytes = time.Duration(s.near), int64(s.nearBytes)
 	c.Removals, c.PrefixSample = orNone(s.removals), orNone(s.prefixSample)

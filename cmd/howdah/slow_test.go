@@ -81,12 +81,12 @@ func TestSlowCommand(t *testing.T) {
 
 func TestMonitorCommand(t *testing.T) {
 	url := pgtest.New(t)
-	p := serve(t, nil, "--database-url", url)
+	p := serve(t, nil, "--database-url", url, "--monitor=false")
 	r := execute(t, "", nil, "monitor", "--server", "redis://"+p.redis)
 	require.Equal(t, 1, r.code)
-	require.Equal(t, "howdah: MONITOR is off on this server; it needs howdah serve --monitor\n", r.err)
+	require.Equal(t, "howdah: MONITOR is off on this server, which runs with --monitor=false\n", r.err)
 
-	p = serve(t, nil, "--database-url", url, "--monitor")
+	p = serve(t, nil, "--database-url", url)
 	env := []string{"HOWDAH_SERVER=redis://" + p.redis}
 	for _, format := range []string{"text", "json"} {
 		next, end := follow(t, env, "monitor", "--output", format)

@@ -135,7 +135,7 @@ func (cmd *Command) categories() []string {
 		case "hash", "list", "set", "sortedset", "string", "bitmap", "hyperloglog":
 			return strings.ReplaceAll(cmd.Group, "-", "") == category || slices.Contains(given, category)
 		case "admin", "pubsub":
-			return cmd.has(category)
+			return cmd.has(category) || slices.Contains(given, category)
 		case "fast":
 			return cmd.has("fast")
 		case "slow":

@@ -3,12 +3,23 @@ package redisapi
 import (
 	"bytes"
 	"net"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/values"
 )
+
+const noteConfigSet = "Every setting of Redis is known. " +
+	"maxmemory and maxmemory-policy change the cache of the connection's database, if the role of the server may: " +
+	"they are kept in PostgreSQL, for all servers, and refused inside MULTI. " +
+	"notify-keyspace-events is kept in the database too ([events.md](events.md)). " +
+	"timeout and tcp-keepalive (of connections that come later) hold until the server ends, " +
+	"as do those of the slow log, of tracking and of the output of subscribers. " +
+	"Others that would change something are flags of howdah serve: only their present value is accepted. " +
+	"The rest is remembered until the server ends, and changes nothing."
 
 func configCommands() []*Command {
 	const flags = "admin noscript loading stale"
@@ -16,18 +27,20 @@ func configCommands() []*Command {
 		Name: "config", Arity: -2, Group: "server", Since: "2.0.0", Summary: "Returns settings", Complexity: "Depends on the subcommand",
 		Sub: []*Command{
 			{Name: "get", Arity: -3, Flags: flags, Since: "2.0.0", Syntax: "parameter [parameter ...]",
-				Summary: "Returns the settings whose names match", Complexity: "O(N) where N is the number of settings", now: configGet},
+				Summary: "Returns the settings whose names match", Complexity: "O(N) where N is the number of settings",
+				Note: "maxmemory is max_bytes of the cache of the connection's database, and maxmemory-policy its eviction.",
+				run:  configGet, free: getsNoBudget},
 			{Name: "set", Arity: -4, Flags: flags, Since: "2.0.0", Syntax: "parameter value [parameter value ...]",
 				Tips:    "request_policy:all_nodes response_policy:all_succeeded",
-				Summary: "Changes a setting, or remembers one that changes nothing here", Complexity: "O(N) where N is the number of settings",
-				Note: "Every setting of Redis is known. Those that would change something are flags of howdah serve and settings of each cache: only their present value is accepted. notify-keyspace-events is kept in the database, for all servers ([events.md](events.md)). The others are remembered until the server ends.", run: configSet, free: setsNoEvents},
+				Summary: "Changes settings, all or none of them", Complexity: "O(N) where N is the number of settings",
+				Note: noteConfigSet, run: configSet, free: setsNothingShared},
 			{Name: "resetstat", Arity: 2, Flags: flags, Since: "2.0.0", Summary: "Sets the counters of INFO to zero", Complexity: "O(1)",
 				Tips: "", now: configResetStat},
 			{Name: "rewrite", Arity: 2, Flags: flags, Since: "2.8.0", Summary: "Refused: there is no configuration file", Complexity: "O(1)",
 				now: fail("ERR The server is running without a config file")},
 			help("5.0.0", "", "CONFIG",
 				"GET <pattern>", "    Return the settings whose names match.",
-				"SET <directive> <value>", "    Remember a setting that changes nothing here, refuse another.",
+				"SET <directive> <value>", "    Change a setting, or remember one that changes nothing here.",
 				"RESETSTAT", "    Set the counters of INFO to zero.",
 				"REWRITE", "    Refused."),
 		},
@@ -44,30 +57,29 @@ func (c *Conn) localPort() string {
 	return port
 }
 
-func configGet(c *Conn, args [][]byte, reply []byte) []byte {
-	size := 0
-	for _, pattern := range args[2:] {
-		size += len(pattern) + 1
-	}
-	if size > maxNamePatterns {
-		return resp.AppendError(reply, string(errLongNamePatterns))
-	}
-	type found struct{ name, value string }
-	var all []found
+// foundSetting is a setting as CONFIG GET shows it.
+type foundSetting struct {
+	name string
+	*setting
+}
+
+// matching finds the settings of a CONFIG GET, each once. A setting that is asked for by its whole name is
+// shown under that, as in Redis.
+func (all *settings) matching(args [][]byte) (found []foundSetting) {
 	shown := make(map[string]bool)
 	show := func(name string, s *setting) {
 		if key := strings.ToLower(name); s != nil && !shown[key] {
 			shown[key] = true
-			all = append(all, found{name, c.value(s)})
+			found = append(found, foundSetting{name, s})
 		}
 	}
-	for _, arg := range args[2:] {
+	for _, arg := range args {
 		pattern := bytes.ToLower(arg)
 		if !bytes.ContainsAny(pattern, "*?[") {
-			show(string(arg), c.engine.settings.byName[string(pattern)]) // as it was asked, as in Redis
+			show(string(arg), all.byName[string(pattern)])
 			continue
 		}
-		for _, s := range c.engine.settings.list {
+		for _, s := range all.list {
 			for _, name := range []string{s.name, s.alias} {
 				if name != "" && values.Match(pattern, []byte(name)) {
 					show(name, s)
@@ -75,12 +87,42 @@ func configGet(c *Conn, args [][]byte, reply []byte) []byte {
 			}
 		}
 	}
-	reply = resp.AppendMap(reply, c.proto, len(all))
-	for _, f := range all {
-		reply = resp.AppendBulkString(reply, f.name)
-		reply = resp.AppendBulkString(reply, f.value)
+	return found
+}
+
+// longPatterns reports whether the patterns of a CONFIG GET are longer than they may be.
+func longPatterns(args [][]byte) bool {
+	size := 0
+	for _, pattern := range args {
+		size += len(pattern) + 1
 	}
-	return reply
+	return size > maxNamePatterns
+}
+
+// getsNoBudget reports whether a CONFIG GET can be answered without asking PostgreSQL.
+func getsNoBudget(e *Engine, args [][]byte) bool {
+	return longPatterns(args[2:]) || !slices.ContainsFunc(e.settings.matching(args[2:]), func(f foundSetting) bool { return f.ofCache })
+}
+
+func configGet(t *task, args [][]byte) error {
+	if longPatterns(args[2:]) {
+		return errLongNamePatterns
+	}
+	found := t.conn.engine.settings.matching(args[2:])
+	if slices.ContainsFunc(found, func(f foundSetting) bool { return f.ofCache }) {
+		if err := t.readBudgets(); err != nil {
+			if slices.ContainsFunc(args[2:], isBudget) {
+				return err
+			}
+			found = slices.DeleteFunc(found, func(f foundSetting) bool { return f.ofCache }) // a pattern: the others are known
+		}
+	}
+	t.out = resp.AppendMap(t.out, t.conn.proto, len(found))
+	for _, f := range found {
+		t.out = resp.AppendBulkString(t.out, f.name)
+		t.out = resp.AppendBulkString(t.out, t.conn.value(f.setting))
+	}
+	return nil
 }
 
 // configSet checks names before values, and changes all or nothing, as Redis
@@ -93,7 +135,15 @@ func configSet(t *task, args [][]byte) error {
 	if err != nil {
 		return err
 	}
+	if slices.ContainsFunc(changes, func(change settingChange) bool { return change.ofCache }) {
+		if err := t.readBudgets(); err != nil {
+			return err
+		}
+	}
 	if err := t.conn.checkSettings(changes); err != nil {
+		return err
+	}
+	if err := t.changeBudget(changes); err != nil {
 		return err
 	}
 	for _, change := range changes {
@@ -107,7 +157,7 @@ func configSet(t *task, args [][]byte) error {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for _, change := range changes {
-		if !change.refused && change.kind != eventSetting {
+		if !change.refused && !change.ofCache && change.kind != eventSetting {
 			all.changed[change.setting] = change.value
 			t.conn.engine.apply(change)
 		}
@@ -116,10 +166,10 @@ func configSet(t *task, args [][]byte) error {
 	return nil
 }
 
-// setsNoEvents reports whether a CONFIG SET changes nothing in the database.
-func setsNoEvents(_ *Engine, args [][]byte) bool {
+// setsNothingShared reports whether a CONFIG SET changes nothing in the database.
+func setsNothingShared(_ *Engine, args [][]byte) bool {
 	for i := 2; i < len(args); i += 2 {
-		if is(args[i], "NOTIFY-KEYSPACE-EVENTS") {
+		if is(args[i], "NOTIFY-KEYSPACE-EVENTS") || isBudget(args[i]) {
 			return false
 		}
 	}
@@ -132,6 +182,14 @@ func (e *Engine) apply(change settingChange) {
 	case "tracking-table-max-keys":
 		if n, err := parseInt([]byte(change.value)); err == nil {
 			e.options.DB.Tracking().SetMaxKeys(n)
+		}
+	case "timeout":
+		if n, err := parseInt([]byte(change.value)); err == nil {
+			e.idleTimeout.Store(n * int64(time.Second))
+		}
+	case "tcp-keepalive":
+		if n, err := parseInt([]byte(change.value)); err == nil {
+			e.keepAlive.Store(n * int64(time.Second))
 		}
 	case "slowlog-log-slower-than":
 		if n, err := parseInt([]byte(change.value)); err == nil {

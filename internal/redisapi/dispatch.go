@@ -40,7 +40,7 @@ func (c *Conn) dispatch(args [][]byte, now int64) (taken bool) {
 	c.spendCaching(cmd)
 	if err != nil {
 		c.countUnknown(cmd, args)
-		c.reject(cmd, err)
+		c.reject(nil, err) // as in Redis the parent of a subcommand that there is not counts nothing
 		return true
 	}
 	if refused := c.check(cmd, args); refused != "" {

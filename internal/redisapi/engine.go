@@ -83,12 +83,17 @@ type Options struct {
 	// Default: they run.
 	NoScripts bool
 
-	// Monitor allows MONITOR. Default: it is refused.
-	Monitor bool
+	// NoMonitor refuses MONITOR. Default: it shows commands and keys, without values and
+	// without the secrets in keys.
+	NoMonitor bool
 
 	// Cluster is how the server shows itself to clients of a Redis cluster. Default: it
 	// refuses their commands, as Redis does outside of cluster mode.
 	Cluster Cluster
+
+	// IdleTimeout is what CONFIG GET shows as timeout. Engine.IdleTimeout follows CONFIG SET; the server
+	// obeys it. Default 0: none.
+	IdleTimeout time.Duration
 
 	// Database returns the name of the cache for a database number. Default:
 	// "db0" to "db15"; SELECT creates these when they are first used, if the
@@ -111,7 +116,7 @@ func (o *Options) validate() error {
 	if o.DB == nil {
 		return errors.New("redisapi: Options.DB is required")
 	}
-	if o.MaxBulk < 0 || o.MaxPending < 0 || o.MaxPendingBytes < 0 || o.MaxClients < 0 || o.TaskTimeout < 0 {
+	if o.MaxBulk < 0 || o.MaxPending < 0 || o.MaxPendingBytes < 0 || o.MaxClients < 0 || o.TaskTimeout < 0 || o.IdleTimeout < 0 {
 		return errors.New("redisapi: limits must not be negative; use 0 for the default")
 	}
 	if announce := o.Cluster.Announce; announce != "" {
@@ -153,6 +158,7 @@ type Engine struct {
 	limits   resp.Limits
 	commands *table
 	settings *settings
+	budgets  budgets
 	caches   [Databases]*core.Cache
 	exists   [Databases]atomic.Bool // the cache is known to exist
 	get      *Command
@@ -164,6 +170,7 @@ type Engine struct {
 	scripts  scripts
 	shared   sharedScripts
 	started  time.Time
+	saved    atomic.Int64 // Unix time of the last SAVE, or of the start
 	runID    string
 	keyspace keyspaceCache
 	failures throttle.Failures
@@ -172,7 +179,9 @@ type Engine struct {
 	logged   atomic.Int64 // engine clock of the last entry in the log
 
 	outputLimit atomic.Pointer[outputLimit]
-	silent      atomic.Bool // no more messages are pushed
+	idleTimeout atomic.Int64 // nanoseconds
+	keepAlive   atomic.Int64 // nanoseconds
+	silent      atomic.Bool  // no more messages are pushed
 
 	ctx    context.Context // parent of every task; Close cancels it
 	cancel context.CancelFunc
@@ -213,6 +222,9 @@ func New(options Options) (*Engine, error) {
 	e.keyspace.lock = make(chan struct{}, 1)
 	e.outputLimit.Store(defaultOutputLimits().pubsub())
 	e.stats.errors.limit, e.stats.unknown.limit, e.stats.unknownBy.limit = maxErrorPrefixes, maxUnknownNames, maxUnknownPairs
+	e.saved.Store(e.started.Unix())
+	e.idleTimeout.Store(int64(options.IdleTimeout))
+	e.keepAlive.Store(int64(DefaultKeepAlive))
 	e.stats.since.Store(e.started.UnixNano())
 	for n := range e.caches {
 		e.caches[n] = options.DB.Cache(options.Database(n))
@@ -238,6 +250,16 @@ func (e *Engine) Close() {
 	e.cancel()
 	e.tasks.Wait()
 }
+
+// DefaultKeepAlive is the interval of TCP keepalive until CONFIG SET tcp-keepalive.
+const DefaultKeepAlive = 5 * time.Minute
+
+// IdleTimeout is after how long the server closes a connection that sends nothing; 0: never.
+func (e *Engine) IdleTimeout() time.Duration { return time.Duration(e.idleTimeout.Load()) }
+
+// KeepAlive is after how long without a byte the server probes whether a client is still there, on connections
+// that come from now on; 0: never.
+func (e *Engine) KeepAlive() time.Duration { return time.Duration(e.keepAlive.Load()) }
 
 // Info is what the server knows of a connection.
 type Info struct {

@@ -132,6 +132,35 @@ func TestKilledDatabase(t *testing.T) {
 	waitFor(t, "service to resume", func() bool { return c.do("SET", "k", "x") == resp.OK })
 }
 
+// limitedURL grants a new role of the test what a server needs, and returns the URL of a database for it.
+func limitedURL(t *testing.T, owner, name string) string {
+	t.Helper()
+	role := "howdah_redisapi_" + name
+	exec := func(databaseURL, sql string) {
+		t.Helper()
+		conn, err := pgx.Connect(context.Background(), databaseURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(context.Background())
+		if _, err := conn.Exec(context.Background(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(pgtest.SuperURL(owner), "CREATE ROLE "+role+" LOGIN PASSWORD 'app'")
+	t.Cleanup(func() {
+		exec(pgtest.SuperURL(owner), "DROP OWNED BY "+role)
+		exec(pgtest.SuperURL(owner), "DROP ROLE "+role)
+	})
+	exec(owner, "SELECT howdah.grant_runtime('"+role+"')")
+	u, err := url.Parse(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(role, "app")
+	return u.String()
+}
+
 // TestDatabaseMayNotBeMade selects a database as a role that may not create
 // it, and again after the owner has.
 func TestDatabaseMayNotBeMade(t *testing.T) {
@@ -141,38 +170,13 @@ func TestDatabaseMayNotBeMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	super, err := pgx.Connect(context.Background(), pgtest.SuperURL(owner))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer super.Close(context.Background())
-	const role = "howdah_redisapi_app"
 	exec := func(conn *pgx.Conn, sql string) {
 		t.Helper()
 		if _, err := conn.Exec(context.Background(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
-	exec(super, "CREATE ROLE "+role+" LOGIN PASSWORD 'app'")
-	t.Cleanup(func() {
-		super, err := pgx.Connect(context.Background(), pgtest.SuperURL(owner))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer super.Close(context.Background())
-		for _, sql := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
-			if _, err := super.Exec(context.Background(), sql); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	exec(conn, "SELECT howdah.grant_runtime('"+role+"')")
-	u, err := url.Parse(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User = url.UserPassword(role, "app")
-	c := dial(t, serveURL(t, u.String(), Options{}).addr())
+	c := dial(t, serveURL(t, limitedURL(t, owner, "app"), Options{}).addr())
 	c.want(resp.OK, "SET", "k", "v")
 	refused := "-NOPERM database 3 does not exist, and the database role may not create it; run SELECT howdah.create_database(3) as the owner of the schema\r\n"
 	c.want(refused, "SELECT", "3")

@@ -39,7 +39,7 @@ func infoSections() []infoSection {
 		{"Commandstats", false, false, infoCommands},
 		{"Errorstats", true, false, infoErrors},
 		{"Unknowncommands", true, false, infoUnknown},
-		{"Latencystats", false, false, func(*infoWriter, *task) {}},
+		{"Latencystats", false, false, infoLatency},
 		{"Cluster", true, false, infoCluster},
 		{"Keyspace", true, false, infoKeyspace},
 		{"Near", false, true, infoNear},
@@ -61,8 +61,10 @@ func wantedSections(args [][]byte) []infoSection {
 }
 
 // infoIsFree reports whether INFO can answer without asking PostgreSQL.
-func infoIsFree(_ *Engine, args [][]byte) bool {
-	return !slices.ContainsFunc(wantedSections(args), func(section infoSection) bool { return section.name == "Keyspace" })
+func infoIsFree(e *Engine, args [][]byte) bool {
+	return !slices.ContainsFunc(wantedSections(args), func(section infoSection) bool {
+		return section.name == "Keyspace" || section.name == "Memory" && e.budgets.stale()
+	})
 }
 
 func info(t *task, args [][]byte) error {
@@ -145,7 +147,8 @@ func readMemory() memory {
 	return memory{used: value(0), resident: value(1) - value(2)}
 }
 
-func infoMemory(w *infoWriter, _ *task) {
+func infoMemory(w *infoWriter, t *task) {
+	t.refreshBudgets()
 	m := readMemory()
 	w.field("used_memory", m.used)
 	w.field("used_memory_human", human(m.used))
@@ -161,9 +164,11 @@ func infoMemory(w *infoWriter, _ *task) {
 	w.field("allocator_active", m.resident)
 	w.field("allocator_resident", m.resident)
 	w.zeros("total_system_memory used_memory_lua used_memory_vm_eval used_memory_scripts_eval number_of_cached_scripts " +
-		"number_of_functions number_of_libraries used_memory_vm_functions used_memory_vm_total used_memory_functions used_memory_scripts maxmemory")
-	w.field("maxmemory_human", "0B")
-	w.field("maxmemory_policy", "noeviction")
+		"number_of_functions number_of_libraries used_memory_vm_functions used_memory_vm_total used_memory_functions used_memory_scripts")
+	budget := t.conn.engine.budgets.of(t.conn.database)
+	w.field("maxmemory", budget.maxBytes)
+	w.field("maxmemory_human", human(budget.maxBytes))
+	w.field("maxmemory_policy", budget.policy)
 	w.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", float64(m.resident)/float64(max(m.used, 1))))
 	w.zeros("mem_fragmentation_bytes mem_not_counted_for_evict mem_replication_backlog mem_total_replication_buffers " +
 		"mem_clients_slaves mem_clients_normal mem_cluster_links mem_aof_buffer")
@@ -185,7 +190,7 @@ func human(n int64) string {
 
 func infoPersistence(w *infoWriter, t *task) {
 	w.zeros("loading async_loading current_cow_peak current_cow_size current_cow_size_age rdb_changes_since_last_save rdb_bgsave_in_progress")
-	w.field("rdb_last_save_time", t.conn.engine.started.Unix())
+	w.field("rdb_last_save_time", t.conn.engine.saved.Load())
 	w.field("rdb_last_bgsave_status", "ok")
 	w.field("rdb_last_bgsave_time_sec", -1)
 	w.field("rdb_current_bgsave_time_sec", -1)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	errMonitorOff = refusal("ERR MONITOR is off on this server; it needs howdah serve --monitor")
+	errMonitorOff = refusal("ERR MONITOR is off on this server, which runs with --monitor=false")
 	errMonitors   = refusal("ERR Replica can't interact with the keyspace")
 	errInMulti    = refusal("ERR MONITOR isn't allowed for DENY BLOCKING client")
 )
@@ -20,7 +20,7 @@ func monitorCommands() []*Command {
 	return []*Command{{
 		Name: "monitor", Arity: 1, Flags: "admin noscript loading stale", Group: "server", Since: "1.0.0",
 		Summary: "Shows the commands of all clients as they come", Complexity: "O(1)",
-		Note: "Refused unless the server runs with `--monitor`. Keys are shown up to their secrets; of every other argument only the length is, and of AUTH and HELLO nothing. " +
+		Note: "`howdah serve --monitor=false` refuses it. Keys are shown up to their secrets; of every other argument only the length is, and of AUTH and HELLO nothing. " +
 			"At most 100 lines each tenth of a second: what is dropped beyond is counted in a line of the command howdah.dropped. " +
 			"A command inside MULTI is shown when it is queued, those of a script are not, and GET is not answered in the fastest way meanwhile.", now: monitor,
 	}}
@@ -60,7 +60,7 @@ func (m *monitors) any() bool { return m.count.Load() > 0 }
 // monitor runs MONITOR. No line comes before its reply.
 func monitor(c *Conn, _ [][]byte, reply []byte) []byte {
 	switch {
-	case !c.engine.options.Monitor:
+	case c.engine.options.NoMonitor:
 		return resp.AppendError(reply, string(errMonitorOff))
 	case c.pipe.Exclusively():
 		return resp.AppendError(reply, string(errInMulti))

@@ -34,7 +34,7 @@ func (c *testClient) lines(last string) (commands []string) {
 
 // TestMonitorShowsNoValues: whatever is secret is so in every command that takes one.
 func TestMonitorShowsNoValues(t *testing.T) {
-	s := serveWith(t, pgtest.New(t), howdah.Options{MaskKeys: []string{"invite:"}}, Options{Monitor: true, Password: "SECRET"})
+	s := serveWith(t, pgtest.New(t), howdah.Options{MaskKeys: []string{"invite:"}}, Options{Password: "SECRET"})
 	watcher := dial(t, s.addr())
 	watcher.want("-NOAUTH Authentication required.\r\n", "MONITOR")
 	watcher.want(resp.OK, "AUTH", "SECRET")
@@ -85,7 +85,7 @@ func TestMonitorShowsNoValues(t *testing.T) {
 }
 
 func TestMonitorShowsSomeArguments(t *testing.T) {
-	s := serve(t, Options{Monitor: true})
+	s := serve(t, Options{})
 	watcher, c := dial(t, s.addr()), dial(t, s.addr())
 	watcher.want(resp.OK, "MONITOR")
 	args := []string{"DEL"}
@@ -101,7 +101,7 @@ func TestMonitorShowsSomeArguments(t *testing.T) {
 
 // TestMonitorIsBounded: in a flood the lines say how many there are besides.
 func TestMonitorIsBounded(t *testing.T) {
-	s := serve(t, Options{Monitor: true})
+	s := serve(t, Options{})
 	watcher, c := dial(t, s.addr()), dial(t, s.addr())
 	watcher.want(resp.OK, "MONITOR")
 	const commands = 5000
@@ -151,10 +151,10 @@ func TestMonitorIsBounded(t *testing.T) {
 }
 
 func TestMonitorBeginsAndEnds(t *testing.T) {
-	off := dial(t, serve(t, Options{}).addr())
+	off := dial(t, serve(t, Options{NoMonitor: true}).addr())
 	off.want("-"+string(errMonitorOff)+"\r\n", "MONITOR")
 
-	s := serve(t, Options{Monitor: true})
+	s := serve(t, Options{})
 	watcher, c := dial(t, s.addr()), dial(t, s.addr())
 	watcher.want(resp.OK, "MULTI")
 	watcher.want("+QUEUED\r\n", "MONITOR")

@@ -2,7 +2,7 @@ package redisapi
 
 import "strings"
 
-// IsRedisCommand says whether Redis, or a module that comes with Redis, has a command
+// IsRedisCommand says whether Redis, or a that comes with Redis, has a command
 // of this name, in lower case, that Howdah lacks: a client may expect it, and it is not
 // a word of the client's own.
 func IsRedisCommand(name string) bool { return lacking[name] }
@@ -10,9 +10,9 @@ func IsRedisCommand(name string) bool { return lacking[name] }
 // lacking are the commands of Redis up to version 8 that Howdah lacks. A command that
 // it has by now does no harm here.
 var lacking = setOf(`
-	acl bgrewriteaof bgsave failover geoadd geodist geohash geopos georadius georadius_ro georadiusbymember
-	georadiusbymember_ro geosearch geosearchstore lastsave latency lolwut memory migrate module monitor pfdebug
-	pfselftest psync replconf replicaof restore-asking role save shutdown slaveof slowlog sync waitaof
+	failover geoadd geodist geohash geopos georadius georadius_ro georadiusbymember
+	georadiusbymember_ro geosearch geosearchstore latency memory migrate module monitor pfdebug
+	pfselftest psync replconf restore-asking role shutdown slowlog sync waitaof
 	xack xackdel xadd xautoclaim xclaim xdel xdelex xgroup xinfo xlen xpending xrange xread xreadgroup xrevrange xsetid xtrim
 	hgetdel hgetex hsetex client|no-touch client|setinfo cluster|slot-stats
 	vadd vcard vdim vemb vgetattr vinfo vismember vlinks vrandmember vrange vrem vsetattr vsim

@@ -10,14 +10,20 @@ func serverCommands() []*Command {
 		{Name: "info", Arity: -1, Flags: "loading stale", Group: "server", ACL: "dangerous", Since: "1.0.0",
 			Tips:    "nondeterministic_output request_policy:all_shards response_policy:special",
 			Summary: "Returns facts and counters of the server", Complexity: "O(1)", Syntax: "[section [section ...]]",
-			Note: "Figures that only Redis has are zero. The section unknowncommands counts the commands that clients sent and Howdah lacks, by name. The numbers of keys are at most ten seconds old; where counting takes more than half a second they are estimates, with expires and avg_ttl 0.", run: info, free: infoIsFree},
+			Note: "Figures that only Redis has are zero. The section unknowncommands counts the commands that clients sent and Howdah lacks, by name. The numbers of keys are at most ten seconds old; where counting takes more than half a second they are estimates, with expires and avg_ttl 0. " +
+				"maxmemory is the budget of the cache of the connection's database, at most ten seconds old. " +
+				"latencystats has the bounds of LATENCY HISTOGRAM that so many per cent of the calls kept. " +
+				"expired_keys counts rows that the upkeep of this process has removed: a read of an expired key removes nothing. " +
+				"rdb_changes_since_last_save is 0: no acknowledged write waits to be saved.", run: info, free: infoIsFree},
 		{Name: "time", Arity: 1, Flags: "loading stale fast", Group: "server", Since: "2.6.0", Tips: "nondeterministic_output",
 			Summary: "Returns the time in seconds and microseconds", Complexity: "O(1)", Note: "By the clock of PostgreSQL, which expiry goes by.", run: timeNow},
 		{Name: "wait", Arity: 3, Flags: "noscript", Group: "generic", ACL: "connection", Since: "3.0.0", Tips: "request_policy:all_shards response_policy:agg_min",
 			Summary: "Returns 0: replication is that of PostgreSQL", Complexity: "O(1)", Syntax: "numreplicas timeout", now: wait},
 		{Name: "debug", Arity: -2, Flags: "admin noscript loading stale", Group: "server", Since: "1.0.0",
 			Summary: "Refused", Complexity: "O(1)", Syntax: "subcommand [argument ...]",
-			Note: "With Redis's own error where enable-debug-command is no, its default. Howdah has no other setting of it.", refused: errDebug},
+			Note: "With Redis's own error where enable-debug-command is no, its default. Howdah has no other setting of it. " +
+				"CLIENT PAUSE does what DEBUG SLEEP is used for; OBJECT ENCODING, MEMORY USAGE and PTTL tell what DEBUG OBJECT does.",
+			refused: errDebug},
 	}
 }
 

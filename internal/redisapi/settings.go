@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/howdah/howdah/internal/values"
 )
@@ -22,6 +23,7 @@ type setting struct {
 	choices  []string // of an enumeration
 	min, max int64    // of an integer or a size
 	refused  bool     // any other value than the present one is refused
+	ofCache  bool     // it is kept in PostgreSQL, by the cache of the database
 }
 
 type settingKind uint8
@@ -34,6 +36,7 @@ const (
 	percentSetting
 	choiceSetting
 	eventSetting // which keyspace events are published, kept in the database
+	percentileListSetting
 	immutableSetting
 	protectedSetting
 )
@@ -76,6 +79,12 @@ func (s *setting) fixed() *setting {
 	return s
 }
 
+// kept makes a setting one of the cache of a database.
+func (s *setting) kept() *setting {
+	s.ofCache = true
+	return s
+}
+
 // maxText bounds a text that is remembered, in bytes.
 const maxText = 1024
 
@@ -108,6 +117,8 @@ func (s *setting) parse(value string) (string, refusal) {
 			return value, "" // what CONFIG GET shows may say less
 		}
 		return "", "Invalid event class character. Use 'Ag$lshzxeKEtmdn'."
+	case percentileListSetting:
+		return parsePercentiles(value)
 	case percentSetting:
 		if n, err := parseInt([]byte(strings.TrimSuffix(value, "%"))); err == nil && n >= 0 && strings.HasSuffix(value, "%") {
 			return value, ""
@@ -188,6 +199,12 @@ func (c *Conn) value(s *setting) string {
 	switch s.name {
 	case "maxclients":
 		return strconv.Itoa(o.MaxClients)
+	case "maxmemory":
+		return strconv.FormatInt(c.engine.budgets.of(c.database).maxBytes, 10)
+	case "maxmemory-policy":
+		return c.engine.budgets.of(c.database).policy
+	case "timeout":
+		return strconv.FormatInt(seconds(c.engine.IdleTimeout()), 10)
 	case "port":
 		return c.localPort()
 	case "proto-max-bulk-len":
@@ -210,7 +227,11 @@ func (c *Conn) value(s *setting) string {
 			return "(hidden)"
 		}
 	}
-	all := c.engine.settings
+	return c.engine.settings.present(s)
+}
+
+// present is the value of a setting that CONFIG SET may have changed.
+func (all *settings) present(s *setting) string {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if value, changed := all.changed[s]; changed {
@@ -218,3 +239,9 @@ func (c *Conn) value(s *setting) string {
 	}
 	return s.value
 }
+
+// now is present of a setting by its name.
+func (all *settings) now(name string) string { return all.present(all.byName[name]) }
+
+// seconds is a duration in whole seconds, rounded up: 0 is none.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -25,7 +25,8 @@ func TestSettingsOfRedis(t *testing.T) {
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	want, got := settingsOf(t, redis), settingsOf(t, howdah)
 	other := strings.Fields("bind daemonize dir pidfile port proto-max-bulk-len protected-mode dbfilename proc-title-template " +
-		"slowlog-log-slower-than lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush")
+		"slowlog-log-slower-than maxmemory-policy " +
+		"lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush")
 	for name, value := range want {
 		shown, known := got[name]
 		if !known {

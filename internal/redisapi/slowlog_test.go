@@ -207,12 +207,12 @@ func TestLatencyHistogram(t *testing.T) {
 	for range 3 {
 		c.do("SET", "k", "v")
 	}
-	c.do("CONFIG", "GET", "port")
+	c.do("CLIENT", "ID")
 	c.do("HELLO", "3")
 	for args, want := range map[string]string{
 		"set": `^%1\r\n\$3\r\nset\r\n%2\r\n\$5\r\ncalls\r\n:3\r\n\$14\r\nhistogram_usec\r\n%[123]\r\n(:\d+\r\n:[123]\r\n)*:\d+\r\n:3\r\n$`,
 		// Those of a command with subcommands are theirs.
-		"config": `^%1\r\n\$10\r\nconfig\|get\r\n%2\r\n\$5\r\ncalls\r\n:1\r\n\$14\r\nhistogram_usec\r\n%1\r\n:1\r\n:1\r\n$`,
+		"client": `^%1\r\n\$9\r\nclient\|id\r\n%2\r\n\$5\r\ncalls\r\n:1\r\n\$14\r\nhistogram_usec\r\n%1\r\n:1\r\n:1\r\n$`,
 		"get":    `^%0\r\n$`,
 	} {
 		if got := c.do("LATENCY", "HISTOGRAM", args); !regexp.MustCompile(want).MatchString(got) {

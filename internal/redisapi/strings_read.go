@@ -4,6 +4,7 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/statement"
 	"github.com/howdah/howdah/internal/verb"
+	"slices"
 )
 
 func stringReads() []*Command {
@@ -24,7 +25,8 @@ func stringReads() []*Command {
 		{Name: "getex", Arity: -2, Flags: "write fast", Group: "string", Since: "6.2.0",
 			Keys:    []KeySpec{{Index: 1, Step: 1, Flags: "RW access update", Notes: "RW and UPDATE because it changes the TTL"}},
 			Summary: "Returns the value of a key and sets when it expires", Complexity: "O(1)",
-			Syntax: "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]", call: getExpire, vague: expiresAt},
+			Syntax: "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]",
+			call:   getExpire, asValue: persists, vague: expiresAt},
 	}
 }
 
@@ -134,6 +136,11 @@ func cut(value []byte, start, end int64) []byte {
 func getDelete(r *request, args [][]byte) error {
 	r.call.Verb, r.call.Key, r.reply = statement.GetDelete, r.own(args[1]), replyValue
 	return nil
+}
+
+// persists reports whether GETEX takes the expiry away. The call cannot leave a key alone that has none.
+func persists(args [][]byte) bool {
+	return slices.ContainsFunc(args[2:], func(arg []byte) bool { return is(arg, "PERSIST") })
 }
 
 func getExpire(r *request, args [][]byte) error {

@@ -187,7 +187,8 @@ func commandList() []*Command {
 		keyCommands(), dumpCommands(), sortCommands(), expiryCommands(), keyspaceCommands(),
 		transactionCommands(), messageCommands(),
 		connectionCommands(), clientCommands(),
-		serverCommands(), configCommands(), commandCommands(), memoryCommands(), slowLogCommands(), latencyCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(), tagCommands(), scriptCommands(),
+		serverCommands(), aboutCommands(), persistenceCommands(), aclCommands(),
+		configCommands(), commandCommands(), memoryCommands(), slowLogCommands(), latencyCommands(), monitorCommands(), clusterCommands(), functionCommands(), howdahCommands(), leaseCommands(), tagCommands(), scriptCommands(),
 	} {
 		list = append(list, family...)
 	}

@@ -132,7 +132,7 @@ func (tr *transcript) inCluster() bool { return strings.HasPrefix(filepath.Base(
 
 // options are those of Howdah.
 func (tr *transcript) options() Options {
-	return Options{Password: tr.password(), Monitor: true, Cluster: Cluster{Enabled: tr.inCluster()}}
+	return Options{Password: tr.password(), Cluster: Cluster{Enabled: tr.inCluster()}}
 }
 
 // compare compares replies with those recorded for a server, "" or "howdah".

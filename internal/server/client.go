@@ -129,13 +129,13 @@ const stalledReason = "it does not read its replies"
 
 // expired returns why the time of the connection is up, or "".
 func (c *client) expired(now time.Time, limits *connLimits) string {
-	unread := c.out.Len() > 0
+	unread, idle := c.out.Len() > 0, limits.idle()
 	switch {
 	case unread && now.Sub(c.stalled) > limits.stallTimeout:
 		return stalledReason
 	case c.conn.Unauthenticated() > limits.authTimeout:
 		return "it did not authenticate in time"
-	case limits.idleTimeout > 0 && now.Sub(c.active) > limits.idleTimeout && !unread && !c.conn.Pending() && !c.conn.Subscriber():
+	case idle > 0 && now.Sub(c.active) > idle && !unread && !c.conn.Pending() && !c.conn.Subscriber():
 		return "it was idle"
 	}
 	return ""

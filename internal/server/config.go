@@ -132,9 +132,9 @@ type Config struct {
 	// slowlog-log-slower-than says otherwise.
 	SlowCall time.Duration
 
-	// Monitor allows Redis clients MONITOR, which shows them the commands and the keys of
-	// all others, without values. Default: it is refused.
-	Monitor bool
+	// NoMonitor refuses Redis clients MONITOR, which shows them the commands and the keys of
+	// all others, without values and without the secrets in keys. Default: they may use it.
+	NoMonitor bool
 
 	// Removals is how many removals of entries are remembered, with who made them. Default
 	// 4096; negative: none.

@@ -21,10 +21,33 @@ const handshakeTimeout = 10 * time.Second
 // connLimits are the bounds of connections that need no look at the protocol.
 type connLimits struct {
 	maxClients   int
-	idleTimeout  time.Duration // 0: none
+	idleTimeout  func() time.Duration // 0, or nil: none
+	keepAlive    func() time.Duration // of connections that come; nil: that of the listener
 	authTimeout  time.Duration
 	stallTimeout time.Duration
 	memory       *pipeline.Budget // of all connections together; nil: no bound
+}
+
+// idle is how long a connection may send nothing; 0: for ever.
+func (l *connLimits) idle() time.Duration {
+	if l.idleTimeout == nil {
+		return 0
+	}
+	return l.idleTimeout()
+}
+
+// keep has the operating system probe whether the client of a connection is still there, where that is to be done
+// otherwise than the listener says.
+func (l *connLimits) keep(nc net.Conn) {
+	if l.keepAlive == nil || l.keepAlive() == keepAliveIdle {
+		return
+	}
+	if t, ok := nc.(*tls.Conn); ok {
+		nc = t.NetConn()
+	}
+	if t, ok := nc.(*net.TCPConn); ok { // if it is gone, reading will say so
+		_ = t.SetKeepAliveConfig(keepAlive(l.keepAlive()))
+	}
 }
 
 // driver accepts connections of one protocol and drives them until shutdown.
@@ -73,6 +96,7 @@ func (d *driver) serve(listener net.Listener) {
 			return
 		}
 		d.accepted.Add(1)
+		d.limits.keep(nc)
 		if d.clients.Add(1) > int64(d.limits.maxClients) {
 			d.left()
 			d.reject(nc)

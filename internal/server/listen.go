@@ -10,6 +10,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/howdah/howdah/internal/redisapi"
 )
 
 // listenerSpec is one listener, with the names of the options that set it.
@@ -29,9 +31,7 @@ func (l listenerSpec) listen(ctx context.Context) (net.Listener, error) {
 		return nil, &ConfigError{fmt.Errorf("refusing to listen on %s, which other machines can reach, without a secret: set %s, or let %s be a loopback address such as 127.0.0.1:%d",
 			l.addr, l.secretOption, l.addrOption, addr.Port)}
 	}
-	config := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{
-		Enable: true, Idle: 5 * time.Minute, Interval: time.Minute, Count: 3,
-	}}
+	config := net.ListenConfig{KeepAliveConfig: keepAlive(keepAliveIdle)}
 	listener, err := config.Listen(ctx, "tcp", addr.String())
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -47,6 +47,15 @@ func (l listenerSpec) listen(ctx context.Context) (net.Listener, error) {
 		listener = tls.NewListener(listener, l.tls)
 	}
 	return listener, nil
+}
+
+// keepAliveIdle is after how long without a byte a client is probed, unless it is said otherwise.
+const keepAliveIdle = redisapi.DefaultKeepAlive
+
+// keepAlive has a client probed when it has sent nothing for so long, and given up after three probes that it does
+// not answer; 0: it is not probed.
+func keepAlive(idle time.Duration) net.KeepAliveConfig {
+	return net.KeepAliveConfig{Enable: idle > 0, Idle: idle, Interval: max(idle/5, time.Second), Count: 3}
 }
 
 // tls reads the certificate, or returns nil if there is none to read.

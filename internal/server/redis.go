@@ -56,19 +56,21 @@ func (s *server) serveRedis() error {
 		MaxClients: c.MaxClients,
 		Memory:     s.memory,
 		NoScripts:  c.NoScripts,
-		Monitor:    c.Monitor,
+		NoMonitor:  c.NoMonitor,
 		Cluster:    redisapi.Cluster{Enabled: c.RedisCluster, Announce: c.RedisAnnounce, TLS: c.TLSCert != ""},
 		Version:    c.Version,
 		Logger:     c.Logger,
 
 		RedisVersion: c.RedisVersion,
+		IdleTimeout:  c.IdleTimeout,
 	})
 	if err != nil {
 		return err
 	}
 	limits := connLimits{
 		maxClients:   c.MaxClients,
-		idleTimeout:  c.IdleTimeout,
+		idleTimeout:  s.engine.IdleTimeout,
+		keepAlive:    s.engine.KeepAlive,
 		authTimeout:  c.AuthTimeout,
 		stallTimeout: c.StallTimeout,
 		memory:       s.memory,

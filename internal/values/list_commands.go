@@ -247,16 +247,17 @@ func lrange(c *Call) error {
 	return nil
 }
 
+// ltrim stores the list even if nothing is trimmed: as in Redis, whoever watches the key or keeps a copy is told.
 func ltrim(c *Call) error {
 	e, l, i, j, err := c.listRange()
 	if err != nil {
 		return err
 	}
-	if l != nil && j-i < l.Len() {
-		l.replace(slices.Clone(l.elements()[i:j]))
-		e.put(l)
-	}
 	if l != nil {
+		if j-i < l.Len() {
+			l.replace(slices.Clone(l.elements()[i:j]))
+		}
+		e.put(l)
 		c.notifyRest(e, ListEvent, "ltrim", c.Args[1])
 	}
 	c.ok()
