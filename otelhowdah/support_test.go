@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/leaks"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/otelhowdah"
 )
@@ -49,11 +50,7 @@ func follow(t *testing.T, o howdah.Options, sampler sdktrace.Sampler, opts ...ot
 		require.NoError(t, x.db.Close())
 		require.NoError(t, tracers.Shutdown(context.Background()))
 		require.NoError(t, meters.Shutdown(context.Background()))
-		left := goleak.Find(before)
-		for deadline := time.Now().Add(time.Minute); left != nil && time.Now().Before(deadline); { // a connection may take a while to close
-			left = goleak.Find(before)
-		}
-		require.NoError(t, left)
+		leaks.Await(t, before)
 	})
 	return x
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/backend/backendtest"
+	"github.com/howdah/howdah/internal/test/peers"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/session"
 )
@@ -67,7 +67,7 @@ default_pool_size = 2
 		}
 		return []string{file}
 	}
-	address := backendtest.Start(t, "pgbouncer", backendtest.Says("process up"), args).Addr
+	address := peers.Start(t, "pgbouncer", peers.Says("process up"), args).Addr
 	u := url.URL{Scheme: "postgres", User: url.User(config.User), Host: address, Path: "/" + config.Database,
 		RawQuery: "sslmode=disable&pooler=transaction"}
 	return u.String()

@@ -20,6 +20,7 @@ import (
 	"github.com/howdah/howdah/backend"
 	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/backend/memcached"
+	"github.com/howdah/howdah/internal/test/peers"
 )
 
 func open(t *testing.T, url string) *memcached.Store {
@@ -31,8 +32,8 @@ func open(t *testing.T, url string) *memcached.Store {
 }
 
 func TestConformance(t *testing.T) {
-	one := backendtest.StartMemcached(t).Addr
-	two := backendtest.StartMemcached(t).Addr
+	one := peers.Memcached(t).Addr
+	two := peers.Memcached(t).Addr
 	for name, url := range map[string]string{
 		"OneServer":  "memcached://" + one + "?timeout=5s",
 		"TwoServers": "memcached://" + one + "," + two + "?timeout=5s",
@@ -48,7 +49,7 @@ func TestConformance(t *testing.T) {
 
 // TestServersShareKeys: every key is on one server, and both have some.
 func TestServersShareKeys(t *testing.T) {
-	one, two := backendtest.StartMemcached(t).Addr, backendtest.StartMemcached(t).Addr
+	one, two := peers.Memcached(t).Addr, peers.Memcached(t).Addr
 	store := open(t, "memcached://"+one+","+two+"?timeout=5s")
 	var items []howdah.Item
 	var keys []string
@@ -68,7 +69,7 @@ func TestServersShareKeys(t *testing.T) {
 
 // TestOwnClient: New works with an application's client.
 func TestOwnClient(t *testing.T) {
-	client := memcache.New(backendtest.StartMemcached(t).Addr)
+	client := memcache.New(peers.Memcached(t).Addr)
 	client.Timeout = 5 * time.Second
 	store, err := memcached.New(client, &memcached.Options{DefaultTTL: time.Second, MaxValueBytes: 10})
 	require.NoError(t, err)
@@ -85,7 +86,7 @@ func TestOwnClient(t *testing.T) {
 // TestLargerItems: servers with a larger item limit hold larger values, and a
 // limit set too high is told by the server's own refusal.
 func TestLargerItems(t *testing.T) {
-	large := backendtest.StartMemcached(t, "-I", "4m").Addr
+	large := peers.Memcached(t, "-I", "4m").Addr
 	store := open(t, fmt.Sprintf("memcached://%s?timeout=5s&max_value_bytes=%d", large, 3<<20))
 	value := make([]byte, 3<<20)
 	require.NoError(t, store.Set(t.Context(), "k", value, 0))
@@ -93,7 +94,7 @@ func TestLargerItems(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got, len(value))
 
-	small := backendtest.StartMemcached(t).Addr
+	small := peers.Memcached(t).Addr
 	store = open(t, fmt.Sprintf("memcached://%s?timeout=5s&max_value_bytes=%d", small, 3<<20))
 	require.ErrorIs(t, store.Set(t.Context(), "k", value, 0), howdah.ErrValueTooLarge)
 }
@@ -101,7 +102,7 @@ func TestLargerItems(t *testing.T) {
 // TestStoppedServer: a server that hangs holds nobody longer than the
 // caller's context, and is of use again when it goes on.
 func TestStoppedServer(t *testing.T) {
-	peer := backendtest.StartMemcached(t)
+	peer := peers.Memcached(t)
 	store := open(t, "memcached://"+peer.Addr+"?timeout=4s")
 	patient := open(t, "memcached://"+peer.Addr+"?timeout=1h")
 	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
@@ -145,7 +146,7 @@ func runs(t *testing.T, pid int) bool {
 }
 
 func TestServerAway(t *testing.T) {
-	peer := backendtest.StartMemcached(t)
+	peer := peers.Memcached(t)
 	store := open(t, "memcached://"+peer.Addr)
 	require.NoError(t, peer.Process.Kill())
 	require.Eventually(t, func() bool { // the first call may find the old connection

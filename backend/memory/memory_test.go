@@ -15,6 +15,7 @@ import (
 	"github.com/howdah/howdah/backend"
 	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/backend/memory"
+	"github.com/howdah/howdah/internal/test/leaks"
 )
 
 func open(t *testing.T, opts *memory.Options) *memory.Store {
@@ -103,12 +104,5 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 		require.NoError(t, store.Set(t.Context(), fmt.Sprint(i), nil, time.Minute))
 	}
 	require.NoError(t, store.Close())
-	// goleak itself waits for less than half a second.
-	for deadline := time.Now().Add(time.Minute); ; {
-		err := goleak.Find(ignore)
-		if err == nil {
-			return
-		}
-		require.True(t, time.Now().Before(deadline), err)
-	}
+	leaks.Await(t, ignore)
 }

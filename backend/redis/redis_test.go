@@ -16,6 +16,7 @@ import (
 	"github.com/howdah/howdah/backend"
 	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/backend/redis"
+	"github.com/howdah/howdah/internal/test/peers"
 )
 
 func open(t *testing.T, url string) *redis.Store {
@@ -27,7 +28,7 @@ func open(t *testing.T, url string) *redis.Store {
 }
 
 func TestConformance(t *testing.T) {
-	url := "redis://" + backendtest.StartRedis(t).Addr + "/3?pool_size=20"
+	url := "redis://" + peers.Redis(t).Addr + "/3?pool_size=20"
 	caps, known := backend.CapabilitiesOf(open(t, url))
 	require.True(t, known)
 	backendtest.Run(t, func(t *testing.T) howdah.Backend { return open(t, url) }, caps)
@@ -35,7 +36,7 @@ func TestConformance(t *testing.T) {
 
 // TestOwnClient: New works with an application's client, and leaves it open.
 func TestOwnClient(t *testing.T) {
-	client := goredis.NewClient(&goredis.Options{Addr: backendtest.StartRedis(t).Addr})
+	client := goredis.NewClient(&goredis.Options{Addr: peers.Redis(t).Addr})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	store, err := redis.New(client, &redis.Options{DefaultTTL: time.Minute, MaxValueBytes: 10})
 	require.NoError(t, err)
@@ -49,7 +50,7 @@ func TestOwnClient(t *testing.T) {
 }
 
 func TestURLParameters(t *testing.T) {
-	addr := backendtest.StartRedis(t, "--requirepass", "secret").Addr
+	addr := peers.Redis(t, "--requirepass", "secret").Addr
 	store := open(t, "redis://:secret@"+addr+"?default_ttl=1h&max_value_bytes=5&read_timeout=2s")
 	require.Equal(t, 5, store.MaxValueBytes())
 
@@ -65,7 +66,7 @@ func TestURLParameters(t *testing.T) {
 // TestStoppedServer: a server that hangs holds nobody longer than the
 // caller's context, and is of use again when it goes on.
 func TestStoppedServer(t *testing.T) {
-	peer := backendtest.StartRedis(t)
+	peer := peers.Redis(t)
 	store := open(t, "redis://"+peer.Addr+"?read_timeout=4s&max_retries=-1")
 	patient := open(t, "redis://"+peer.Addr+"?read_timeout=1h&max_retries=-1")
 	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
@@ -92,7 +93,7 @@ func TestStoppedServer(t *testing.T) {
 }
 
 func TestServerAway(t *testing.T) {
-	peer := backendtest.StartRedis(t)
+	peer := peers.Redis(t)
 	store := open(t, "redis://"+peer.Addr)
 	require.NoError(t, peer.Process.Kill())
 	_, err := store.Get(t.Context(), "k")
@@ -104,7 +105,7 @@ func TestServerAway(t *testing.T) {
 }
 
 func TestOutOfMemory(t *testing.T) {
-	addr := backendtest.StartRedis(t, "--maxmemory", "1", "--maxmemory-policy", "noeviction").Addr
+	addr := peers.Redis(t, "--maxmemory", "1", "--maxmemory-policy", "noeviction").Addr
 	store := open(t, "redis://"+addr)
 	require.ErrorIs(t, store.Set(t.Context(), "k", []byte("v"), 0), howdah.ErrCacheFull)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/backend/backendtest"
+	"github.com/howdah/howdah/internal/test/peers"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/test/seed"
 )
@@ -32,7 +32,7 @@ var millionKeys = flag.Int("transfer.keys", 0, "keys of TestMillionKeys; 0: it i
 // startRedis starts a redis-server that the test's end stops, and returns its address.
 func startRedis(t *testing.T, args ...string) (addr string) {
 	t.Helper()
-	return backendtest.StartRedis(t, args...).Addr
+	return peers.Redis(t, args...).Addr
 }
 
 func redisClient(t *testing.T, o *redis.Options) *redis.Client {
@@ -167,7 +167,7 @@ func TestKilledImport(t *testing.T) {
 func TestImportWithTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := certificate(t)
-	addr := backendtest.Start(t, "redis-server", backendtest.Says("Ready to accept connections"), func(port string) []string {
+	addr := peers.Start(t, "redis-server", peers.Says("Ready to accept connections"), func(port string) []string {
 		return []string{"--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--save", "", "--dir", dir,
 			"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert}
 	}).Addr

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,42 +16,15 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/lua"
+	"github.com/howdah/howdah/internal/test/peers"
 )
 
-// redisServer runs redis-server for the time of a test.
+// redisServer is a redis-server of one test.
 type redisServer struct{ socket string }
 
 func startRedis(t *testing.T) *redisServer {
 	t.Helper()
-	dir := t.TempDir()
-	socket := filepath.Join(dir, "redis.sock")
-	cmd := exec.Command("redis-server", "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "")
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("this test compares with redis-server; install it: %v", err)
-	}
-	exited := make(chan struct{})
-	go func() { cmd.Wait(); close(exited) }()
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-exited
-	})
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		conn, err := net.Dial("unix", socket)
-		if err == nil {
-			conn.Close()
-			return &redisServer{socket}
-		}
-		select {
-		case <-exited:
-			t.Fatalf("redis-server ended:\n%s", log.String())
-		case <-time.After(10 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("redis-server does not listen: %v", err)
-		}
-	}
+	return &redisServer{peers.Redis(t).Socket}
 }
 
 // connection speaks to redis-server.

@@ -15,6 +15,7 @@ import (
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/test/await"
+	"github.com/howdah/howdah/internal/test/leaks"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/test/seed"
 )
@@ -288,13 +289,7 @@ func TestDisconnects(t *testing.T) {
 		waitFor(t, "all connections to be forgotten", func() bool { return s.engine.Stats().Clients == 0 })
 		dial(t, s.addr()).want(resp.Pong, "PING")
 	})
-	left := goleak.Find(before) // which looks for less than a second
-	for deadline := time.Now().Add(patience); left != nil && time.Now().Before(deadline); {
-		left = goleak.Find(before)
-	}
-	if left != nil {
-		t.Error(left)
-	}
+	leaks.Await(t, before)
 }
 
 // A connection wakes its server when there is something to do, and stops doing so

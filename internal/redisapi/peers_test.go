@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/internal/test/await"
+	"github.com/howdah/howdah/internal/test/peers"
 )
 
 // startRedis starts a redis-server for the test and returns its address.
 func startRedis(t *testing.T, args ...string) string {
 	t.Helper()
-	return backendtest.StartRedis(t, append([]string{"--appendonly", "no"}, args...)...).Addr
+	return peers.Redis(t, append([]string{"--appendonly", "no"}, args...)...).Addr
 }
 
 // startRedisCluster starts a redis-server that is a cluster of one node, and returns its address.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/backend/backendtest"
+	"github.com/howdah/howdah/internal/test/peers"
 )
 
 // peerKeys are what peerCommands read.
@@ -41,7 +41,7 @@ var peerCommands = []string{
 
 // Replies are written as redis-cli writes them.
 func TestFormatsOfRedisCLI(t *testing.T) {
-	address := backendtest.StartRedis(t, "--enable-debug-command", "yes").Addr
+	address := peers.Redis(t, "--enable-debug-command", "yes").Addr
 	_, port, _ := net.SplitHostPort(address)
 	fill := &Session{Client: New(Options{Address: address}), Out: io.Discard, Err: io.Discard}
 	defer fill.Client.Close()
@@ -89,7 +89,7 @@ func TestFormatsOfRedisCLI(t *testing.T) {
 
 // The arguments of commands are written as redis-cli shows them.
 func TestTableOfRedis(t *testing.T) {
-	client := New(Options{Address: backendtest.StartRedis(t).Addr})
+	client := New(Options{Address: peers.Redis(t).Addr})
 	defer client.Close()
 	table, err := LoadTable(t.Context(), client)
 	require.NoError(t, err)

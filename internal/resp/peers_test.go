@@ -9,13 +9,12 @@ import (
 	"io"
 	"math"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/howdah/howdah/internal/test/peers"
 	"github.com/howdah/howdah/internal/test/seed"
 )
 
@@ -25,37 +24,7 @@ const patience = time.Minute
 // startRedis runs redis-server on a socket of its own for the time of the test.
 func startRedis(t *testing.T, settings ...string) (dial func() *net.UnixConn) {
 	t.Helper()
-	dir := t.TempDir()
-	socket := filepath.Join(dir, "redis.sock")
-	args := append([]string{"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", ""}, settings...)
-	cmd := exec.Command("redis-server", args...)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("this test compares with redis-server; install it: %v", err)
-	}
-	exited := make(chan struct{})
-	go func() { cmd.Wait(); close(exited) }()
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-exited
-	})
-	address := &net.UnixAddr{Name: socket, Net: "unix"}
-	for deadline := time.Now().Add(patience); ; {
-		conn, err := net.DialUnix("unix", nil, address)
-		if err == nil {
-			conn.Close()
-			break
-		}
-		select {
-		case <-exited:
-			t.Fatalf("redis-server ended:\n%s", log.String())
-		case <-time.After(10 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("redis-server does not listen: %v", err)
-		}
-	}
+	address := &net.UnixAddr{Name: peers.Redis(t, settings...).Socket, Net: "unix"}
 	return func() *net.UnixConn {
 		conn, err := net.DialUnix("unix", nil, address)
 		if err != nil {

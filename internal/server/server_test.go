@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/internal/test/await"
+	"github.com/howdah/howdah/internal/test/leaks"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -106,15 +106,9 @@ func (s *running) run() {
 // for a while: pgx closes it in the background.
 func leavesNone(t *testing.T, before goleak.Option) {
 	t.Helper()
-	var left error
-	if !await.Until(t.Context(), func() bool {
-		left = goleak.Find(before,
-			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
-			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
-		return left == nil
-	}) {
-		t.Error(left)
-	}
+	leaks.Await(t, before,
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
 // stop ends the server and returns what Run returned.

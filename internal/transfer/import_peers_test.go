@@ -8,19 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/internal/test/peers"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/test/seed"
 	"github.com/howdah/howdah/internal/values"
@@ -267,7 +265,7 @@ func TestRestart(t *testing.T) {
 // A state of a source that was restarted, of another one, of other options or into another
 // database is not gone on with.
 func TestForeignState(t *testing.T) {
-	server := backendtest.StartRedis(t)
+	server := peers.Redis(t)
 	a := Address{Host: server.Addr}
 	db := openDB(t)
 	fill := func() {
@@ -305,10 +303,7 @@ func TestForeignState(t *testing.T) {
 	require.Len(t, content(t, db.Cache("db3")), 111)
 	interrupt(t, db, o)
 
-	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
-	require.Eventually(t, func() bool { return errors.Is(server.Process.Signal(syscall.Signal(0)), os.ErrProcessDone) }, time.Minute, 10*time.Millisecond)
-	_, port, _ := net.SplitHostPort(server.Addr)
-	backendtest.StartRedis(t, "--port", port) // its cursors are others, even with the same keys
+	server.Restart(t) // its cursors are others, even with the same keys
 	fill()
 	said := ""
 	o.Say = func(format string, args ...any) { said += fmt.Sprintf(format, args...) }

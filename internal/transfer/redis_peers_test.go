@@ -14,14 +14,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/peers"
 )
 
 // startRedis starts a redis-server that the test's end stops, and returns its address.
 func startRedis(t testing.TB, args ...string) Address {
 	t.Helper()
-	return Address{Host: backendtest.StartRedis(t, args...).Addr}
+	return Address{Host: peers.Redis(t, args...).Addr}
 }
 
 // client is a connection of a test to a server.

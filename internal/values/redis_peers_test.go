@@ -4,16 +4,13 @@ package values_test
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/peers"
 )
 
 // startRedis runs redis-server on a socket of its own for the time of the test.
@@ -21,38 +18,9 @@ import (
 // otherwise.
 func startRedis(t *testing.T, settings ...string) (dial func(resp.Proto) *client) {
 	t.Helper()
-	dir := t.TempDir()
-	socket := filepath.Join(dir, "redis.sock")
-	args := []string{"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "",
-		"--hash-max-listpack-value", "1000000", "--hash-max-listpack-entries", "10000",
+	args := []string{"--hash-max-listpack-value", "1000000", "--hash-max-listpack-entries", "10000",
 		"--zset-max-listpack-value", "1000000", "--zset-max-listpack-entries", "10000"}
-	cmd := exec.Command("redis-server", append(args, settings...)...)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("this test compares with redis-server; install it: %v", err)
-	}
-	exited := make(chan struct{})
-	go func() { cmd.Wait(); close(exited) }()
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-exited
-	})
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		conn, err := net.Dial("unix", socket)
-		if err == nil {
-			conn.Close()
-			break
-		}
-		select {
-		case <-exited:
-			t.Fatalf("redis-server ended:\n%s", log.String())
-		case <-time.After(10 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("redis-server does not listen: %v", err)
-		}
-	}
+	socket := peers.Redis(t, append(args, settings...)...).Socket
 	return func(proto resp.Proto) *client {
 		conn, err := net.Dial("unix", socket)
 		if err != nil {

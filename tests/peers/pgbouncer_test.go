@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/backend/backendtest"
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/test/dbtest"
+	"github.com/howdah/howdah/internal/test/peers"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/tests/contract"
 )
@@ -60,7 +60,7 @@ max_client_conn = 200
 		}
 		return args
 	}
-	u.Host = backendtest.Start(t, "pgbouncer", backendtest.Says("process up"), args).Addr
+	u.Host = peers.Start(t, "pgbouncer", peers.Says("process up"), args).Addr
 	q := u.Query()
 	q.Set("sslmode", "disable")
 	q.Set("pooler", "transaction")

@@ -118,6 +118,7 @@ var house = map[string]room{
 	"internal/test/dbtest":    {testOnly: true},
 	"internal/test/handover":  {testOnly: true},
 	"internal/test/leaks":     {testOnly: true},
+	"internal/test/peers":     {testOnly: true},
 	"backend/backendtest":     {testOnly: true},
 
 	// Tests of the whole through the face.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/howdah/howdah/backend/backendtest"
+	"github.com/howdah/howdah/internal/test/peers"
 )
 
 // fixed is a node that stays where it is.
@@ -18,7 +18,7 @@ func (f fixed) Addr() string { return f.addr }
 
 // TestRedis: redis-server keeps the promises by which Howdah is judged.
 func TestRedis(t *testing.T) {
-	r := newRun(t, fixed{"redis-server", backendtest.StartRedis(t).Addr})
+	r := newRun(t, fixed{"redis-server", peers.Redis(t).Addr})
 	r.groups = true
 	v := r.fire(3000)
 	v.check(t)

@@ -8,17 +8,25 @@ import (
 	"go.uber.org/goleak"
 )
 
+// patience bounds what Await waits for. It is reached only where a goroutine stays.
+const patience = time.Minute
+
 // Await awaits the end of the goroutines that the options do not allow, and fails the
-// test if some stay. goleak itself waits for less than a connection may take to close.
+// test if some stay. A test that looks for what it leaves behind starts with
+// goleak.IgnoreCurrent, and runs while no other test does: not in parallel.
 func Await(t testing.TB, allowed ...goleak.Option) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
+	if err := find(patience, allowed...); err != nil {
+		t.Error(err)
+	}
+}
+
+// find is goleak.Find, which itself waits for less than a connection may take to close.
+func find(limit time.Duration, allowed ...goleak.Option) error {
+	for deadline := time.Now().Add(limit); ; {
 		err := goleak.Find(allowed...)
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
+		if err == nil || time.Now().After(deadline) {
+			return err
 		}
 	}
 }
