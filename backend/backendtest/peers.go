@@ -4,6 +4,7 @@ package backendtest
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // Peer is a server of another make that a test has started.
@@ -113,17 +116,20 @@ func launch(t testing.TB, program string, args ...string) *Peer {
 // await returns true once the server serves, and false if it has ended.
 func (p *Peer) await(t testing.TB, serves func(*Peer) bool) bool {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !serves(p); time.Sleep(5 * time.Millisecond) {
+	t.Helper()
+	exited := false
+	if !await.Until(context.Background(), func() bool {
 		select {
 		case <-p.exited:
-			return false
+			exited = true
+			return true
 		default:
+			return serves(p)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("nothing serves on %s: %s", p.Addr, &p.output)
-		}
+	}) {
+		t.Fatalf("nothing serves on %s: %s", p.Addr, &p.output)
 	}
-	return true
+	return !exited
 }
 
 // output is what a process has said so far.

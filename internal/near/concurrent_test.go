@@ -95,6 +95,14 @@ func (c *crowd) write(k *key) {
 	}
 }
 
+// rest lets the readers read for a while, at most until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // TestConcurrent judges hits while readers, writers, transactions, crashes and
 // the follower run at the same time.
 func TestConcurrent(t *testing.T) {
@@ -127,7 +135,7 @@ func TestConcurrent(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 10))
 		for ctx.Err() == nil {
 			c.write(c.keys[rng.IntN(len(c.keys))])
-			time.Sleep(time.Duration(rng.IntN(int(2 * time.Millisecond))))
+			rest(ctx, time.Duration(rng.IntN(int(2*time.Millisecond))))
 		}
 	})
 	others.Go(func() {
@@ -147,7 +155,7 @@ func TestConcurrent(t *testing.T) {
 					c.foreign()
 				}
 			})
-			time.Sleep(time.Duration(pause))
+			rest(ctx, time.Duration(pause))
 		}
 	})
 	readers.Wait()
