@@ -82,6 +82,7 @@ func wait(t *testing.T, dbs []*DB, claims *atomic.Int64, key string, held time.D
 // A caller that waits for the load of another process learns of its end by the
 // change log where that is quick, and asks seldom meanwhile.
 func TestWaitersOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	url := raceway(t)
 	for _, bound := range []time.Duration{0, 30 * time.Millisecond, 100 * time.Millisecond, time.Second} {
 		dbs := openRacing(t, url, bound)

@@ -21,6 +21,7 @@ func (noCopies) InvalidateAll(bool)                    {}
 // A client may begin to track where the chosen cache has no log, which Track refuses, and choose another cache then: from
 // its beginning on the log is followed.
 func TestAClientThatBeginsWakesTheFollower(t *testing.T) {
+	t.Parallel()
 	db := openDB(t, pgtest.New(t))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

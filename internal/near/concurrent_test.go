@@ -106,6 +106,7 @@ func rest(ctx context.Context, d time.Duration) {
 // TestConcurrent judges hits while readers, writers, transactions, crashes and
 // the follower run at the same time.
 func TestConcurrent(t *testing.T) {
+	t.Parallel()
 	seed := seed.Or(t, *seedFlag)
 	c := &crowd{world: newWorld(t, seed, faults{}), t: t, began: time.Now()}
 	m, err := New(Options{Bound: MinBound, Bytes: MinBytes, Poll: func(_ context.Context, since Cursor) (a Answer, err error) {
