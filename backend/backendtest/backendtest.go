@@ -10,16 +10,14 @@ package backendtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/backend"
+	"github.com/howdah/howdah/internal/test/await"
 )
-
-// patience bounds everything that is waited for. It is reached only by a
-// store that fails.
-const patience = time.Minute
 
 // suite is one run of a test: its store, what the store can do, and a context
 // that ends with the test.
@@ -117,23 +115,16 @@ func (s *suite) wantError(what string, err, want error) {
 	}
 }
 
-// awaitMiss waits until the key is gone and answers how long that took.
-func (s *suite) awaitMiss(key string) time.Duration {
+// awaitMiss waits until the key is gone.
+func (s *suite) awaitMiss(key string) {
 	s.Helper()
-	start := time.Now()
-	for {
+	await.True(s, fmt.Sprintf("%.60q expires", key), func() bool {
 		_, err := s.store.Get(s.ctx, key)
-		if errors.Is(err, howdah.ErrMiss) {
-			return time.Since(start)
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, howdah.ErrMiss) {
 			s.Fatalf("Get(%.60q): %v", key, err)
 		}
-		if time.Since(start) > patience {
-			s.Fatalf("%.60q has not expired within %v", key, patience)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+		return err != nil
+	})
 }
 
 // testCapabilities holds a store to giving a reason for each limit, and to

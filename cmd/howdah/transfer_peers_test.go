@@ -94,8 +94,9 @@ func writeOn(t *testing.T, c *redis.Client, keys int, pause time.Duration) (stop
 				t.Errorf("writing to redis-server: %v", err)
 				break
 			}
-			if pause > 0 {
-				time.Sleep(pause)
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
 			}
 		}
 		written <- n

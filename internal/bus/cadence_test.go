@@ -13,6 +13,7 @@ import (
 )
 
 func TestCadence(t *testing.T) {
+	t.Parallel()
 	now := time.Unix(1e9, 0)
 	c := cadence{rush: rush}
 	second := func(found int) {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestBlocked(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Set, 1)) // inline
 		f := r.flight()
@@ -58,6 +59,7 @@ func TestBlocked(t *testing.T) {
 // Those that wait for a lock that lasts do not keep back who has met one that
 // passes.
 func TestThoseTriedLeastGoFirst(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a, b := r.start(newOp("a", Write, 1)), r.start(newOp("b", Write, 2))
 		f := r.flight()
@@ -99,6 +101,7 @@ func TestThoseTriedLeastGoFirst(t *testing.T) {
 }
 
 func TestSuspicionFadesAndSparesReads(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		kindOfFlight := func(op *Op) Kind {
 			t.Helper()
@@ -130,6 +133,7 @@ func TestSuspicionFadesAndSparesReads(t *testing.T) {
 }
 
 func TestBlockedUntilDeadline(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		ctx, cancel := leaver()
 		op := func(name string) *Op {
@@ -209,6 +213,7 @@ func TestBlockedUntilDeadline(t *testing.T) {
 // TestLateCallersLearnThatTheyWereBlocked checks how a caller leaves a flight
 // that waits for a foreign lock.
 func TestLateCallersLearnThatTheyWereBlocked(t *testing.T) {
+	t.Parallel()
 	const timeout, grace = 10 * time.Millisecond, 50 * time.Millisecond
 	withTimeout := func() (context.Context, *Op) {
 		ctx, cancel := context.WithTimeout(background, timeout)
@@ -329,6 +334,7 @@ func (r *rig) suspect(key uint64) {
 // whatever they wait for, each hears that a lock is the cause and that it has
 // changed nothing.
 func TestWritersBehindAHeldRow(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		var answers []*answer
 		for i := range 40 {

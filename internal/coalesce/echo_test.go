@@ -31,6 +31,7 @@ func (r *rig) echoed(want ...string) {
 }
 
 func TestReadsAreAnsweredWithTheSetTheyWaitFor(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		x := r.start(newOp("x", Write, 9))
 		f := r.flight()
@@ -66,6 +67,7 @@ func TestReadsAreAnsweredWithTheSetTheyWaitFor(t *testing.T) {
 // Set took effect before, and somebody else wrote after it. It shares no place with
 // one that the Set answers, either.
 func TestReadsThatCameLaterAreNotAnswered(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 9))
 		f := r.flight()
@@ -92,6 +94,7 @@ func TestReadsThatCameLaterAreNotAnswered(t *testing.T) {
 
 // No read waits for a lone Set when it is sent.
 func TestLoneSetAnswersNoReads(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, echoing("a", Set, 1))
 		f := r.flight()
@@ -113,6 +116,7 @@ func TestLoneSetAnswersNoReads(t *testing.T) {
 
 // A run of Sets and reads that waits goes as one Set; all act in their order.
 func TestSetsMergeOverReadsThatTheyAnswer(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 1))
 		f := r.flight()
@@ -141,6 +145,7 @@ func TestSetsMergeOverReadsThatTheyAnswer(t *testing.T) {
 }
 
 func TestSetsDoNotMergeOverReadsThatAskForMore(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 1))
 		f := r.flight()
@@ -160,6 +165,7 @@ func TestSetsDoNotMergeOverReadsThatAskForMore(t *testing.T) {
 // The Set before a read leaves: the read came before what is left of the group,
 // and goes first.
 func TestReadsOfASetThatLeftGoFirst(t *testing.T) {
+	t.Parallel()
 	for name, granted := range map[string]bool{"while the group waits": false, "when it could go": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Options{}, func(r *rig) {
@@ -200,6 +206,7 @@ func TestReadsOfASetThatLeftGoFirst(t *testing.T) {
 
 // A group that was taken, had no effect, and lost its oldest Set goes back.
 func TestReadsOfASetThatLeftAFailedAttempt(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		ctx, cancel := leaver()
 		r.start(newOp("x", Write, 1))
@@ -231,6 +238,7 @@ func TestReadsOfASetThatLeftAFailedAttempt(t *testing.T) {
 // Nobody knows whether the group had an effect: a read between its Sets has no
 // place any more. Those behind it go on.
 func TestUnknownOutcomeFailsReadsBetweenSets(t *testing.T) {
+	t.Parallel()
 	for _, unknown := range []bool{true, false} {
 		inBubble(t, Options{Unknown: func(error) bool { return unknown }}, func(r *rig) {
 			r.start(newOp("x", Write, 1))
@@ -261,6 +269,7 @@ func TestUnknownOutcomeFailsReadsBetweenSets(t *testing.T) {
 // What the caller of a Set gave may have changed once it has left, and what a Set
 // stored may have expired: the reads ask.
 func TestReadsAskWhereTheSetDoesNotTell(t *testing.T) {
+	t.Parallel()
 	for _, left := range []bool{true, false} {
 		inBubble(t, Options{}, func(r *rig) {
 			ctx, cancel := leaver()
@@ -289,6 +298,7 @@ func TestReadsAskWhereTheSetDoesNotTell(t *testing.T) {
 // Keys that differ may have one number: their ops neither merge nor answer each
 // other.
 func TestCollidingKeysAreApart(t *testing.T) {
+	t.Parallel()
 	first := func(op *Op) byte { return op.Call.(string)[0] }
 	inBubble(t, Options{Same: func(a, b *Op) bool { return first(a) == first(b) }}, func(r *rig) {
 		r.start(newOp("x", Write, 1))

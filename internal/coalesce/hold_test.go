@@ -21,6 +21,7 @@ func (r *rig) hold(name string, keys ...uint64) *answer {
 // What holds keys has the place of a write among the ops on them, and ops with
 // Held pass.
 func TestHold(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{MaxFlights: 4}, func(r *rig) {
 		h := r.hold("h", 1, 2, 1)
 		r.ended(nil, h)
@@ -60,6 +61,7 @@ func TestHold(t *testing.T) {
 
 // A hold is the newest of its key until anything comes for that key.
 func TestHoldIsNewest(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{MaxFlights: 2}, func(r *rig) {
 		h := r.hold("h", 1)
 		newest := func(want bool) {
@@ -86,6 +88,7 @@ func TestHoldIsNewest(t *testing.T) {
 
 // A hold that waits ends at its deadline; one that is granted has none.
 func TestHoldDeadline(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{MaxFlights: 2}, func(r *rig) {
 		first := r.hold("first", 1)
 		op := newOp("late", Write, 1)
@@ -101,6 +104,7 @@ func TestHoldDeadline(t *testing.T) {
 
 // Close waits for what is held, lets its holder finish, and refuses others.
 func TestHoldAndClose(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{MaxFlights: 2}, func(r *rig) {
 		h := r.hold("h", 1)
 		waits := r.hold("waits", 1)

@@ -33,6 +33,7 @@ func (r *rig) isolated(want string) *held {
 }
 
 func TestLockedTableFliesAlone(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		other := r.NewTable(TableOptions{})
 		r.start(newOp("x", Write, 100).in(other))
@@ -97,6 +98,7 @@ func TestLockedTableFliesAlone(t *testing.T) {
 }
 
 func TestReadsOfLockedTable(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("a", Read, 1))
 		f := r.flight()
@@ -131,6 +133,7 @@ func TestReadsOfLockedTable(t *testing.T) {
 }
 
 func TestIsolationFades(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.lock(r.table, 1)
 		r.isolated("a ").finish(errStatement)
@@ -152,6 +155,7 @@ func TestIsolationFades(t *testing.T) {
 
 // Locked tables take turns, and never more than IsolatedFlights.
 func TestLockedTablesTakeTurns(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 2, MaxFlights: 8}, func(r *rig) {
 		tables := make([]*Table, 5)
 		var answers []*answer
@@ -186,6 +190,7 @@ func TestLockedTablesTakeTurns(t *testing.T) {
 // Whoever waits for a locked table leaves at the deadline, told why, whether
 // the op is in a flight, queued behind one, or waits for its key.
 func TestDeadlinesBehindLockedTable(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		timed := func(name string, keys ...uint64) *Op {
 			op := newOp(name, Write, keys...)
@@ -215,6 +220,7 @@ func TestDeadlinesBehindLockedTable(t *testing.T) {
 }
 
 func TestBlockedKeyOfLockedTable(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.lock(r.table, 1)
 		f := r.isolated("a ")
@@ -250,6 +256,7 @@ func TestBlockedKeyOfLockedTable(t *testing.T) {
 }
 
 func TestLoneFlightOfLockedTable(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Write, 1))
 		f := r.flight()
@@ -264,6 +271,7 @@ func TestLoneFlightOfLockedTable(t *testing.T) {
 }
 
 func TestCloseBehindLockedTable(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.lock(r.table, 1)
 		f := r.isolated("a ")

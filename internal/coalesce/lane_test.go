@@ -18,6 +18,7 @@ var background = context.Background()
 type ctxKey struct{}
 
 func TestLoneCallerRunsInline(t *testing.T) {
+	t.Parallel()
 	ctx := context.WithValue(background, ctxKey{}, 1)
 	op := newOp("a", Read, 1)
 	c := New(Options{Run: func(got context.Context, f Flight) {
@@ -59,6 +60,7 @@ func callers() string {
 }
 
 func TestBatchGathersWhileFlying(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Read, 1))
 		first := r.flight()
@@ -88,6 +90,7 @@ func TestBatchGathersWhileFlying(t *testing.T) {
 }
 
 func TestFreeSlotIsUsedAtOnce(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
 		r.start(newOp("a", Read, 1))
 		f1 := r.flight()
@@ -113,6 +116,7 @@ func TestFreeSlotIsUsedAtOnce(t *testing.T) {
 
 // Most of the cost of a small flight is the flight.
 func TestFewWaitForALanding(t *testing.T) {
+	t.Parallel()
 	many := func(r *rig, n int, from uint64) {
 		for i := range uint64(n) {
 			r.start(newOp("a", Read, from+i))
@@ -164,6 +168,7 @@ func TestFewWaitForALanding(t *testing.T) {
 }
 
 func TestSlowBoardingDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 1}, func(r *rig) {
 		r.start(newOp("a", Read, 1))
 		f1 := r.flight() // is waiting for a connection
@@ -178,6 +183,7 @@ func TestSlowBoardingDelaysNobodyElse(t *testing.T) {
 }
 
 func TestBatchBounds(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{MaxKeys: 3, MaxBytes: 100}, func(r *rig) {
 		r.start(newOp("a", Write, 1))
 		f := r.flight()
@@ -208,6 +214,7 @@ func TestBatchBounds(t *testing.T) {
 }
 
 func TestQueueBound(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{MaxQueueBytes: 3000}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Read, 1))
 		f := r.flight()
@@ -231,6 +238,7 @@ func TestQueueBound(t *testing.T) {
 }
 
 func TestRunThatLeavesOpsOpen(t *testing.T) {
+	t.Parallel()
 	var mode atomic.Value
 	var told atomic.Int32
 	c := New(Options{
@@ -291,6 +299,7 @@ func TestRunThatLeavesOpsOpen(t *testing.T) {
 }
 
 func TestPanicInDoneSparesNeighbours(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		x := r.start(newOp("x", Read, 1))
 		f := r.flight()
@@ -315,6 +324,7 @@ func TestPanicInDoneSparesNeighbours(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Write, 1))
 		b := r.start(newOp("b", Write, 1))
@@ -344,6 +354,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestCloseGivesUp(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Write, 1))
 		f := r.flight()

@@ -18,6 +18,7 @@ func (r *rig) stuck(op *Op) *held {
 
 // A flight that takes long does not keep others from starting.
 func TestLateFlightsLoseTheirSlots(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 2, IsolatedFlights: 2}, func(r *rig) {
 		var flights []*held
 		for i := range uint64(2) {
@@ -66,6 +67,7 @@ func TestLateFlightsLoseTheirSlots(t *testing.T) {
 
 // A lone flight is late like any other.
 func TestLateLoneFlight(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Read, 1))
 		f := r.flight()
@@ -86,6 +88,7 @@ func TestLateLoneFlight(t *testing.T) {
 
 // Lone flights count among those of their table.
 func TestLoneFlightsOfOneTable(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 2, WriteFlights: 2, AloneFlights: 2, IsolatedFlights: 2}, func(r *rig) {
 		other := r.NewTable(TableOptions{})
 		lone := func(op *Op) (*answer, *held) {
@@ -118,6 +121,7 @@ func TestLoneFlightsOfOneTable(t *testing.T) {
 
 // Where every flight takes long, more of them would not help.
 func TestWhatIsTypicalIsNotLate(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
 		const long = 40 * time.Millisecond
 		started := func() (n int) {
@@ -154,6 +158,7 @@ func TestWhatIsTypicalIsNotLate(t *testing.T) {
 }
 
 func TestOneLongFlightIsNotTypical(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
 		for range 20 {
 			f := r.stuck(newOp("w", Write, 1))
@@ -173,6 +178,7 @@ func TestOneLongFlightIsNotTypical(t *testing.T) {
 
 // Flights that wait for locks take no more connections than their lane has.
 func TestWaitingForLocksIsNotLate(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 1, WriteFlights: 1, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 8}, func(r *rig) {
 		r.suspect(1)
 		r.suspect(2)
@@ -191,6 +197,7 @@ func TestWaitingForLocksIsNotLate(t *testing.T) {
 }
 
 func TestMaxFlights(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 4, WriteFlights: 4, AloneFlights: 1, IsolatedFlights: 1, MaxFlights: 3}, func(r *rig) {
 		flights := []*held{r.stuck(newOp("r", Read, 1)), r.stuck(newOp("r", Read, 2)), r.stuck(newOp("r", Read, 3))}
 		a := r.start(newOp("a", Read, 4))

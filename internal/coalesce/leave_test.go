@@ -16,6 +16,7 @@ func leaver() (context.Context, func()) {
 }
 
 func TestCancelWhileQueued(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		ctx, cancel := leaver()
 		cancelled, cancel2 := leaver()
@@ -46,6 +47,7 @@ func TestCancelWhileQueued(t *testing.T) {
 }
 
 func TestCancelledWriteLetsReadsShare(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 2, WriteFlights: 1, AloneFlights: 1}, func(r *rig) {
 		ctx, cancel := leaver()
 		r.start(newOp("a", Read, 1))
@@ -69,6 +71,7 @@ func TestCancelledWriteLetsReadsShare(t *testing.T) {
 }
 
 func TestCancelInMergedGroup(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []Kind{Read, Set} {
 		for leaving, want := range map[string]string{
 			"":     map[Kind]string{Read: "a+d+c+b ", Set: "d+c+b+a "}[kind],
@@ -114,6 +117,7 @@ func TestCancelInMergedGroup(t *testing.T) {
 }
 
 func TestCancelBetweenTakeAndSent(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Set, 9))
 		f := r.flight()
@@ -142,6 +146,7 @@ func TestCancelBetweenTakeAndSent(t *testing.T) {
 }
 
 func TestCancelAfterSent(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Read, 9))
 		f := r.flight()
@@ -163,6 +168,7 @@ func TestCancelAfterSent(t *testing.T) {
 }
 
 func TestDeadlines(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		timed := func(name string, kind Kind, d time.Duration, keys ...uint64) *Op {
 			op := newOp(name, kind, keys...)
@@ -207,6 +213,7 @@ func TestDeadlines(t *testing.T) {
 }
 
 func TestSweepIsCoarse(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 1))
 		f := r.flight()
@@ -227,6 +234,7 @@ func TestSweepIsCoarse(t *testing.T) {
 }
 
 func TestTakeDropsExpired(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 9))
 		f := r.flight()
@@ -251,6 +259,7 @@ func TestTakeDropsExpired(t *testing.T) {
 }
 
 func TestDeadlineAfterTake(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Write, 9))
 		f := r.flight()
@@ -277,6 +286,7 @@ func TestDeadlineAfterTake(t *testing.T) {
 }
 
 func TestRetake(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("x", Set, 9))
 		f := r.flight()
@@ -318,6 +328,7 @@ func (h *held) retake(t *testing.T, want string) {
 
 // Run is told who has left, so that it keeps no results for them.
 func TestLeft(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		ctx, cancel := leaver()
 		x := r.start(newOp("x", Read, 9))
@@ -362,6 +373,7 @@ func TestLeft(t *testing.T) {
 
 // Of ops that were handed over together each leaves as it would alone.
 func TestLeavingTogether(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{MaxKeys: 1, MaxQueueBytes: 1000}, func(r *rig) {
 		ctx, cancel := leaver()
 		ops := []*Op{newOp("a", Set, 1), newOp("b", Set, 2), newOp("c", Set, 2), newOp("d", Set, 3)}
@@ -399,6 +411,7 @@ func TestLeavingTogether(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	for _, err := range []error{ErrOverloaded, ErrClosed, errExpired, errExpiredBlocked, leftError(errStatement, false, false)} {
 		if !errors.Is(err, ErrNotSent) || errors.Is(err, ErrSent) {
 			t.Error(err)
@@ -415,6 +428,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestOpInUsePanics(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		op := newOp("a", Read, 1)
 		r.start(op)

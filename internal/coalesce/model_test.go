@@ -320,6 +320,7 @@ func pause() {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	seed := seed.Or(t, *seedFlag)
 	calls := 1500
 	if testing.Short() {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestOrderPerKey(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 3, WriteFlights: 3, AloneFlights: 1}, func(r *rig) {
 		r.start(newOp("r1", Read, 1))
 		f1 := r.flight()
@@ -41,6 +42,7 @@ func TestOrderPerKey(t *testing.T) {
 }
 
 func TestCompleteFreesKeysWithinRun(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		r.start(newOp("a", Write, 1))
 		r.start(newOp("b", Write, 2))
@@ -58,6 +60,7 @@ func TestCompleteFreesKeysWithinRun(t *testing.T) {
 }
 
 func TestSeveralKeys(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{ReadFlights: 2, WriteFlights: 4, AloneFlights: 1}, func(r *rig) {
 		r.start(newOp("a", Write, 1))
 		fa := r.flight()
@@ -89,6 +92,7 @@ func TestSeveralKeys(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
+	t.Parallel()
 	read := func(name string, class uint8, keys ...uint64) *Op {
 		op := newOp(name, Read, keys...)
 		op.Class = class
@@ -154,6 +158,7 @@ func TestMerge(t *testing.T) {
 }
 
 func TestNoMergeWithTakenOp(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.goDo(background, newOp("a", Set, 1)) // inline, nothing joins it
 		f := r.flight()
@@ -175,6 +180,7 @@ func TestNoMergeWithTakenOp(t *testing.T) {
 }
 
 func TestExclusive(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a := r.start(newOp("a", Read, 1))
 		f := r.flight()
@@ -215,6 +221,7 @@ func TestExclusive(t *testing.T) {
 }
 
 func TestExclusiveCancelledAndPanicking(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		func() {
 			defer func() {

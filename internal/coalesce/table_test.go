@@ -11,6 +11,7 @@ import (
 )
 
 func TestTablesHaveKeysOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{}, func(r *rig) {
 		a, b := r.table, r.NewTable(TableOptions{})
 		release := make(chan struct{})
@@ -61,6 +62,7 @@ func TestTablesHaveKeysOfTheirOwn(t *testing.T) {
 }
 
 func TestOpOfNoTable(t *testing.T) {
+	t.Parallel()
 	c := New(Options{Run: trivial})
 	other := New(Options{}).NewTable(TableOptions{})
 	for _, op := range []*Op{newOp("none", Read, 1), newOp("other", Read, 1).in(other)} {
@@ -76,6 +78,7 @@ func TestOpOfNoTable(t *testing.T) {
 }
 
 func TestQueueBoundsOfTables(t *testing.T) {
+	t.Parallel()
 	inBubble(t, Options{MaxQueueBytes: 5000}, func(r *rig) {
 		a, b, c := r.NewTable(TableOptions{MaxQueueBytes: 3000}), r.NewTable(TableOptions{}), r.NewTable(TableOptions{})
 		sized := func(table *Table, bytes int) *answer {
@@ -108,6 +111,7 @@ func TestQueueBoundsOfTables(t *testing.T) {
 
 // TestFloodDelaysOthersByAFlight has one table whose queue never empties.
 func TestFloodDelaysOthersByAFlight(t *testing.T) {
+	t.Parallel()
 	const maxKeys = 16
 	for _, bytes := range []int{0, 60, 100} { // the flight is full by its keys, or by the bytes of few ops
 		inBubble(t, Options{MaxKeys: maxKeys, MaxBytes: 100}, func(r *rig) {
@@ -153,6 +157,7 @@ func drain(r *rig) {
 // TestTurns checks, for queues of all lengths, that tables share each flight
 // fairly, that the order within each is kept, and that a flight is full.
 func TestTurns(t *testing.T) {
+	t.Parallel()
 	const maxKeys = 64
 	rng := seed.Rand(t)
 	for range 20 {

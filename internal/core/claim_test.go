@@ -39,6 +39,7 @@ func holds(t *testing.T, c *Cache, v *verb.Verb, key string, token int64) bool {
 }
 
 func TestClaim(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	cache := openDB(t, pgtest.New(t)).Cache("db0")
 	claim := claimed(t, cache, "k")
@@ -65,6 +66,7 @@ func TestClaim(t *testing.T) {
 
 // Claims of many keys share statements, and of many callers of a key one wins.
 func TestManyClaims(t *testing.T) {
+	t.Parallel()
 	const keys, callers = 100, 8
 	databaseURL := pgtest.New(t)
 	won := make([][]bool, callers)
@@ -129,6 +131,7 @@ var removals = map[string]func(context.Context, *Cache) error{
 // The race that breaks cache-aside, in each order: a transaction changes a row and
 // removes what was made from it; a caller loads the row before it commits.
 func TestNothingOldIsStored(t *testing.T) {
+	t.Parallel()
 	db := openDB(t, pgtest.New(t))
 	for name, remove := range removals {
 		for _, commit := range []bool{true, false} {
@@ -190,6 +193,7 @@ func nothingOld(t *testing.T, db *DB, remove func(context.Context, *Cache) error
 
 // A store waits for a transaction that holds its row, and not for long.
 func TestFulfilBehindALock(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := openDB(t, pgtest.New(t))
 	cache := db.Cache("db0")
@@ -208,6 +212,7 @@ func TestFulfilBehindALock(t *testing.T) {
 // A caller whose time ends while the row is locked is told the same as one that has
 // waited enough.
 func TestClaimBehindALockUntilItsDeadline(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db, err := Open(ctx, pgtest.New(t), Options{LockTimeout: 300 * time.Millisecond, Timeout: 2 * time.Second})
 	require.NoError(t, err)
@@ -230,6 +235,7 @@ func TestClaimBehindALockUntilItsDeadline(t *testing.T) {
 // Removals of keys in opposite orders, of present and of absent ones, lock them in
 // one order.
 func TestRemovalsInTransactionsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := openDB(t, pgtest.New(t))
 	cache := db.Cache("db0")
@@ -272,6 +278,7 @@ func TestRemovalsInTransactionsDoNotDeadlock(t *testing.T) {
 
 // A full cache that evicts nothing grants no lease, and answers what it has.
 func TestAFullCacheGrantsNoLease(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := openDB(t, pgtest.New(t))
 	cache := db.Cache("db0")
@@ -289,6 +296,7 @@ func TestAFullCacheGrantsNoLease(t *testing.T) {
 // A claim that hits fills memory as a get does; one that wins a lease ends nothing
 // that is there, and what is stored under it is read at once.
 func TestClaimsFillMemory(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db, err := Open(ctx, pgtest.New(t), Options{Timeout: 20 * time.Second, Near: NearOptions{Bound: 10 * time.Second}})
 	require.NoError(t, err)

@@ -54,6 +54,7 @@ func (c *shiftedClock) move(by string) {
 // Fields of hashes expire by the clock of the database, however wrong that of a process
 // is, also where the hash is read from memory.
 func TestFieldsExpireByTheDatabase(t *testing.T) {
+	t.Parallel()
 	clock, url := newShiftedClock(t)
 	for name, db := range map[string]*DB{"plain": openDB(t, url), "near": openNear(t, url)} {
 		t.Run(name, func(t *testing.T) {

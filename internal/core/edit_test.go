@@ -13,6 +13,7 @@ import (
 
 // What edits keep of a cache ends with its engine, although the database is still known.
 func TestEditsEndWithTheirEngine(t *testing.T) {
+	t.Parallel()
 	db, err := Open(t.Context(), pgtest.New(t), Options{Timeout: 20 * time.Second})
 	require.NoError(t, err)
 	require.NoError(t, db.CreateCache(t.Context(), CacheConfig{Name: "c"}))

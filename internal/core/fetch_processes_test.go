@@ -185,6 +185,7 @@ func newLoads(t *testing.T) (url string, db *DB) {
 // 200 callers in four processes on one missing key make one load, while upkeep
 // runs.
 func TestFetchProcesses(t *testing.T) {
+	t.Parallel()
 	url, db := newLoads(t)
 	takes, _ := times()
 	var processes []*fetchProcess
@@ -210,6 +211,7 @@ func TestFetchProcesses(t *testing.T) {
 // The process that has the lease is killed: when it ends, and not before, one other
 // loads.
 func TestFetchKilledWinner(t *testing.T) {
+	t.Parallel()
 	url, db := newLoads(t)
 	takes, lease := times()
 	order := func(process int) fetchOrders {

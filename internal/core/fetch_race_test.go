@@ -221,12 +221,11 @@ func (r *race) run(ctx context.Context) {
 	if err != nil {
 		r.say("%v", err)
 	}
-	for {
+	await.Until(ctx, func() bool {
 		claim := &verb.Call{Verb: statement.Claim, Key: []byte(r.key), Lease: time.Millisecond, Fresh: true}
 		err := r.dbs[0].Cache(r.cache).Do(ctx, claim)
 		if err == nil && !claim.Claim.Won && claim.Claim.Left > 0 {
-			time.Sleep(time.Millisecond) // a load in the background
-			continue
+			return false // a load in the background
 		}
 		found := claim.Claim.State == verb.Hit || claim.Claim.State == verb.Stale
 		switch {
@@ -235,8 +234,8 @@ func (r *race) run(ctx context.Context) {
 		case found && string(claim.Result.Value) != fmt.Sprint(want):
 			r.say("the cache holds %s, and the row %d", claim.Result.Value, want)
 		}
-		return
-	}
+		return true
+	})
 }
 
 // racing is what to run.

@@ -205,6 +205,7 @@ func raceway(t *testing.T) (url string) {
 // With Fetch no stale value is stored, nor returned to a Fetch that began after
 // the change, however the writer invalidates.
 func TestFetchRace(t *testing.T) {
+	t.Parallel()
 	url := raceway(t)
 	for name, bound := range map[string]time.Duration{"without memory": 0, "with memory": 50 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -226,6 +227,7 @@ func TestFetchRace(t *testing.T) {
 // Whoever stores what it has loaded without a lease can store an old value, however
 // the writer invalidates, and the judge sees that.
 func TestCacheAsideRace(t *testing.T) {
+	t.Parallel()
 	dbs := openRacing(t, raceway(t), 0)
 	eachCombination(t, dbs, aside, 0, func(t *testing.T, o racing) {
 		for i, w := range o.writings {
@@ -265,6 +267,7 @@ func (s mutantStore) Fulfil(ctx context.Context, values []fetch.Value) []error {
 
 // The judge finds both, with each way to read and each combination of writings.
 func TestFetchRaceMutants(t *testing.T) {
+	t.Parallel()
 	for name, lying := range map[string]bool{"stores without comparing": false, "joiners take void values": true} {
 		t.Run(name, func(t *testing.T) {
 			dbs := openRacing(t, raceway(t), 0)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/howdah/howdah/internal/fetch"
 	"github.com/howdah/howdah/internal/statement"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/verb"
 )
 
@@ -54,9 +55,7 @@ func wait(t *testing.T, dbs []*DB, claims *atomic.Int64, key string, held time.D
 	before := dbs[1].Stats().Fetch["near"].Waits
 	ended := make(chan time.Time)
 	go func() {
-		for dbs[1].Stats().Fetch["near"].Waits == before {
-			time.Sleep(100 * time.Microsecond)
-		}
+		await.Until(ctx, func() bool { return dbs[1].Stats().Fetch["near"].Waits != before })
 		time.Sleep(held + rand.N(longestPause)) // not in step with its pauses
 		err := holder.One(context.WithoutCancel(ctx), &verb.Call{Verb: end, Key: claim.Key, Token: claim.Result.Version, Value: []byte("stored")})
 		if err != nil {
@@ -83,6 +82,7 @@ func wait(t *testing.T, dbs []*DB, claims *atomic.Int64, key string, held time.D
 // A caller that waits for the load of another process learns of its end by the
 // change log where that is quick, and asks seldom meanwhile.
 func TestWaitersOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	url := raceway(t)
 	for _, bound := range []time.Duration{0, 30 * time.Millisecond, 100 * time.Millisecond, time.Second} {
 		dbs := openRacing(t, url, bound)

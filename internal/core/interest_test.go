@@ -31,6 +31,7 @@ func serversWith(m *membership) (*servers, *server) {
 // A server to which it could not be said who listens is told again while somebody listens,
 // and one that could not be told is not left.
 func TestServerThatCouldNotBeTold(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := new(membership)
 		s, other := serversWith(m)
@@ -73,6 +74,7 @@ func TestServerThatCouldNotBeTold(t *testing.T) {
 
 // Who could not be told that others listen for it does not count at other servers.
 func TestListenThatFailed(t *testing.T) {
+	t.Parallel()
 	m := &membership{settled: true}
 	s, _ := serversWith(m)
 	db := &DB{partitions: &partitions{servers: s}, bus: bus.New(bus.Options{

@@ -59,6 +59,7 @@ func openRecalling(t testing.TB) (db *DB, recalled func(key string) bool) {
 // The invalidation of a tag ends in memory what has the tag, and leaves the rest: at
 // once in its own process, also what was evicted a moment ago.
 func TestInvalidatedTagInMemory(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db, recalled := openRecalling(t)
 	cache := db.Cache("n")
@@ -116,6 +117,7 @@ func number(t *testing.T, db *DB, sql string, args ...any) (n int64) {
 // A get whose answer is to be kept in memory learns all that the copy needs, also
 // when the key is absent, together with gets of others.
 func TestNearGets(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := openDB(t, pgtest.New(t))
 	require.NoError(t, db.CreateCache(ctx, CacheConfig{Name: "n", Near: true}))
@@ -162,6 +164,7 @@ func TestNearGets(t *testing.T) {
 // A program that knows the settings of before writes nothing past the log: its
 // statements fail, and it makes those of the new state.
 func TestProgramsFollowTheChangeLog(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db, other := openDB(t, url), openDB(t, url)
@@ -211,6 +214,7 @@ func TestProgramsFollowTheChangeLog(t *testing.T) {
 // While the change log is turned on and off under load, by programs that hear of it
 // late: each write that began after it was on, and ended before it was off, is in it.
 func TestTurnTheChangeLogUnderLoad(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db := openDB(t, url)

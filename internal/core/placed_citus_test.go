@@ -54,6 +54,7 @@ func kept(t *testing.T, cache *Cache, number int) (found int) {
 
 // Caches are made, changed and dropped on all servers at once.
 func TestCitusCaches(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 2)
 	c.Role("app")
 	c.Divide(4)
@@ -110,6 +111,7 @@ func TestCitusCaches(t *testing.T) {
 // Functions work on the server of a key, and name it on others; what looks after a server
 // looks at what is there.
 func TestCitusFunctions(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 2)
 	c.Role("app")
 	c.Divide(4)

@@ -16,6 +16,7 @@ import (
 // The number of a copy is its own: it does not come again when the copy comes back, on the
 // coordinator and on workers.
 func TestCitusPlacementNumbers(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 2)
 	c.Divide(2)
 	conns := map[*pgtest.Server]*pgx.Conn{}

@@ -17,6 +17,7 @@ import (
 // The plans that our connections keep, made while a cache is empty, find the
 // rows by the index of their walk, and change them by their hashes.
 func TestDeletePagePlans(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db, err := Open(ctx, pgtest.New(t), Options{Timeout: 20 * time.Second})
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 // What a DB says of a cache is of all servers, its bounds hold for all of them together, and
 // a server that is away takes its share only.
 func TestCitusServed(t *testing.T) {
+	t.Parallel()
 	const bytes = 8 << 20
 	c := pgtest.StartCitus(t, 2)
 	c.Divide(4)

@@ -38,6 +38,7 @@ func twoServers(t *testing.T) (s *servers, away *DB, former *pgx.Conn) {
 // A caller that is about to wait at a server when its partition leaves, or when that is
 // given up, waits where the partition is then.
 func TestWaitWhileThePartitionLeaves(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(t *testing.T, s *servers, away *DB){
 		"moved": func(_ *testing.T, s *servers, away *DB) {
 			s.moved([]*DB{away, away}, []*DB{s.home, s.home})

@@ -40,6 +40,7 @@ func recall(t *testing.T, cache *Cache, key string) (value string) {
 // What processes keep in memory of two caches goes when they are swapped: at once in
 // the process that swaps, and in others within the bound.
 func TestSwapNearCaches(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db, other := openNear(t, url), openNear(t, url)

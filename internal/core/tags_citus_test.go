@@ -99,6 +99,7 @@ func (m *movedLoads) stores(t *testing.T, key string, former fetch.Token) {
 // What a claim has seen counts the transactions of one server. Where the partition has moved
 // since, back too, its load is void.
 func TestCitusTagsOfAMovedLoad(t *testing.T) {
+	t.Parallel()
 	m := newMovedLoads(t, "k")
 	for name, move := range map[string]func(t *testing.T){
 		"moved": func(t *testing.T) {
@@ -159,6 +160,7 @@ func TestCitusTagsOfAMovedLoad(t *testing.T) {
 
 // A Fetch whose partition moves while it loads gets its value, and the next one stores.
 func TestCitusFetchWithTagsAcrossAMove(t *testing.T) {
+	t.Parallel()
 	const key = "k"
 	m := newMovedLoads(t, key)
 	load := func(value string, during func()) (loaded bool) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -20,17 +21,14 @@ func (noCopies) InvalidateAll(bool)                    {}
 // A client may begin to track where the chosen cache has no log, which Track refuses, and choose another cache then: from
 // its beginning on the log is followed.
 func TestAClientThatBeginsWakesTheFollower(t *testing.T) {
+	t.Parallel()
 	db := openDB(t, pgtest.New(t))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
 	defer func() { stop(); require.NoError(t, <-ended) }()
 	polls := func() uint64 { return db.follower.Stats().Polls }
-	require.Eventually(t, func() bool {
-		before := polls()
-		time.Sleep(10 * trackingBound) // several polls, while there are any
-		return before > 0 && polls() == before
-	}, time.Minute, time.Millisecond, "polls go on though nobody wants them")
+	await.True(t, "polls end, because nobody wants them", func() bool { return polls() > 0 && db.follower.Idle() })
 	before := polls()
 	client := db.Tracking().NewClient(1)
 	client.Begin(noCopies{}, false)

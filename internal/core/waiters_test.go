@@ -33,6 +33,7 @@ func popper(db *DB, key []byte) (w *edit.Waiter, took *string) {
 
 // A caller that waits is served by what another process leaves, which says so.
 func TestBlockedCallersOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	here, there := openDB(t, url), openDB(t, url)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -121,6 +122,7 @@ func (m *membership) answer(err error) {
 // Whatever happens while callers come and go, the process takes part once if some wait and
 // not at all if none does, and looks for what came before others knew.
 func TestAnnouncementsAreWantedOnce(t *testing.T) {
+	t.Parallel()
 	r := seed.Rand(t)
 	for range 1000 {
 		m, looks := new(membership), 0

@@ -15,6 +15,7 @@ import (
 // The look at the keys that are waited for finds out that their partition has moved, where
 // nothing else has: the caller then waits where it is, and is served there.
 func TestCitusWaitAtAFormerServer(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 2)
 	c.Divide(2)
 	here, there := openPlaced(t, c.Coordinator().URL()), openPlaced(t, c.Coordinator().URL())

@@ -24,6 +24,7 @@ func batches(c *core.Cache) (n uint64) {
 // A quick edit of one key takes one flight, and runs once, whether it makes an entry,
 // changes or removes one, or finds nothing to do.
 func TestAQuickEditIsOneFlight(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	run(t, cache, "sadd", "s", "first")
 	for _, words := range [][]string{
@@ -44,6 +45,7 @@ func TestAQuickEditIsOneFlight(t *testing.T) {
 
 // What is large, or slow, is loaded and stored by flights of its own.
 func TestALargeEditIsTwoFlights(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	large := strings.Repeat("x", 5000)
 	before := batches(cache)
@@ -63,6 +65,7 @@ func TestALargeEditIsTwoFlights(t *testing.T) {
 // A function that takes too long for the flight of its load runs again on a goroutine of
 // its own, also where an edit before it in its group has failed.
 func TestASlowFunctionLeavesTheFlight(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	runs, ends := make(chan struct{}), make(chan struct{})
 	blocker, _ := command("hset", "h", "f", "0")
@@ -104,6 +107,7 @@ func TestASlowFunctionLeavesTheFlight(t *testing.T) {
 
 // An edit that meets a connection that has died asks another: it has not stored anything.
 func TestAnEditOutlivesItsConnection(t *testing.T) {
+	t.Parallel()
 	cache, url := newCache(t)
 	run(t, cache, "hset", "h", "f", "1")
 	super, err := pgx.Connect(t.Context(), pgtest.SuperURL(url))

@@ -95,6 +95,7 @@ func run(t *testing.T, c *core.Cache, words ...string) *reply {
 // Edits of one key from several processes at once: none is lost, and each has a
 // result of its own.
 func TestEditsOfOneKey(t *testing.T) {
+	t.Parallel()
 	first, url := newCache(t)
 	caches := []*core.Cache{first, open(t, url)}
 	const callers, each = 16, 50
@@ -127,6 +128,7 @@ func TestEditsOfOneKey(t *testing.T) {
 // Edits that wait for one key share a load and a commit, in their order, unless
 // another call came for the key between them.
 func TestEditsJoin(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	const n = 100
 	var left sync.WaitGroup
@@ -163,6 +165,7 @@ func TestEditsJoin(t *testing.T) {
 
 // A function may ask for keys that its edit has not named.
 func TestEditAsksForKeys(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	run(t, cache, "set", "pointer", "target")
 	runs := 0
@@ -185,6 +188,7 @@ func TestEditAsksForKeys(t *testing.T) {
 
 // An edit that makes a collection too large fails alone.
 func TestLargeCollection(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	var left sync.WaitGroup
 	errs := make([]error, 3)
@@ -204,6 +208,7 @@ func TestLargeCollection(t *testing.T) {
 
 // A function that panics fails alone, and its key is free afterwards.
 func TestPanic(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	var left sync.WaitGroup
 	errs := make([]error, 3)
@@ -224,6 +229,7 @@ func TestPanic(t *testing.T) {
 
 // An edit in a transaction is a part of it.
 func TestEditInTransaction(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	ctx := t.Context()
 	tx, err := cache.DB().Pool().Begin(ctx)
@@ -237,6 +243,7 @@ func TestEditInTransaction(t *testing.T) {
 
 // A caller that leaves before its edit runs has changed nothing.
 func TestCallerLeaves(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	runs, ends := make(chan struct{}), make(chan struct{})
 	first, _ := command("sadd", "s", "first")
@@ -263,6 +270,7 @@ func TestCallerLeaves(t *testing.T) {
 // The time that a function takes is not that of its edit: one that runs for longer than
 // the timeout, and again because an entry has changed or a key was missing, is stored.
 func TestSlowFunctionIsStored(t *testing.T) {
+	t.Parallel()
 	const timeout = 5 * time.Second // what is not the function's must be within it
 	other, url := newCache(t)
 	db, err := core.Open(t.Context(), url, core.Options{Timeout: timeout})
@@ -293,6 +301,7 @@ func TestSlowFunctionIsStored(t *testing.T) {
 // Edits that wait count towards the bound of the queue with their bytes, together with
 // writes.
 func TestEditsInAFullQueue(t *testing.T) {
+	t.Parallel()
 	first, url := newCache(t)
 	db, err := core.Open(t.Context(), url, core.Options{MaxQueueBytes: 64 << 10, Timeout: time.Minute})
 	require.NoError(t, err)

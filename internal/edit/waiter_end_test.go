@@ -21,6 +21,7 @@ import (
 
 // Timeouts end waiters in their order, by one timer; Leave and Close end the others.
 func TestHowWaitersEnd(t *testing.T) {
+	t.Parallel()
 	cache, url := newCache(t)
 	run(t, cache, "llen", "l") // the connection and the settings are there
 	var order []time.Duration
@@ -62,6 +63,7 @@ func TestHowWaitersEnd(t *testing.T) {
 
 // A waiter that leaves while others push is served, or it leaves; nothing is lost.
 func TestLeavingBesidePushes(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	why := errors.New("left")
 	taken := 0
@@ -85,6 +87,7 @@ func TestLeavingBesidePushes(t *testing.T) {
 // Of many waiters that begin at once where there is too little time, each ends with an
 // error or is in line, and never both.
 func TestWaitersThatBeginTooLate(t *testing.T) {
+	t.Parallel()
 	first, url := newCache(t)
 	const timeout = 300 * time.Millisecond
 	db, err := core.Open(t.Context(), url, core.Options{Timeout: timeout, LockTimeout: timeout})
@@ -140,6 +143,7 @@ func TestWaitersThatBeginTooLate(t *testing.T) {
 
 // A timeout beyond the range of the clock does not keep those of others from ending.
 func TestTheLongestTimeout(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	long := wait(cache, math.MaxInt64, "blpop", "l", "0")
 	inLine(t, cache, 1)
@@ -151,6 +155,7 @@ func TestTheLongestTimeout(t *testing.T) {
 // A waiter that is in line while the edits of its group go on can leave: what they bring is
 // not for it.
 func TestLeavingBeforeTheGroupHasEnded(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	var work sync.WaitGroup
 	start := func(words ...string) (runs, goOn chan struct{}) {

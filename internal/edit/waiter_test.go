@@ -100,6 +100,7 @@ func (w *waiting) texts(t *testing.T) []string {
 // A push and the pops of those who wait for it are one flight, and one version of the
 // row; the key so never has what was taken.
 func TestAPushServesInItsFlight(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	var waiters []*waiting
 	for i := range 3 {
@@ -118,6 +119,7 @@ func TestAPushServesInItsFlight(t *testing.T) {
 
 // Waiters of another server are served by its announcement, without a look at the keys.
 func TestWaitersOfAnotherServer(t *testing.T) {
+	t.Parallel()
 	first, url := newCache(t)
 	second := open(t, url)
 	var mu sync.Mutex
@@ -153,6 +155,7 @@ func TestWaitersOfAnotherServer(t *testing.T) {
 
 // What nobody announces is found by the look of each second.
 func TestWhatNobodyAnnounces(t *testing.T) {
+	t.Parallel()
 	first, url := newCache(t)
 	second := open(t, url)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -175,6 +178,7 @@ func TestWhatNobodyAnnounces(t *testing.T) {
 
 // A waiter for several keys takes from one of them, whatever comes at once.
 func TestAWaiterForSeveralKeys(t *testing.T) {
+	t.Parallel()
 	cache, url := newCache(t)
 	other := open(t, url)
 	for round := range 100 {
@@ -202,6 +206,7 @@ func TestAWaiterForSeveralKeys(t *testing.T) {
 
 // Who was served by a run that was not stored is served again, by the run that is.
 func TestServedByTheRunThatIsStored(t *testing.T) {
+	t.Parallel()
 	cache, url := newCache(t)
 	other := open(t, url)
 	w := wait(cache, 0, "blpop", "l", "0")
@@ -223,6 +228,7 @@ func TestServedByTheRunThatIsStored(t *testing.T) {
 
 // A waiter keeps its place if what served it fails: nothing is lost.
 func TestServedByAnEditThatFails(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	first := wait(cache, 0, "blpop", "l", "0")
 	inLine(t, cache, 1)
@@ -245,6 +251,7 @@ func TestServedByAnEditThatFails(t *testing.T) {
 
 // If what a waiter moves does not fit into its target, it fails, and not the push.
 func TestATargetThatIsFull(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	run(t, cache, "rpush", "to", strings.Repeat("x", fault.MaxCollectionBytes-100))
 	moves := wait(cache, 0, "blmove", "from", "to", "left", "left", "0")
@@ -261,6 +268,7 @@ func TestATargetThatIsFull(t *testing.T) {
 // In a transaction of the caller's who waits is served by ServeIn, and answered, or not,
 // when that has ended.
 func TestServedInATransaction(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	w := wait(cache, 0, "blpop", "l", "0")
 	inLine(t, cache, 1)
@@ -289,6 +297,7 @@ func TestServedInATransaction(t *testing.T) {
 
 // If nobody knows whether a transaction was committed, who it served ends.
 func TestAnUnknownOutcomeEndsWhoWasServed(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	w, stays := wait(cache, 0, "blpop", "l", "0"), wait(cache, 0, "blpop", "other", "0")
 	inLine(t, cache, 2)
@@ -347,6 +356,7 @@ func TestTenThousandWaiters(t *testing.T) {
 
 // A look does not load what the waiters for a key do not take.
 func TestALookAtAnotherKind(t *testing.T) {
+	t.Parallel()
 	cache, url := newCache(t)
 	wait(cache, 0, "blpop", "k", "0")
 	inLine(t, cache, 1)
@@ -365,6 +375,7 @@ func TestALookAtAnotherKind(t *testing.T) {
 // A transaction says under which keys it has left something, and a waiter that begins
 // before its commit is served after it.
 func TestWhatATransactionLeaves(t *testing.T) {
+	t.Parallel()
 	cache, _ := newCache(t)
 	var w *waiting
 	var left [][]byte

@@ -11,6 +11,7 @@ import (
 
 // A latency is counted in the first bucket whose bound it does not exceed.
 func TestLatencyBucket(t *testing.T) {
+	t.Parallel()
 	bounds := Latencies().Bounds
 	require.Equal(t, 1./32768, bounds[0])
 	require.Equal(t, 32., bounds[len(bounds)-1])

@@ -70,6 +70,7 @@ func together(t *testing.T, s *Set, v *verb.Verb, engines ...*Engine) (errs []er
 // from the list of caches in use, and PostgreSQL has not answered it. The other reads the
 // settings too, or its calls would fail as if the cache did not exist.
 func TestRefreshReadsWhatTheFlightNeeds(t *testing.T) {
+	t.Parallel()
 	s := newSet(t)
 	conn, err := s.Pool.Acquire(t.Context())
 	require.NoError(t, err)
@@ -85,6 +86,7 @@ func TestRefreshReadsWhatTheFlightNeeds(t *testing.T) {
 // TestSettingsOfOneCacheFailItsCallsOnly: a cache whose settings cannot be used, or are
 // locked, does not fail the calls of another that share its flight.
 func TestSettingsOfOneCacheFailItsCallsOnly(t *testing.T) {
+	t.Parallel()
 	t.Run("a newer feature", func(t *testing.T) {
 		s := newSet(t)
 		known, unknown := twoCaches(t, s)
@@ -115,6 +117,7 @@ func TestSettingsOfOneCacheFailItsCallsOnly(t *testing.T) {
 // TestCallsThatWereNotSentAreKnown: PostgreSQL is read-only, so the flight ends its
 // connection at the first refusal. What it had not sent yet has no unknown outcome.
 func TestCallsThatWereNotSentAreKnown(t *testing.T) {
+	t.Parallel()
 	s := newSet(t)
 	first, second := twoCaches(t, s)
 	require.NoError(t, together(t, s, statement.Set, first, second)[1])

@@ -12,6 +12,7 @@ import (
 
 // TestSlowDividesTheTime: the parts are the whole, wherever a call has been.
 func TestSlowDividesTheTime(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		slow                       Slow
 		queued, statement, blocked time.Duration

@@ -10,6 +10,7 @@ import (
 )
 
 func TestReasonOf(t *testing.T) {
+	t.Parallel()
 	for want, err := range map[Reason]error{
 		ReasonOther:          errors.New("PostgreSQL refused the statement"),
 		ReasonTimeout:        Timeout("the database is busy", nil),

@@ -17,6 +17,7 @@ import (
 
 // A miss that loads is two calls, and the next Fetch is one.
 func TestMiss(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		l := &loading{takes: time.Second, value: "v"}
 		for range 2 {
@@ -33,6 +34,7 @@ func TestMiss(t *testing.T) {
 // Fetches of all processes share one load, and those who wait ask at most every
 // 50 ms.
 func TestOneLoadForAll(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		l := &loading{takes: 2 * time.Second, value: "v"}
 		groups := []*Group{g, New(w, nil), New(w, nil), New(w, nil)}
@@ -55,6 +57,7 @@ func TestOneLoadForAll(t *testing.T) {
 // Where changes are told of, those who wait hardly ask, and learn of a store, of a
 // release and of a removal when it is told.
 func TestNews(t *testing.T) {
+	t.Parallel()
 	const within = 30 * time.Millisecond
 	for name, end := range map[string]func(*world, Token){
 		"stored":   func(w *world, _ Token) { w.set("k", "v", time.Minute, 0) },
@@ -87,6 +90,7 @@ func TestNews(t *testing.T) {
 // Without news, pauses are as short as without any: where they end, where they come
 // later than the next pause ends, and, but for one toldPause, where they fail.
 func TestNoNews(t *testing.T) {
+	t.Parallel()
 	for name, from := range map[string]func(*world){
 		"late":   func(w *world) { w.tell(2*longestPause, false) },
 		"ended":  func(w *world) { w.tell(0, false) },
@@ -119,6 +123,7 @@ func TestNoNews(t *testing.T) {
 
 // A caller that leaves, and the end of the Group, end the news.
 func TestNewsEnd(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		w.within = time.Millisecond
 		w.Claim(t.Context(), []string{"k"}, time.Minute)
@@ -144,6 +149,7 @@ func TestNewsEnd(t *testing.T) {
 
 // The lease of a process that has died is taken by another when it ends.
 func TestDeadWinner(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		require.Equal(t, Won, w.Claim(t.Context(), []string{"k"}, 10*time.Second)[0].State)
 		ends := time.Now().Add(10 * time.Second)
@@ -163,6 +169,7 @@ func TestDeadWinner(t *testing.T) {
 // What is invalidated while it is loaded is not stored, and not given to those who
 // came after the load began.
 func TestVoided(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		l := &loading{takes: time.Second, value: "old"}
 		first := start(t.Context(), g, "k", l.load, plain)
@@ -184,6 +191,7 @@ func TestVoided(t *testing.T) {
 
 // A key that changes all the time is loaded twice at most for one caller.
 func TestVoidedForEver(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		l := &loading{takes: time.Second, value: "v"}
 		w.stored = func([]Value) { w.remove("k") }
@@ -202,6 +210,7 @@ func TestVoidedForEver(t *testing.T) {
 // Where other processes win again and again what is voided again and again, a
 // Fetch loads for itself.
 func TestPatience(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		stop := make(chan struct{})
 		go func() { // others
@@ -228,6 +237,7 @@ func TestPatience(t *testing.T) {
 }
 
 func TestLocalDoesNotWait(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		w.Claim(t.Context(), []string{"k"}, 10*time.Second)
 		o := plain
@@ -244,6 +254,7 @@ func TestLocalDoesNotWait(t *testing.T) {
 
 // A load that fails ends its lease, and all who wait in this process get its error.
 func TestLoadFails(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		broken := errors.New("broken")
 		for what, load := range map[string]func() (map[string][]byte, error){
@@ -278,6 +289,7 @@ func TestLoadFails(t *testing.T) {
 
 // A load that ignores its context holds no caller beyond its Timeout.
 func TestLoadIsLate(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		early := plain
 		early.Timeout = 5 * time.Second
@@ -304,6 +316,7 @@ func TestLoadIsLate(t *testing.T) {
 
 // A lease that has ended is not released: another process may have it.
 func TestLateLoadLeavesTheNextLease(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		hangs := &loading{takes: time.Hour}
 		longer := plain
@@ -330,6 +343,7 @@ func TestLateLoadLeavesTheNextLease(t *testing.T) {
 // A caller that leaves does not end the load of the others; with the last one
 // gone, what is loaded is still stored.
 func TestLeaving(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		type name struct{}
 		ctx, leave := context.WithCancel(context.WithValue(t.Context(), name{}, "trace"))
@@ -363,6 +377,7 @@ func TestLeaving(t *testing.T) {
 
 // Nobody waits for the lease of another process when its callers have left.
 func TestLeavingWhileWaiting(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		w.Claim(t.Context(), []string{"k"}, 10*time.Second)
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
@@ -381,6 +396,7 @@ func TestLeavingWhileWaiting(t *testing.T) {
 
 // Without the database, each load is still shared, but stored nowhere.
 func TestAway(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		w.away = true
 		l := &loading{takes: time.Second, value: "v"}
@@ -400,6 +416,7 @@ func TestAway(t *testing.T) {
 
 // A value that cannot be stored is returned, and its lease ends.
 func TestNotStorable(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		w.full = errors.New("the cache is full")
 		l := &loading{value: "v"}
@@ -414,6 +431,7 @@ func TestNotStorable(t *testing.T) {
 
 // That a key is absent is remembered where that is asked for.
 func TestAbsent(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		loads := 0
 		absent := func(context.Context, []string) (map[string][]byte, error) { loads++; return nil, nil }
@@ -437,6 +455,7 @@ func TestAbsent(t *testing.T) {
 // That a key is absent is a value like any other: those who came after the load
 // began do not get it if something has changed the key since.
 func TestAbsentIsVoided(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		for _, remembered := range []time.Duration{0, time.Second} {
 			var exists atomic.Bool
@@ -466,6 +485,7 @@ func TestAbsentIsVoided(t *testing.T) {
 
 // Fetches that wait for another process end with the Group; loads are waited for.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		w.Claim(t.Context(), []string{"other"}, 10*time.Second)
 		waits := start(t.Context(), g, "other", nil, plain)

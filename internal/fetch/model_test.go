@@ -191,6 +191,7 @@ func startSeed(t *testing.T) uint64 {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	seed := startSeed(t)
 	for i := range uint64(*runs) {
 		require.Empty(t, judge(t, seed+i, func(*model) {}))
@@ -200,6 +201,7 @@ func TestModel(t *testing.T) {
 // The judge finds a store that forgets to compare tokens, and joiners that take
 // values which are void.
 func TestModelMutants(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*model){
 		"unchecked": func(m *model) { m.unchecked = true },
 		"lying":     func(m *model) { m.lying = true },

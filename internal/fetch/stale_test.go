@@ -14,6 +14,7 @@ import (
 
 // An expired value is served while one load is under way, for as long as asked.
 func TestStaleWhileLoading(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		o := plain
 		o.Stale = time.Minute
@@ -46,6 +47,7 @@ func TestStaleWhileLoading(t *testing.T) {
 // While the origin is down, it is asked once a second for the values that are served
 // stale.
 func TestStaleWhileDown(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		o := plain
 		o.Stale = time.Minute
@@ -64,6 +66,7 @@ func TestStaleWhileDown(t *testing.T) {
 
 // Each caller gets an expired value for as long as its own options say.
 func TestStaleByCaller(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		takes := plain
 		takes.Stale = time.Minute
@@ -91,6 +94,7 @@ func TestStaleByCaller(t *testing.T) {
 
 // A value that a write has removed is not served stale.
 func TestStaleIsVoided(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		o := plain
 		o.StaleIfError = time.Minute
@@ -111,6 +115,7 @@ func TestStaleIsVoided(t *testing.T) {
 // While the origin is down, the expired value is served for as long as asked;
 // then come errors.
 func TestStaleIfError(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		o := plain
 		o.StaleIfError = 30 * time.Second
@@ -135,6 +140,7 @@ func TestStaleIfError(t *testing.T) {
 // Hits near the end of a value's life begin a load, of many callers one, and get
 // the present value.
 func TestEarly(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		o := plain
 		o.Early = 1
@@ -168,6 +174,7 @@ func TestEarly(t *testing.T) {
 
 // The rule of XFetch.
 func TestDue(t *testing.T) {
+	t.Parallel()
 	g := New(newWorld(), nil)
 	require.False(t, g.Due(0, -1), "off")
 	g.noteCost(time.Second)
@@ -192,6 +199,7 @@ func TestDue(t *testing.T) {
 // A refresh that fails is reported where no caller learns of it, and leaves the
 // value.
 func TestRefreshFails(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		var reported []error
 		g.failed = func(err error) { reported = append(reported, err) }
@@ -215,6 +223,7 @@ func TestRefreshFails(t *testing.T) {
 // A Fetch of many keys loads those that are missing at once, and waits for those
 // that others load.
 func TestMany(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		w.set("hit", "h", time.Minute, 0)
 		w.Claim(t.Context(), []string{"elsewhere"}, 10*time.Second)
@@ -245,6 +254,7 @@ func TestMany(t *testing.T) {
 // The caller of a Fetch of many keys leaves: one who waits for one of its keys, and
 // can load no other, gets it all the same.
 func TestManyLeaves(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		l := &loading{takes: time.Second, value: "many"}
 		ctx, leave := context.WithCancel(t.Context())
@@ -270,6 +280,7 @@ func TestManyLeaves(t *testing.T) {
 
 // Each caller may change the value that it got.
 func TestValuesAreOwn(t *testing.T) {
+	t.Parallel()
 	inTime(t, func(t *testing.T, w *world, g *Group) {
 		l := &loading{takes: time.Second, value: "value"}
 		results := make(chan []byte)

@@ -27,6 +27,7 @@ func get(t *testing.T, f *Figures, key string) {
 
 // Viewers share one report, and what this process did is in the history.
 func TestReportAndHistory(t *testing.T) {
+	t.Parallel()
 	f := open(t, pgtest.New(t), Options{Interval: time.Millisecond, Patience: time.Minute})
 	require.Empty(t, f.History())
 	first := eventually(t, f.Report)
@@ -75,6 +76,7 @@ func TestReportAndHistory(t *testing.T) {
 // While PostgreSQL is away the last good figures are shown with the error, and come back
 // with it.
 func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	f := open(t, server.NewURL(), Options{Interval: time.Millisecond})
 	good := eventually(t, f.Report)
@@ -116,6 +118,7 @@ func TestDatabaseAway(t *testing.T) {
 // The doctor examines once at a time, and judges the settings of an application's
 // connection, not those of the pool's.
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	f := open(t, url, Options{})
 	require.Nil(t, f.LastDoctor().Value)
@@ -143,6 +146,7 @@ func TestDoctor(t *testing.T) {
 
 // A role without rights gets an error that says so, and no connection is lost.
 func TestWithoutRights(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	f := open(t, url, Options{})
 	conn, err := pgx.Connect(t.Context(), url)
@@ -162,6 +166,7 @@ func TestWithoutRights(t *testing.T) {
 
 // However many figures are read at the same time, they take two connections.
 func TestFewConnections(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	f := open(t, url, Options{})
 	require.Equal(t, 2, cap(f.slots))
@@ -185,6 +190,7 @@ func TestFewConnections(t *testing.T) {
 // Behind a pooler that gives each transaction another connection nothing is prepared by
 // name, and parameters have the types that Go gives them.
 func TestBehindAPooler(t *testing.T) {
+	t.Parallel()
 	db, err := core.Open(t.Context(), pgtest.New(t), core.Options{Timeout: 10 * time.Second, Pooler: core.PoolerTransaction})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
@@ -201,6 +207,7 @@ func TestBehindAPooler(t *testing.T) {
 
 // Cost is kept for an hour and compared with what was kept.
 func TestCostOfAnHour(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t, "shared_preload_libraries", "pg_stat_statements")
 	url := server.NewURL()
 	super, err := pgx.Connect(t.Context(), server.SuperURL())

@@ -71,6 +71,7 @@ func room() *Figures {
 
 // However many look at the same time, one reads.
 func TestOneReadingForAllViewers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := room()
 		defer f.Close()
@@ -101,6 +102,7 @@ func TestOneReadingForAllViewers(t *testing.T) {
 // A reading that takes long does not hold up a page: it shows what was there before, or
 // that there is nothing yet.
 func TestSlowReading(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := room()
 		defer f.Close()
@@ -127,6 +129,7 @@ func TestSlowReading(t *testing.T) {
 // A failure is shown with the last good figures, and tried again before their interval is
 // over.
 func TestFailedReading(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := room()
 		defer f.Close()
@@ -157,6 +160,7 @@ func TestFailedReading(t *testing.T) {
 
 // A look is one reading: after the last one nothing is read, however long the server runs.
 func TestNothingIsReadWithoutViewers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := room()
 		var reads atomic.Int64
@@ -177,6 +181,7 @@ func TestNothingIsReadWithoutViewers(t *testing.T) {
 
 // The samples of a few caches are kept, those that were looked at last.
 func TestSamplesAreBounded(t *testing.T) {
+	t.Parallel()
 	f := open(t, pgtest.New(t), Options{})
 	first := eventually(t, func(ctx context.Context) Seen[stat.Sampling] { return f.Sample(ctx, "db0") })
 	require.True(t, first.Value.Exact)

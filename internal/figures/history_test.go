@@ -13,6 +13,7 @@ import (
 // TestCountsAfterANewCache: a cache that was made since the last reading has no counts of
 // then, which may be added before those of others.
 func TestCountsAfterANewCache(t *testing.T) {
+	t.Parallel()
 	older := counts{calls: 7, latency: engine.Histogram{Bounds: []float64{0.001}, Counts: []uint64{5, 2}}}
 	var all counts
 	all.add(counts{})

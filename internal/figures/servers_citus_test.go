@@ -14,6 +14,7 @@ import (
 
 // The doctor of the console examines all servers, with the rights of an application.
 func TestCitusDoctor(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	c.Role("app")
 	c.Divide(4)

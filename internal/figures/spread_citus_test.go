@@ -20,6 +20,7 @@ import (
 // What is looked at is of all servers. What one holds that is away is missing, and the
 // figures say so.
 func TestCitusFigures(t *testing.T) {
+	t.Parallel()
 	const entries = 200
 	c := pgtest.StartCitus(t, 2)
 	c.Role("app")

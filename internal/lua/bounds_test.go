@@ -131,6 +131,7 @@ func watchHeap(t *testing.T) (peak func() uint64) {
 
 // TestStepsEndRuns bounds runs without a clock.
 func TestStepsEndRuns(t *testing.T) {
+	t.Parallel()
 	p, err := Compile("user_script", []byte(`while true do pcall(error, "x") end`))
 	if err != nil {
 		t.Fatal(err)
@@ -197,6 +198,7 @@ func TestHostAbandonsRuns(t *testing.T) {
 
 // TestRunsLeaveNothing runs scripts that try to leave something for the next.
 func TestRunsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	for _, source := range []string{
 		`rawset(_G, "x", 1)`, `pcall(rawset, _G, "x", 1)`, `pcall(function() x = 1 end)`, `pcall(function() string.x = 1 end)`,
 		`pcall(rawset, string, "x", 1)`, `pcall(table.insert, string, 1)`, `pcall(setmetatable, string, {__index={x=1}})`,

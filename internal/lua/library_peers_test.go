@@ -86,6 +86,7 @@ var libraries = []string{
 
 // TestLibrariesEqualRedis loads each library here and there, and calls f.
 func TestLibrariesEqualRedis(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	peer, host := server.dial(t, 2), newProxy(t, server)
 	for _, source := range libraries {

@@ -164,6 +164,7 @@ func compare(t *testing.T, peer *connection, host lua.Host, protocol int, source
 
 // TestCorpusEqualsRedis runs each script of the corpus here and there.
 func TestCorpusEqualsRedis(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	for _, protocol := range []int{2, 3} {
 		peer, host := server.dial(t, protocol), newProxy(t, server)

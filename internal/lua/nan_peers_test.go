@@ -8,6 +8,7 @@ import "testing"
 // result, and for those at the ends of the range: NaNs have a sign. What differs is
 // the sign of a sum or product of two NaNs.
 func TestArithmeticEqualsRedis(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	peer, host := server.dial(t, 2), newProxy(t, server)
 	const loop = `

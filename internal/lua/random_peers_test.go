@@ -146,6 +146,7 @@ func sameButName(source, got, want string) bool {
 
 // TestRandomScriptsEqualRedis compares the replies of random scripts.
 func TestRandomScriptsEqualRedis(t *testing.T) {
+	t.Parallel()
 	g := &generator{Rand: seed.Rand(t)}
 	server := startRedis(t)
 	peer, host := server.dial(t, 2), newProxy(t, server)

@@ -22,6 +22,7 @@ func eval(t testing.TB, source string) string {
 
 // TestProgramsAreShared runs one program in many goroutines at once.
 func TestProgramsAreShared(t *testing.T) {
+	t.Parallel()
 	p, err := Compile("user_script", []byte(`local t = {} for i = 1, 50 do t["k"..i] = i end
 		local s = 0 for k, v in pairs(t) do s = s + v end
 		local co = coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end)

@@ -68,6 +68,7 @@ func TestBudget(t *testing.T) {
 
 // A smaller budget holds at once, and a larger one is used.
 func TestResize(t *testing.T) {
+	t.Parallel()
 	const budget = 4 << 20
 	c := leased(t, budget)
 	fill := func() {
@@ -97,6 +98,7 @@ func TestResize(t *testing.T) {
 // Absent keys, of which there may be endlessly many, leave most of the budget to
 // values.
 func TestAbsentKeysWithinTheirPart(t *testing.T) {
+	t.Parallel()
 	const budget = 4 << 20
 	c := leased(t, budget)
 	for i := range 5000 {
@@ -133,6 +135,7 @@ func TestAbsentKeysWithinTheirPart(t *testing.T) {
 }
 
 func TestLargeValue(t *testing.T) {
+	t.Parallel()
 	c := leased(t, MinBytes)
 	c.put(1, "key", Entry{Value: make([]byte, MinBytes/8)})
 	_, ok := c.Get([]byte("key"))
@@ -171,6 +174,7 @@ func TestAllocations(t *testing.T) {
 // The policy of eviction learns of every hit from the poll on that finds memory
 // nearly full, and of few before: then nothing is evicted, whatever is read.
 func TestCrowded(t *testing.T) {
+	t.Parallel()
 	m, err := New(Options{Bound: MaxBound, Bytes: MinBytes, Poll: func(context.Context, Cursor) (Answer, error) {
 		return Answer{Snapshot: "3:3:", Lit: true}, nil
 	}})

@@ -26,6 +26,7 @@ func (s *served) catchUp(ctx context.Context) (caught bool, took time.Duration) 
 // CatchUp polls at once, and by then what others have changed is not served, and
 // the rest still is.
 func TestCatchUp(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(5 * time.Millisecond)
 		s.c.Fill(s.c.Begin(otherHash), otherName, Entry{}, 0)
@@ -59,6 +60,7 @@ func TestCatchUp(t *testing.T) {
 }
 
 func TestCatchUpInVain(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(5 * time.Millisecond)
 		s.fail = errors.New("connection refused")
@@ -84,6 +86,7 @@ func TestCatchUpInVain(t *testing.T) {
 // A transaction that wrote keys which are not known hides all of the cache. When a
 // poll has found its end, what it has not changed is served again.
 func TestParkAllKeepsTheRest(t *testing.T) {
+	t.Parallel()
 	begin := func(t *testing.T) (s *stage, p *Parking, served func(...bool)) {
 		s = newStage(t)
 		s.fill(s.read(), "old", 1)

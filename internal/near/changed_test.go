@@ -21,6 +21,7 @@ func closed(changed <-chan struct{}) bool {
 // Whoever waits for a change of a slot is woken by the poll that reports it, and by
 // each that may lack it.
 func TestChanged(t *testing.T) {
+	t.Parallel()
 	const other = hash + 1
 	for name, x := range map[string]struct {
 		poll  func(s *stage)
@@ -67,6 +68,7 @@ func TestChanged(t *testing.T) {
 
 // What has waited for a change that came stops nothing that waits for the next.
 func TestStopAfterAChange(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	_, first := s.c.Changed(hash)
 	s.poll("11:11:", Change{Xid: 10, Cache: 1, Hashes: []int64{hash}})
@@ -80,6 +82,7 @@ func TestStopAfterAChange(t *testing.T) {
 
 // Without a lease nothing tells of changes.
 func TestChangedWithoutALease(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.pass(stageBound, stageBound)
 	changed, stop := s.c.Changed(hash)
@@ -90,6 +93,7 @@ func TestChangedWithoutALease(t *testing.T) {
 
 // Polls go on as long as somebody waits, and a poll that fails wakes.
 func TestChangedKeepsPolls(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(10 * time.Millisecond)
 		changed, stop := s.c.Changed(hash)

@@ -95,9 +95,18 @@ func (c *crowd) write(k *key) {
 	}
 }
 
+// rest lets the readers read for a while, at most until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // TestConcurrent judges hits while readers, writers, transactions, crashes and
 // the follower run at the same time.
 func TestConcurrent(t *testing.T) {
+	t.Parallel()
 	seed := seed.Or(t, *seedFlag)
 	c := &crowd{world: newWorld(t, seed, faults{}), t: t, began: time.Now()}
 	m, err := New(Options{Bound: MinBound, Bytes: MinBytes, Poll: func(_ context.Context, since Cursor) (a Answer, err error) {
@@ -127,7 +136,7 @@ func TestConcurrent(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 10))
 		for ctx.Err() == nil {
 			c.write(c.keys[rng.IntN(len(c.keys))])
-			time.Sleep(time.Duration(rng.IntN(int(2 * time.Millisecond))))
+			rest(ctx, time.Duration(rng.IntN(int(2*time.Millisecond))))
 		}
 	})
 	others.Go(func() {
@@ -147,7 +156,7 @@ func TestConcurrent(t *testing.T) {
 					c.foreign()
 				}
 			})
-			time.Sleep(time.Duration(pause))
+			rest(ctx, time.Duration(pause))
 		}
 	})
 	readers.Wait()

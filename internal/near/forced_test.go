@@ -77,6 +77,7 @@ func (s *stage) misses(why string) {
 func changed(hashes ...int64) Change { return Change{Cache: 1, Hashes: hashes} }
 
 func TestHit(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.misses("nothing is there")
 	key := []byte("key")
@@ -108,6 +109,7 @@ func TestHit(t *testing.T) {
 // A change that a poll reports while a read is on its way may be missing in the
 // answer of the read.
 func TestStaleFill(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	token := s.read()
 	s.poll("11:11:", changed(hash))
@@ -127,6 +129,7 @@ func TestStaleFill(t *testing.T) {
 // Two reads overlap; the second one saw a newer value. Hits must not go back
 // behind what any caller was told.
 func TestOverlappingReads(t *testing.T) {
+	t.Parallel()
 	t.Run("the newer one is answered last", func(t *testing.T) {
 		s := newStage(t)
 		a, b := s.read(), s.read()
@@ -207,6 +210,7 @@ func TestOverlappingReads(t *testing.T) {
 // Reads of a hot key overlap all the time: one is always sent before the one
 // before it is answered. After a change the key must be in memory again soon.
 func TestHotKeyIsKept(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "old", 1)
 	before := s.read()
@@ -248,6 +252,7 @@ func TestHotKeyIsKept(t *testing.T) {
 }
 
 func TestOwnWrite(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "old", 1)
 	before := s.read()
@@ -264,6 +269,7 @@ func TestOwnWrite(t *testing.T) {
 }
 
 func TestParking(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "old", 1)
 	before := s.read()
@@ -297,6 +303,7 @@ func TestParking(t *testing.T) {
 
 // The end of a parked write invalidates, also where nobody read meanwhile.
 func TestParkingUnread(t *testing.T) {
+	t.Parallel()
 	for what, end := range map[string]func(*stage, *Parking){
 		"release": func(_ *stage, p *Parking) { p.Release() },
 		"poll":    func(s *stage, p *Parking) { p.Until(20); s.poll("21:21:") },
@@ -312,6 +319,7 @@ func TestParkingUnread(t *testing.T) {
 }
 
 func TestParkingRolledBack(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "old", 1)
 	p, q := s.c.Park(hash), s.c.Park(hash)
@@ -331,6 +339,7 @@ func TestParkingRolledBack(t *testing.T) {
 // A poll that was sent before the xid was known may have asked a server that was
 // replaced since, and that had given the same xid.
 func TestParkingAndLatePoll(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	sent := s.m.send()
 	p := s.c.Park(hash)
@@ -345,6 +354,7 @@ func TestParkingAndLatePoll(t *testing.T) {
 
 // A transaction wrote before Run was called, and is open still.
 func TestParkingBeforeRun(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "old", 1)
 	s.m.leave()
@@ -367,6 +377,7 @@ func TestParkingBeforeRun(t *testing.T) {
 
 // The server is replaced while a write is parked. Its xid may never come.
 func TestParkingOutlivesItsServer(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	p := s.c.Park(hash)
 	p.Until(500)
@@ -384,6 +395,7 @@ func TestParkingOutlivesItsServer(t *testing.T) {
 }
 
 func TestLease(t *testing.T) {
+	t.Parallel()
 	const b = stageBound
 	for name, c := range map[string]struct {
 		mono, wall time.Duration
@@ -416,6 +428,7 @@ func TestLease(t *testing.T) {
 
 // The lease begins when the poll is sent, however long the answer takes.
 func TestLeaseBeginsWhenThePollIsSent(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "v", 1)
 	sent := s.now
@@ -435,6 +448,7 @@ func TestLeaseBeginsWhenThePollIsSent(t *testing.T) {
 
 // What makes a cursor worthless drops everything, reads on their way included.
 func TestReset(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*Answer)
 		count  func(Drops) uint64
@@ -467,6 +481,7 @@ func TestReset(t *testing.T) {
 
 // At the floor itself nothing was missed.
 func TestFloorBoundary(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "v", 1)
 	s.answer.Floor, s.answer.Tick = 10, 13
@@ -478,6 +493,7 @@ func TestFloorBoundary(t *testing.T) {
 }
 
 func TestUnlit(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "v", 1)
 	token := s.read()
@@ -501,6 +517,7 @@ func TestUnlit(t *testing.T) {
 }
 
 func TestFillFromAnotherServer(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.c.Fill(s.read(), name, Entry{Value: []byte("replica's")}, stageStart+1)
 	s.misses("its snapshots are not the primary's")
@@ -508,6 +525,7 @@ func TestFillFromAnotherServer(t *testing.T) {
 }
 
 func TestStranded(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	volatile := s.m.Cache(2, false)
 	read := func() bool { _, ok := volatile.Get(name); return ok }
@@ -532,6 +550,7 @@ func TestStranded(t *testing.T) {
 }
 
 func TestDropAll(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	other := s.m.Cache(2, false)
 	other.Fill(other.Begin(hash), name, Entry{}, stageStart)
@@ -554,6 +573,7 @@ func TestDropAll(t *testing.T) {
 }
 
 func TestSameHandle(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "v", 1)
 	again := s.m.Cache(1, true)
@@ -568,6 +588,7 @@ func TestSameHandle(t *testing.T) {
 }
 
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	for name, pass := range map[string][2]time.Duration{
 		"mono": {time.Second, -time.Hour},
 		"wall": {0, time.Second},
@@ -598,6 +619,7 @@ func TestExpiry(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	good := Options{Bound: MinBound, Bytes: MinBytes, Poll: noPoll}
 	for want, change := range map[string]func(*Options){
 		"near: a bound of 9ms is not possible; choose one from 10ms to 10s": func(o *Options) { o.Bound = 9 * time.Millisecond },
@@ -615,6 +637,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestParseSnapshot(t *testing.T) {
+	t.Parallel()
 	s, err := parseSnapshot("100:110:100,103,109")
 	require.NoError(t, err)
 	require.Equal(t, Cursor{Xmax: 110, Xip: []uint64{100, 103, 109}}, s.cursor())

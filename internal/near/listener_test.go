@@ -61,6 +61,7 @@ func (s *stage) listen() *heard {
 // Whoever begins to listen while the listener is being told will not be told of this
 // change. So it must not find the old value in memory any more.
 func TestListenerIsToldLast(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(s *stage){
 		"a key":             func(s *stage) { s.poll("12:12:", changed(hash)) },
 		"a cache":           func(s *stage) { s.poll("12:12:", Change{Cache: 1}) },
@@ -96,6 +97,7 @@ func (s *stage) unlit() {
 }
 
 func TestListenerHearsOthersOnly(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	h := s.listen()
 	token := s.read()
@@ -113,6 +115,7 @@ func TestListenerHearsOthersOnly(t *testing.T) {
 // The keys of a poll come at once, without those of rows that the process has written and
 // told of itself, and after all hashes.
 func TestListenerHearsOfKeys(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	h := s.listen()
 	named := func(xid uint64, keys ...string) Change {
@@ -159,6 +162,7 @@ func underListener(t *testing.T, test func(*testing.T, *served, *heard)) {
 }
 
 func TestPollsWhileListened(t *testing.T) {
+	t.Parallel()
 	underListener(t, func(t *testing.T, s *served, h *heard) {
 		s.pause(3 * time.Second)
 		require.Greater(t, len(s.polls), 90, "polls stop though somebody listens")
@@ -187,6 +191,7 @@ func TestPollsWhileListened(t *testing.T) {
 }
 
 func TestOutageIsTold(t *testing.T) {
+	t.Parallel()
 	underListener(t, func(t *testing.T, s *served, h *heard) {
 		s.pause(time.Second)
 		require.Equal(t, 1, h.missed)
@@ -213,6 +218,7 @@ func TestOutageIsTold(t *testing.T) {
 
 // Where nothing is kept in memory the log speaks of those who are told of changes, if there are any.
 func TestOutageIsLoggedForListeners(t *testing.T) {
+	t.Parallel()
 	underListener(t, func(t *testing.T, s *served, h *heard) {
 		outage := func(d time.Duration) string {
 			s.log.Reset()
@@ -244,6 +250,7 @@ func TestOutageIsLoggedForListeners(t *testing.T) {
 }
 
 func TestFollowGivesUp(t *testing.T) {
+	t.Parallel()
 	underListener(t, func(t *testing.T, s *served, _ *heard) {
 		s.fail = errors.New("PostgreSQL is away")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -456,6 +456,7 @@ func runModel(t testing.TB, seed uint64, f faults) *world {
 // write of this process that was acknowledged, never behind a read of this
 // process that was answered.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	seed := seed.Or(t, *seedFlag)
 	worlds := *worldsFlag
 	if testing.Short() {
@@ -474,6 +475,7 @@ func TestModel(t *testing.T) {
 
 // TestMutants breaks one rule at a time: the model must notice each of them.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]faults{
 		"cursor without xip":             {withoutXip: true},
 		"token after the answer":         {tokenAfterAnswer: true},

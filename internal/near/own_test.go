@@ -18,6 +18,7 @@ func (s *stage) change(xid uint64) Change {
 }
 
 func TestWhatWasWrittenIsServed(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "old", 1)
 	s.c.Bump(hash)
@@ -30,6 +31,7 @@ func TestWhatWasWrittenIsServed(t *testing.T) {
 
 // Whatever Wrote does with the value, it ends what was kept before.
 func TestWroteInvalidates(t *testing.T) {
+	t.Parallel()
 	for name, wrote := range map[string]func(s *stage, t Token){
 		"kept": func(s *stage, t Token) { s.c.Wrote(t, []byte("other"), Entry{}, stageStart) },
 		"from another server": func(s *stage, t Token) {
@@ -55,6 +57,7 @@ func TestWroteInvalidates(t *testing.T) {
 }
 
 func TestWroteWithoutALog(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "old", 1)
 	token := s.read()
@@ -69,6 +72,7 @@ func TestWroteWithoutALog(t *testing.T) {
 
 // A poll passes over the row of an own write once, and over no other row.
 func TestOwnRowsArePassedOver(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	token := s.read()
 	s.wrote("own", 1)
@@ -85,6 +89,7 @@ func TestOwnRowsArePassedOver(t *testing.T) {
 
 // A foreign write in the same poll, before or after the own one, counts.
 func TestForeignWritesBesideOwnOnes(t *testing.T) {
+	t.Parallel()
 	for _, rows := range [][]uint64{{10, 11}, {11, 10}} {
 		t.Run(fmt.Sprint(rows), func(t *testing.T) {
 			s := newStage(t)
@@ -101,6 +106,7 @@ func TestForeignWritesBesideOwnOnes(t *testing.T) {
 // After a crash or a promotion xids are given again: what was noted before counts
 // for nothing, whenever it is noted.
 func TestOwnRowsEndWithTheirServer(t *testing.T) {
+	t.Parallel()
 	for name, replace := range map[string]func(*Answer){
 		"another log":    func(a *Answer) { a.Incarnation[0]++ },
 		"another server": func(a *Answer) { a.Start++ },
@@ -131,6 +137,7 @@ func TestOwnRowsEndWithTheirServer(t *testing.T) {
 }
 
 func TestOwnRowsAreBounded(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	token := s.read()
 	for xid := range uint64(2 * maxOwnRows) {
@@ -141,6 +148,7 @@ func TestOwnRowsAreBounded(t *testing.T) {
 
 // A write that is noted after a poll has reported its row does not stay noted.
 func TestOwnRowsThatWereReportedExpire(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.poll("11:11:", s.change(10))
 	s.c.Own(s.read(), 10, stageStart)

@@ -78,6 +78,9 @@ func (l *loop) wanted() bool {
 	return now.since(l.read) < unread || l.m.parkedWrites() > 0 || l.m.awaited() || l.m.listened()
 }
 
+// Idle tells whether Run waits for somebody who wants polls, and makes none.
+func (m *Memory) Idle() bool { return m.idle.Load() }
+
 // await waits until a read wants polls, and tells whether one does.
 func (l *loop) await(ctx context.Context) bool {
 	l.m.idle.Store(true)

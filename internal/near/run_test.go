@@ -124,6 +124,7 @@ func (s *served) gaps(n int) []time.Duration {
 }
 
 func TestPollsWhileRead(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		require.Equal(t, 299, s.reads(300*time.Millisecond))
 		require.InDelta(t, 10, len(s.polls), 1)
@@ -146,6 +147,7 @@ func TestPollsWhileRead(t *testing.T) {
 }
 
 func TestPollsStopUnread(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(10 * time.Millisecond)
 		s.pause(time.Hour)
@@ -171,6 +173,7 @@ func TestPollsStopUnread(t *testing.T) {
 }
 
 func TestParkedWriteKeepsPolls(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.pause(time.Minute)
 		before := len(s.polls)
@@ -185,6 +188,7 @@ func TestParkedWriteKeepsPolls(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(300 * time.Millisecond)
 		s.fail = errors.New("connection refused")
@@ -212,6 +216,7 @@ func TestOutage(t *testing.T) {
 
 // One poll that fails is tried again before its lease is over.
 func TestOneFailure(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(45 * time.Millisecond)
 		s.fail = errors.New("connection reset")
@@ -226,6 +231,7 @@ func TestOneFailure(t *testing.T) {
 }
 
 func TestFrozenDatabase(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(45 * time.Millisecond)
 		s.takes = time.Hour
@@ -239,6 +245,7 @@ func TestFrozenDatabase(t *testing.T) {
 }
 
 func TestLatePolls(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(45 * time.Millisecond)
 		s.takes = 100 * time.Millisecond
@@ -256,6 +263,7 @@ func TestLatePolls(t *testing.T) {
 }
 
 func TestNoChangeLog(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.unlit = true
 		s.reads(time.Second)
@@ -269,6 +277,7 @@ func TestNoChangeLog(t *testing.T) {
 }
 
 func TestRunEnds(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		s.reads(10 * time.Millisecond)
 		require.EqualError(t, s.m.Run(t.Context()), "near: Run is called already; one call serves a Memory")
@@ -300,6 +309,7 @@ func TestRunEnds(t *testing.T) {
 
 // Without a Logger and with a clock of the caller.
 func TestDefaults(t *testing.T) {
+	t.Parallel()
 	var now atomic.Int64
 	m, err := New(Options{Bound: MinBound, Bytes: MinBytes, Poll: noPoll, Now: func() time.Time { return time.Unix(0, now.Load()) }})
 	require.NoError(t, err)
@@ -318,6 +328,7 @@ func TestDefaults(t *testing.T) {
 
 // Entries that are not valid any more leave by themselves.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	underRun(t, func(t *testing.T, s *served) {
 		fill := func(cache int32, hash int64, key string, ttl time.Duration) {
 			c := s.m.Cache(cache, false)
@@ -345,6 +356,7 @@ func TestSweep(t *testing.T) {
 
 // An entry that took the place of one that shall leave stays.
 func TestRemoveOnlyWhatWasMeant(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.fill(s.read(), "old", 1)
 	key := entryKey{1, string(name)}

@@ -6,6 +6,7 @@ import (
 )
 
 func TestMaskHidesSecretsInKeys(t *testing.T) {
+	t.Parallel()
 	mask, err := NewMask([]string{"invite:", "Ticket-*"})
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +47,7 @@ func TestMaskHidesSecretsInKeys(t *testing.T) {
 }
 
 func TestMaskWithoutPatternsOfItsOwn(t *testing.T) {
+	t.Parallel()
 	var none *Mask
 	if shown, masked := none.Key([]byte("sess:SECRET")); shown != "sess:***" || !masked {
 		t.Errorf("a nil Mask shows %q, %v", shown, masked)
@@ -56,6 +58,7 @@ func TestMaskWithoutPatternsOfItsOwn(t *testing.T) {
 }
 
 func TestMaskOfEveryKey(t *testing.T) {
+	t.Parallel()
 	mask, err := NewMask([]string{"*"})
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +69,7 @@ func TestMaskOfEveryKey(t *testing.T) {
 }
 
 func TestMaskRefusesPatterns(t *testing.T) {
+	t.Parallel()
 	for _, pattern := range []string{"", "a*b", "**"} {
 		if _, err := NewMask([]string{pattern}); err == nil {
 			t.Errorf("NewMask takes the pattern %q", pattern)
@@ -74,6 +78,7 @@ func TestMaskRefusesPatterns(t *testing.T) {
 }
 
 func TestMaskSeesTheSecretBehindTheCut(t *testing.T) {
+	t.Parallel()
 	var mask *Mask
 	key := strings.Repeat("a", 70)
 	if shown, masked := mask.KeyCut([]byte(key), 64); shown != key[:64]+"..." || masked {
@@ -86,6 +91,7 @@ func TestMaskSeesTheSecretBehindTheCut(t *testing.T) {
 
 // A prefix may name all that is shown of a key, and no more.
 func TestMaskSaysHowFarAPrefixReaches(t *testing.T) {
+	t.Parallel()
 	mask, err := NewMask([]string{"invite:"})
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ func named(n *observe.Named) map[string]string {
 
 // Each read counts, once, for the longest of the prefixes that its key begins with.
 func TestNamedPrefixes(t *testing.T) {
+	t.Parallel()
 	n, err := observe.NewNamed([]string{"user:", "user:admin:", "page:", "ü"})
 	require.NoError(t, err)
 	require.Empty(t, named(n))
@@ -50,6 +51,7 @@ func TestNamedPrefixes(t *testing.T) {
 }
 
 func TestNamedPrefixesAreChecked(t *testing.T) {
+	t.Parallel()
 	many := func(n int) (all []string) {
 		for i := range n {
 			all = append(all, fmt.Sprintf("p%d:", i))

@@ -9,6 +9,7 @@ import (
 )
 
 func TestPrefixOf(t *testing.T) {
+	t.Parallel()
 	for key, want := range map[string]string{
 		"":                              "",
 		"plain":                         "",
@@ -29,6 +30,7 @@ func TestPrefixOf(t *testing.T) {
 
 // With few prefixes and every read counted, the figures are exact.
 func TestPrefixesAreExactWhileTheyAreFew(t *testing.T) {
+	t.Parallel()
 	p := NewPrefixes(1)
 	r := p.Cache("db0")
 	for n := range MaxPrefixes {
@@ -57,6 +59,7 @@ func TestPrefixesAreExactWhileTheyAreFew(t *testing.T) {
 // A prefix with more than a hundredth of the reads is found among thousands that come
 // once, and what is said of it is within its bounds.
 func TestFrequentPrefixesStay(t *testing.T) {
+	t.Parallel()
 	p := NewPrefixes(1)
 	r := p.Cache("db0")
 	random := rand.New(rand.NewPCG(1, 2))
@@ -91,6 +94,7 @@ func TestFrequentPrefixesStay(t *testing.T) {
 
 // The sample is of single reads and of those that come together, and is scaled.
 func TestPrefixesOfASample(t *testing.T) {
+	t.Parallel()
 	p := NewPrefixes(50)
 	r := p.Cache("db0")
 	const batch, batches = 30, 20_000
@@ -116,6 +120,7 @@ func TestPrefixesOfASample(t *testing.T) {
 }
 
 func TestPrefixesThatAreOff(t *testing.T) {
+	t.Parallel()
 	p := NewPrefixes(0)
 	r := p.Cache("db0")
 	r.Note([]byte("a:b"), true)
@@ -129,6 +134,7 @@ func TestPrefixesThatAreOff(t *testing.T) {
 }
 
 func TestPrefixesOfManyReaders(t *testing.T) {
+	t.Parallel()
 	p := NewPrefixes(1)
 	const readers, each = 8, 5000
 	var work sync.WaitGroup

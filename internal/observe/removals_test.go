@@ -24,6 +24,7 @@ func keysOf(removals []Removal) (keys []string) {
 }
 
 func TestRemovalsAreKeptWithWhoMadeThem(t *testing.T) {
+	t.Parallel()
 	r := NewRemovals(10)
 	key, before := []byte("a:1"), time.Now()
 	r.Key(someone, "db0", Deleted, key, false)
@@ -50,6 +51,7 @@ func TestRemovalsAreKeptWithWhoMadeThem(t *testing.T) {
 
 // Of a key the answer has also what may have removed it with others.
 func TestRemovalsOfOneKey(t *testing.T) {
+	t.Parallel()
 	r := NewRemovals(100)
 	r.Key(someone, "db0", Deleted, []byte("user:1"), false)
 	r.Key(someone, "db0", Deleted, []byte("user:12"), false)
@@ -71,6 +73,7 @@ func TestRemovalsOfOneKey(t *testing.T) {
 }
 
 func TestLongKeysAreCutAndFound(t *testing.T) {
+	t.Parallel()
 	r := NewRemovals(10)
 	long := strings.Repeat("k", MaxKey)
 	r.Key(someone, "db0", Deleted, []byte(long+"a"), false)
@@ -93,6 +96,7 @@ func TestLongKeysAreCutAndFound(t *testing.T) {
 
 // The ring keeps the last ones, and what it gave away stays as it was.
 func TestTheRingIsBounded(t *testing.T) {
+	t.Parallel()
 	r := NewRemovals(4)
 	r.Key(someone, "db0", Deleted, []byte("0"), false)
 	first := r.Recent(Filter{})
@@ -108,6 +112,7 @@ func TestTheRingIsBounded(t *testing.T) {
 }
 
 func TestRoundsOfUpkeepAreAddedUp(t *testing.T) {
+	t.Parallel()
 	r := NewRemovals(4)
 	r.Round("db0", 0, 0)
 	for range 100 {
@@ -137,6 +142,7 @@ func TestRoundsOfUpkeepAreAddedUp(t *testing.T) {
 }
 
 func TestRemovalsThatAreOff(t *testing.T) {
+	t.Parallel()
 	r := NewRemovals(0)
 	r.Key(someone, "db0", Deleted, []byte("k"), false)
 	r.Whole(someone, "db0", Flushed, 1, "", nil)
@@ -149,6 +155,7 @@ func TestRemovalsThatAreOff(t *testing.T) {
 }
 
 func TestRemovalsOfManyWriters(t *testing.T) {
+	t.Parallel()
 	r := NewRemovals(64)
 	const writers, each = 8, 2000
 	var work sync.WaitGroup
@@ -190,6 +197,7 @@ func BenchmarkRemovals(b *testing.B) {
 
 // What names persons takes no place of the limit of those who may not see it.
 func TestRemovalsWithoutPersons(t *testing.T) {
+	t.Parallel()
 	r := NewRemovals(10)
 	r.Audit(nil, "admin", "db0", nil, "settings")
 	r.AuditPersons(nil, "sessions", "revoked ada")

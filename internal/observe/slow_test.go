@@ -21,6 +21,7 @@ func slowKeys(calls []SlowCall) string {
 }
 
 func TestSlowLogKeepsTheLast(t *testing.T) {
+	t.Parallel()
 	l := NewSlowLog(0, nil, nil)
 	for i := range DefaultSlowCalls + 3 {
 		l.Note(SlowCall{Key: fmt.Sprint("k", i), Writes: i%2 == 0})
@@ -49,6 +50,7 @@ func TestSlowLogKeepsTheLast(t *testing.T) {
 }
 
 func TestSlowLogChangesItsSize(t *testing.T) {
+	t.Parallel()
 	l := NewSlowLog(0, nil, nil)
 	note := func(from, to int) {
 		for i := from; i < to; i++ {
@@ -80,6 +82,7 @@ func TestSlowLogChangesItsSize(t *testing.T) {
 }
 
 func TestSlowLogThreshold(t *testing.T) {
+	t.Parallel()
 	l := NewSlowLog(SlowOff, nil, nil)
 	if l.On() || l.IsSlow(int64(time.Hour)) || l.Threshold() != SlowOff {
 		t.Error("a log that is off notes calls")
@@ -99,6 +102,7 @@ func TestSlowLogThreshold(t *testing.T) {
 }
 
 func TestSlowLogShowsNoSecrets(t *testing.T) {
+	t.Parallel()
 	mask, err := NewMask([]string{"invite:"})
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +121,7 @@ func TestSlowLogShowsNoSecrets(t *testing.T) {
 }
 
 func TestSlowLogSaysOneLineASecond(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		l := NewSlowLog(0, nil, slog.New(slog.NewTextHandler(&out, nil)))
@@ -134,6 +139,7 @@ func TestSlowLogSaysOneLineASecond(t *testing.T) {
 }
 
 func TestSlowLogThatIsNil(t *testing.T) {
+	t.Parallel()
 	var l *SlowLog
 	l.Note(SlowCall{})
 	l.SetThreshold(0)

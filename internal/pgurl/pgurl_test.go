@@ -8,6 +8,7 @@ import (
 )
 
 func TestSplitPooler(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ in, rest, pooler string }{
 		{"postgres://u@h/d", "postgres://u@h/d", ""},
 		{"postgres://u@h/d?sslmode=disable", "postgres://u@h/d?sslmode=disable", ""},

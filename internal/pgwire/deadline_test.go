@@ -11,6 +11,7 @@ import (
 // A flight that is under way has patience when the deadline of its caller passes,
 // and none when the caller cancels.
 func TestPatienceOfABound(t *testing.T) {
+	t.Parallel()
 	const limit, timeout, patience = time.Second, time.Minute, 40 * time.Millisecond
 	for name, test := range map[string]struct {
 		watched  bool
@@ -58,6 +59,7 @@ func TestPatienceOfABound(t *testing.T) {
 
 // A deadline that passes when the flight has ended changes nothing.
 func TestEndedBoundIsNotHastened(t *testing.T) {
+	t.Parallel()
 	d := Deadlines{Timeout: time.Minute}
 	b := d.Begin(t.Context())
 	b.End()

@@ -63,6 +63,7 @@ func done(t *testing.T, conn *pgx.Conn) (all []string) {
 
 // What cannot be a message is an error, and the connection lives on: nothing was sent.
 func TestExchangeThatCannotBeSent(t *testing.T) {
+	t.Parallel()
 	conn := connect(t)
 	for _, named := range []bool{true, false} {
 		x := &Exchange{Conn: conn, Named: named, Sender: groups{}, Requests: []Request{&question{asked: Statement{Name: "many", SQL: "SELECT 'x'"}, args: make([][]byte, 1<<16)}}}
@@ -78,6 +79,7 @@ func TestExchangeThatCannotBeSent(t *testing.T) {
 // What PostgreSQL refuses takes the others of its transaction along, before it
 // and after it, and no other.
 func TestRefusalEndsItsTransaction(t *testing.T) {
+	t.Parallel()
 	conn := connect(t)
 	first := ask("first", "INSERT INTO done VALUES ('first') RETURNING what")
 	before := ask("before", "INSERT INTO done VALUES ('before')")
@@ -107,6 +109,7 @@ func TestRefusalEndsItsTransaction(t *testing.T) {
 
 // In a transaction of the caller's, what came before a refusal was answered.
 func TestOpenTransaction(t *testing.T) {
+	t.Parallel()
 	conn := connect(t)
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
@@ -124,6 +127,7 @@ func TestOpenTransaction(t *testing.T) {
 
 // A connection that has forgotten its statements is asked in vain once.
 func TestForgottenStatements(t *testing.T) {
+	t.Parallel()
 	conn := connect(t)
 	one, two := ask("one", "SELECT 'one'"), ask("two", "SELECT 'two'")
 	each := groups{0: true}
@@ -153,6 +157,7 @@ func TestForgottenStatements(t *testing.T) {
 // A statement that one request should have prepared, and could not, is missing
 // for the next of the same exchange only.
 func TestRefusedWhilePreparing(t *testing.T) {
+	t.Parallel()
 	conn := connect(t)
 	bad := ask("same", "SELECT no_such_column")
 	next := ask("same", "SELECT no_such_column")

@@ -10,6 +10,7 @@ import (
 // However many connections take as much as they may, something is left for the
 // next one, and the bound is not exceeded.
 func TestBudgetIsShared(t *testing.T) {
+	t.Parallel()
 	const limit = 1 << 30
 	b := NewBudget(limit)
 	accounts := make([]Account, 20)
@@ -40,6 +41,7 @@ func TestBudgetIsShared(t *testing.T) {
 }
 
 func TestAccountChargesWhatMatters(t *testing.T) {
+	t.Parallel()
 	b := NewBudget(1 << 30)
 	a := NewAccount(b)
 	a.Set(Free)
@@ -57,6 +59,7 @@ func TestAccountChargesWhatMatters(t *testing.T) {
 }
 
 func TestNoBudget(t *testing.T) {
+	t.Parallel()
 	var b *Budget
 	a := NewAccount(b)
 	a.Set(math.MaxInt)

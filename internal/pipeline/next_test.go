@@ -12,6 +12,7 @@ import (
 // A request is the next one when all before it are finished, in whatever order they are
 // finished, answered and taken.
 func TestIsNext(t *testing.T) {
+	t.Parallel()
 	r := seed.Rand(t)
 	pipe := New(Options{MaxRequests: 1 << 20, MaxBytes: 1 << 20, Wake: func() {}})
 	released := new(atomic.Int64)

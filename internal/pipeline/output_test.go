@@ -47,6 +47,7 @@ func (f *fixed) Encode(dst []byte, out *Output) []byte {
 // Whatever is put in and written, in whatever pieces, the bytes and their order
 // stay.
 func TestOutput(t *testing.T) {
+	t.Parallel()
 	r := seed.Rand(t)
 	var out Output
 	var want []byte
@@ -108,6 +109,7 @@ func TestOutput(t *testing.T) {
 
 // A value that many replies refer to is held once, until the last is written.
 func TestOutputHoldsSharedValueOnce(t *testing.T) {
+	t.Parallel()
 	value := make([]byte, 1<<20)
 	var out Output
 	for range 20_000 {
@@ -123,6 +125,7 @@ func TestOutputHoldsSharedValueOnce(t *testing.T) {
 }
 
 func TestOutputKeepsSmallRestByCopy(t *testing.T) {
+	t.Parallel()
 	var from, rest Output
 	from.Append(bytes.Repeat([]byte("x"), 1000))
 	from.Append([]byte("rest"))
@@ -134,6 +137,7 @@ func TestOutputKeepsSmallRestByCopy(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
+	t.Parallel()
 	var v Values
 	small, large, other := make([]byte, 10), make([]byte, Large), make([]byte, Large)
 	for range 3 {

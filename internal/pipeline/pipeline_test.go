@@ -149,6 +149,7 @@ func (m *model) feed(from, n int, tasks *sync.WaitGroup) (started int) {
 // order in which they are finished, that bounds hold, and that a pipeline that
 // stopped wakes its driver.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string]Options{
 		"wide":     {MaxRequests: 1000, MaxBytes: 64 << 20},
 		"narrow":   {MaxRequests: 7, MaxBytes: 64 << 20},
@@ -202,6 +203,7 @@ func TestOrder(t *testing.T) {
 // A connection that is closed in the middle releases every request once, and
 // holds nothing.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	budget := NewBudget(1 << 20)
 	for range 50 {
 		m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20, Budget: budget})
@@ -228,6 +230,7 @@ func TestClose(t *testing.T) {
 
 // Nothing starts after HangUp, and Output says when the last reply is out.
 func TestHangUp(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, Options{MaxRequests: 10, MaxBytes: 1 << 20})
 	request := &numbered{text: "first", released: &m.released}
 	require.True(t, m.pipe.Start(request, 1))
@@ -244,6 +247,7 @@ func TestHangUp(t *testing.T) {
 
 // A kill wakes the driver even if it has not come for the replies yet.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, Options{MaxRequests: 10, MaxBytes: 1 << 20})
 	request := &numbered{text: "x", released: &m.released}
 	m.pipe.Start(request, 1)
@@ -260,6 +264,7 @@ func TestKill(t *testing.T) {
 // A client that asks for one large value again and again has as many requests under
 // way as it could for different values, although it holds the value once.
 func TestSharedValuesDoNotLetMoreStart(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20})
 	value := make([]byte, 1<<20)
 	start := func() *numbered {
@@ -289,6 +294,7 @@ func TestSharedValuesDoNotLetMoreStart(t *testing.T) {
 
 // Answers that are known at once are bounded by what is to be sent, too.
 func TestSharedAnswersDoNotLetMoreIn(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20})
 	value := make([]byte, 1<<20)
 	for range 2 {
@@ -308,6 +314,7 @@ func TestSharedAnswersDoNotLetMoreIn(t *testing.T) {
 // What a connection holds is charged, shared values once, and what another
 // connection holds leaves less.
 func TestPipelineCharges(t *testing.T) {
+	t.Parallel()
 	budget := NewBudget(64 << 20)
 	m := newModel(t, Options{MaxRequests: 1000, MaxBytes: 64 << 20, Budget: budget})
 	value := make([]byte, 1<<20)
@@ -341,6 +348,7 @@ func TestPipelineCharges(t *testing.T) {
 // A request whose outcome is known when it comes is answered in its turn, counts
 // while it waits, and is released once.
 func TestAnswer(t *testing.T) {
+	t.Parallel()
 	var released atomic.Int64
 	woken := 0
 	p := New(Options{MaxRequests: 3, MaxBytes: 1 << 20, Wake: func() { woken++ }})

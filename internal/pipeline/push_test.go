@@ -19,6 +19,7 @@ import (
 // arrives once, those of one goroutine in their order, none before a reply that was
 // appended earlier, and the replies stay in their order.
 func TestPushFromOthers(t *testing.T) {
+	t.Parallel()
 	const (
 		pushers  = 4
 		messages = 2_000
@@ -134,6 +135,7 @@ func pushed(budget *Budget) (pipe *Pipeline, woken *int, take func() string) {
 // A connection that does nothing is woken once for all messages until it takes them, and
 // is not pending afterwards.
 func TestPushWakesTheIdle(t *testing.T) {
+	t.Parallel()
 	pipe, woken, take := pushed(nil)
 	require.Equal(t, 1, pipe.Push([]byte("a")))
 	require.Equal(t, 2, pipe.Push([]byte("b")))
@@ -154,6 +156,7 @@ func TestPushWakesTheIdle(t *testing.T) {
 
 // A message waits for the requests before it, and is written with the last of them.
 func TestPushWaitsForRequests(t *testing.T) {
+	t.Parallel()
 	pipe, woken, take := pushed(nil)
 	var released atomic.Int64
 	first, second := &numbered{text: "first", released: &released}, &numbered{text: "second", released: &released}
@@ -174,6 +177,7 @@ func TestPushWaitsForRequests(t *testing.T) {
 
 // What has the connection to itself does not hold messages up.
 func TestPushBesideTask(t *testing.T) {
+	t.Parallel()
 	pipe, woken, take := pushed(nil)
 	begun := false
 	pipe.Exclusive(func() { begun = true })
@@ -190,6 +194,7 @@ func TestPushBesideTask(t *testing.T) {
 
 // Messages that are not taken are charged to the budget. A large one is not copied.
 func TestPushCharges(t *testing.T) {
+	t.Parallel()
 	budget := NewBudget(64 << 20)
 	pipe, _, take := pushed(budget)
 	message := bytes.Repeat([]byte("m"), 1<<20)

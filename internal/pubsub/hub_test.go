@@ -55,6 +55,7 @@ func publish(h *Hub, kind Kind, channel, payload string) int {
 }
 
 func TestPublish(t *testing.T) {
+	t.Parallel()
 	h := New(match)
 	var a, b inbox
 	require.Zero(t, publish(h, Channel, "news", "1"))
@@ -81,6 +82,7 @@ func TestPublish(t *testing.T) {
 }
 
 func TestEnd(t *testing.T) {
+	t.Parallel()
 	h := New(match)
 	var box inbox
 	for kind, name := range map[Kind]string{Channel: "news", Pattern: "n*", Shard: "news"} {
@@ -108,6 +110,7 @@ func TestEnd(t *testing.T) {
 }
 
 func TestFigures(t *testing.T) {
+	t.Parallel()
 	h := New(match)
 	var box inbox
 	for _, name := range []string{"a", "b1", "b2", "b2"} {
@@ -146,6 +149,7 @@ func (c *counter) Deliver(m *Message) {
 }
 
 func TestOrderOfOnePublisher(t *testing.T) {
+	t.Parallel()
 	const publishers, messages = 4, 2_000
 	h := New(match)
 	counters := make([]*counter, 6)
@@ -180,6 +184,7 @@ func TestOrderOfOnePublisher(t *testing.T) {
 // TestChurn subscribes, publishes and ends at the same time. A receiver takes each
 // message that it publishes itself, whatever others do, and nothing is left at the end.
 func TestChurn(t *testing.T) {
+	t.Parallel()
 	chosen := seed.Of(t)
 	h := New(match)
 	var work sync.WaitGroup
@@ -264,6 +269,7 @@ func (f receiverFunc) Deliver(m *Message) { f(m) }
 // A receiver may end its own subscription and those of others, subscribe and publish
 // while it takes a message.
 func TestReceiverChangesSubscriptions(t *testing.T) {
+	t.Parallel()
 	h := New(match)
 	var first, second, added *Subscription
 	var box, late inbox
@@ -295,6 +301,7 @@ func TestReceiverChangesSubscriptions(t *testing.T) {
 // What one receiver makes of a message serves the others of the name, and no other
 // name or message. A large encoding is never overwritten.
 func TestEncoded(t *testing.T) {
+	t.Parallel()
 	h := New(match)
 	made := 0
 	var kept [][]byte
@@ -355,6 +362,7 @@ func (k *keeper) Deliver(m *Message) {
 
 // Receivers that keep a message share one copy of it.
 func TestCopiesAreShared(t *testing.T) {
+	t.Parallel()
 	h := New(match)
 	var a, b keeper
 	h.Subscribe(Channel, "c", &a)

@@ -19,6 +19,7 @@ func (g *guest) ended() bool { return g.left.Load() }
 // TestRoster compares a roster with a plain list: its members and their order, and the
 // memory that it takes.
 func TestRoster(t *testing.T) {
+	t.Parallel()
 	random := seed.Rand(t)
 	var r roster[*guest]
 	var want []*guest
@@ -50,6 +51,7 @@ func TestRoster(t *testing.T) {
 
 // A list that was read stays as it is, whatever is added and removed meanwhile.
 func TestRosterWhileRead(t *testing.T) {
+	t.Parallel()
 	var r roster[*guest]
 	var stop atomic.Bool
 	done := make(chan struct{})

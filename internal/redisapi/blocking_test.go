@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/test/await"
@@ -118,9 +117,6 @@ func (s *stage) play(sc *scene) (answers []string) {
 			args := strings.Fields(words[1])
 			args[0] = s.ids[args[0]]
 			answers = append(answers, s.client("0").do(append([]string{"CLIENT", "UNBLOCK"}, args...)...))
-		case words[0] == "sleep": // a timeout of Redis has to pass
-			d, _ := time.ParseDuration(words[1])
-			time.Sleep(d)
 		case words[1] == "=":
 			answers = append(answers, c().reply())
 		case words[1] == "closes":

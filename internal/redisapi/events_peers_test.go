@@ -375,7 +375,9 @@ func TestEventsOfBlockedClients(t *testing.T) {
 // TestExpiredAndWatchedOfRedis compares WATCH and EXEC, and the events, around the expiry of
 // a key, which nothing but these commands removes meanwhile.
 func TestExpiredAndWatchedOfRedis(t *testing.T) {
-	redis, howdah := dial(t, startRedis(t, "--enable-debug-command", "yes")), dial(t, serve(t, Options{}).addr())
+	ofRedis, ofHowdah := startRedis(t, "--enable-debug-command", "yes"), serve(t, Options{}).addr()
+	redis, howdah := dial(t, ofRedis), dial(t, ofHowdah)
+	clocks := []*testClient{dial(t, ofRedis), dial(t, ofHowdah)} // not in a transaction
 	redis.want(resp.OK, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
 	for name, lines := range map[string][][]string{
 		"expires after WATCH":       {{"SET", "k", "v", "PX", "LIFE"}, {"WATCH", "k"}, nil, {"MULTI"}, {"SET", "k", "w"}, {"EXEC"}, {"GET", "k"}},
@@ -386,7 +388,7 @@ func TestExpiredAndWatchedOfRedis(t *testing.T) {
 		"expires unwatched":         {{"SET", "k", "v", "PX", "1"}, {"WATCH", "other"}, nil, {"MULTI"}, {"GET", "k"}, {"EXEC"}},
 	} {
 		life := 100
-		for !playExpiry(t, name, lines, life, redis, howdah) {
+		for !playExpiry(t, name, lines, life, redis, howdah, clocks) {
 			life *= 2
 		}
 	}
@@ -394,7 +396,7 @@ func TestExpiredAndWatchedOfRedis(t *testing.T) {
 
 // playExpiry sends lines to both servers, with LIFE milliseconds for a key. It returns false, and
 // compares nothing, if the key may have expired before both have watched it.
-func playExpiry(t *testing.T, name string, lines [][]string, life int, redis, howdah *testClient) (inTime bool) {
+func playExpiry(t *testing.T, name string, lines [][]string, life int, redis, howdah *testClient, clocks []*testClient) (inTime bool) {
 	t.Helper()
 	redis.do("FLUSHALL")
 	howdah.do("FLUSHALL")
@@ -402,7 +404,9 @@ func playExpiry(t *testing.T, name string, lines [][]string, life int, redis, ho
 	var differences []string
 	for _, line := range lines {
 		if line == nil {
-			time.Sleep(time.Duration(life+50) * time.Millisecond) // to ask whether it has expired would remove it
+			for _, c := range clocks { // to ask whether the key has expired would remove it
+				c.awaitTime(now(c).Add(time.Duration(life+50) * time.Millisecond))
+			}
 			continue
 		}
 		if line[len(line)-1] == "LIFE" {

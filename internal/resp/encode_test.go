@@ -6,6 +6,7 @@ import (
 )
 
 func TestAppend(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		encode func(Proto) []byte
@@ -59,6 +60,7 @@ func TestAppend(t *testing.T) {
 }
 
 func TestAppendKeepsDst(t *testing.T) {
+	t.Parallel()
 	got := AppendError(AppendSimple([]byte("\r\n"), "a"), "b")
 	if want := "\r\n+a\r\n-b\r\n"; string(got) != want {
 		t.Errorf("got %q, want %q", got, want)

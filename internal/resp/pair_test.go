@@ -6,6 +6,7 @@ import (
 )
 
 func TestCutPair(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		in   string
 		arg  string

@@ -196,6 +196,7 @@ var differs = []struct {
 }
 
 func TestParse(t *testing.T) {
+	t.Parallel()
 	for _, tt := range append(streams, differs...) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := feed(t, newTestParser(true), []byte(tt.stream), whole)
@@ -208,6 +209,7 @@ func TestParse(t *testing.T) {
 
 // However a stream is cut, the same comes out.
 func TestParseFragmented(t *testing.T) {
+	t.Parallel()
 	for _, tt := range append(streams, differs...) {
 		t.Run(tt.name, func(t *testing.T) {
 			check := func(how string, size func() int) {
@@ -230,6 +232,7 @@ func TestParseFragmented(t *testing.T) {
 }
 
 func TestParseRandomStreams(t *testing.T) {
+	t.Parallel()
 	random := seed.Rand(t)
 	for range 200 {
 		var want outcome
@@ -256,6 +259,7 @@ func TestParseRandomStreams(t *testing.T) {
 }
 
 func TestUnauthenticated(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		stream string
@@ -285,6 +289,7 @@ func TestUnauthenticated(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	limits := Limits{MaxArgs: 2, MaxBulk: 5, MaxInline: 10, MaxCommand: 24, UnauthArgs: 1, UnauthBulk: 4}
 	tests := []struct {
 		stream string
@@ -312,6 +317,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestNeed(t *testing.T) {
+	t.Parallel()
 	p := newTestParser(true)
 	steps := []struct {
 		buf  string
@@ -333,6 +339,7 @@ func TestNeed(t *testing.T) {
 // A command that arrives byte by byte costs as many steps as it has bytes. If
 // each call began again, this would take hours.
 func TestParseIsLinear(t *testing.T) {
+	t.Parallel()
 	long := make([]string, 200_000)
 	for i := range long {
 		long[i] = "x"
@@ -357,6 +364,7 @@ func TestParseIsLinear(t *testing.T) {
 
 // An idle connection keeps little, and nothing of the caller's buffer.
 func TestParserKeepsLittle(t *testing.T) {
+	t.Parallel()
 	p := newTestParser(true)
 	long := make([]string, 100_000)
 	long[0] = "DEL"
@@ -389,6 +397,7 @@ func TestParseAllocatesNothing(t *testing.T) {
 }
 
 func TestProtocolError(t *testing.T) {
+	t.Parallel()
 	err := errors.Join(ErrBulkLength)
 	var protocol ProtocolError
 	if !errors.As(err, &protocol) || !errors.Is(err, ErrBulkLength) {

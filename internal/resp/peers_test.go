@@ -71,6 +71,7 @@ func answer(stream []byte, password bool) (out []byte, rest int, closes bool) {
 // Redis gives byte by byte the same answers to every stream of the tables, and
 // closes the connection in the same cases.
 func TestRedisParsesAlike(t *testing.T) {
+	t.Parallel()
 	open := startRedis(t)
 	closed := startRedis(t, "--requirepass", "secret")
 	for _, tt := range streams {
@@ -113,6 +114,7 @@ func compare(t *testing.T, dial func() *net.UnixConn, stream string, password bo
 
 // The encoders write what Redis writes for each type of RESP, in both versions.
 func TestRedisEncodesAlike(t *testing.T) {
+	t.Parallel()
 	dial := startRedis(t, "--enable-debug-command", "yes")
 	tests := []struct {
 		name string
@@ -161,6 +163,7 @@ func TestRedisEncodesAlike(t *testing.T) {
 
 // Doubles of every size look as Redis writes them.
 func TestRedisFormatsDoublesAlike(t *testing.T) {
+	t.Parallel()
 	random := seed.Rand(t)
 	numbers := []float64{0, 1, -1, 0.1, 100, 1e15, 1e16, 1e17, 1e18, 1e-4, 1e-5, 12345678901234567890, math.Pi,
 		math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}

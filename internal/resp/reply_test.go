@@ -20,6 +20,7 @@ func text(kind Kind, s string) Reply { return Reply{Kind: kind, Str: []byte(s)} 
 func integer(n int64, s string) Reply { return Reply{Kind: Integer, Int: n, Str: []byte(s)} }
 
 func TestReadReply(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 300_000)
 	tests := []struct {
 		stream string
@@ -83,6 +84,7 @@ func nest(r Reply, depth int) Reply {
 }
 
 func TestReadReplyRefuses(t *testing.T) {
+	t.Parallel()
 	for _, stream := range []string{
 		"\r\n", "\n", "x\r\n", "+a\n", "OK\r\n", "_x\r\n", "#\r\n", "#x\r\n",
 		":\r\n", ":x\r\n", ":9223372036854775808\r\n", ",\r\n", ",x\r\n", "(\r\n", "(1.5\r\n", "(--1\r\n",
@@ -102,6 +104,7 @@ func TestReadReplyRefuses(t *testing.T) {
 }
 
 func TestReplyErr(t *testing.T) {
+	t.Parallel()
 	if err := text(Error, "ERR no").Err(); err == nil || err.Error() != "ERR no" {
 		t.Errorf("got %v", err)
 	}
@@ -112,6 +115,7 @@ func TestReplyErr(t *testing.T) {
 
 // What is encoded is read back, in both versions.
 func TestEncodeThenRead(t *testing.T) {
+	t.Parallel()
 	for _, f := range []float64{0, 0.1, 1.0 / 3, 1e300, -5e-324, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN(), 123456789} {
 		for _, proto := range []Proto{RESP2, RESP3} {
 			got, err := read(string(AppendDouble(nil, proto, f)))

@@ -11,6 +11,7 @@ import (
 // A command that is passed over is consumed as it comes, and the next one is
 // read as if it had not been there, however the bytes are cut.
 func TestSkip(t *testing.T) {
+	t.Parallel()
 	r := seed.Rand(t)
 	for range 2000 {
 		large := make([]string, 2+r.IntN(4))
@@ -58,6 +59,7 @@ func TestSkip(t *testing.T) {
 
 // What is passed over may be wrong as well.
 func TestSkipMeetsProtocolError(t *testing.T) {
+	t.Parallel()
 	p := NewParser(Limits{})
 	p.SetAuthenticated(true)
 	input := []byte("*3\r\n$3\r\nSET\r\n$1000\r\n")

@@ -11,6 +11,7 @@ import (
 )
 
 func TestLife(t *testing.T) {
+	t.Parallel()
 	const second = int64(1_000_000)
 	for name, test := range map[string]struct {
 		table  Table

@@ -21,6 +21,7 @@ var parameter = regexp.MustCompile(`\$\d`)
 // rows by their hashes. Once VACUUM has seen a table empty, the planner expects
 // one row in it, and to read the whole table costs as little as to look it up.
 func TestStatementPlans(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	conn, err := pgx.Connect(ctx, pgtest.New(t))
 	require.NoError(t, err)

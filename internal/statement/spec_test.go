@@ -15,6 +15,7 @@ import (
 // That is right only for those that depend on nothing that was there before, and
 // answer nothing of it.
 func TestOnlyPlainSetsMerge(t *testing.T) {
+	t.Parallel()
 	kind := func(c *verb.Call) coalesce.Kind {
 		c.Key = []byte("k")
 		require.NoError(t, statement.Prepare(c, 100))
@@ -39,6 +40,7 @@ func TestOnlyPlainSetsMerge(t *testing.T) {
 
 // What everybody reads of a verb is what its name says.
 func TestVerbs(t *testing.T) {
+	t.Parallel()
 	byName := map[string]*verb.Verb{}
 	for i, v := range statement.Verbs() {
 		require.EqualValues(t, i, v.Index, v.Name)
@@ -62,6 +64,7 @@ func TestVerbs(t *testing.T) {
 }
 
 func TestPrepareRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []*verb.Call{
 		{},
 		{Verb: statement.Get, Keys: [][]byte{nil}},

@@ -6,6 +6,7 @@ import (
 )
 
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	f := Failures{Pace: 100 * time.Millisecond, Burst: 10, Most: 2 * time.Second}
 	now := time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)
 	for i := range f.Burst {

@@ -28,6 +28,7 @@ func changedBy(writer *Client, keys ...string) (list []Key) {
 }
 
 func TestBroadcast(t *testing.T) {
+	t.Parallel()
 	table := New()
 	require.False(t, table.Broadcasts())
 	require.False(t, (*Table)(nil).Broadcasts())
@@ -74,6 +75,7 @@ func TestBroadcast(t *testing.T) {
 }
 
 func TestOverlap(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, _ := broadcast(table, 1, false, "ab", "c")
 	for prefix, want := range map[string]string{"ab": "ab", "a": "ab", "abc": "ab", "": "ab", "cd": "c"} {
@@ -87,6 +89,7 @@ func TestOverlap(t *testing.T) {
 
 // What clients have that broadcast is not known, so they are told in any case.
 func TestBroadcastsMiss(t *testing.T) {
+	t.Parallel()
 	table := New()
 	_, toldA := broadcast(table, 1, true, "k")
 	_, toldB := begin(table, 2, false)
@@ -105,6 +108,7 @@ func TestBroadcastsMiss(t *testing.T) {
 
 // A client that nobody can tell of keys is told to drop everything all the time.
 func TestBlindClients(t *testing.T) {
+	t.Parallel()
 	table := New()
 	now := time.Now()
 	table.Tick(now)
@@ -132,6 +136,7 @@ func TestBlindClients(t *testing.T) {
 
 // A value that gets its place after its key was told of is told of again.
 func TestReadsOfBroadcasts(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, toldA := broadcast(table, 1, true, "k")
 	for name, step := range map[string]struct {
@@ -156,6 +161,7 @@ func TestReadsOfBroadcasts(t *testing.T) {
 
 // The table of prefixes finds what a walk over all of them finds.
 func TestPrefixesAsAWalk(t *testing.T) {
+	t.Parallel()
 	rng := seed.Rand(t)
 	word := func() string {
 		b := make([]byte, rng.IntN(5))

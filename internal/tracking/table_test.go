@@ -50,6 +50,7 @@ func begin(t *Table, number int64, noLoop bool) (*Client, *told) {
 }
 
 func TestOneShot(t *testing.T) {
+	t.Parallel()
 	table := New()
 	require.False(t, table.Wanted())
 	require.False(t, (*Table)(nil).Wanted())
@@ -74,6 +75,7 @@ func TestOneShot(t *testing.T) {
 
 // A key has the bytes by which its client has read it, whatever its hash.
 func TestKeysOfOneHash(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, toldA := begin(table, 1, false)
 	table.Track(a, 7, []byte("k"))
@@ -83,6 +85,7 @@ func TestKeysOfOneHash(t *testing.T) {
 }
 
 func TestNoLoop(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, toldA := begin(table, 1, true)
 	table.Track(a, 7, []byte("k"))
@@ -100,6 +103,7 @@ func TestNoLoop(t *testing.T) {
 }
 
 func TestClientsThatEnd(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, toldA := begin(table, 1, false)
 	table.Track(a, 7, []byte("k"))
@@ -114,6 +118,7 @@ func TestClientsThatEnd(t *testing.T) {
 // What a client leaves behind is freed: within seconds while others track the same keys,
 // at once where it was the last. One that has only stopped keeps its registrations.
 func TestClientsThatLeave(t *testing.T) {
+	t.Parallel()
 	table := New()
 	stays, toldStays := begin(table, 1, false)
 	stopped, _ := begin(table, 2, false)
@@ -153,6 +158,7 @@ func TestClientsThatLeave(t *testing.T) {
 
 // Many clients of one key find themselves as few do, also where two keys have one hash.
 func TestManyClientsOfAKey(t *testing.T) {
+	t.Parallel()
 	table := New()
 	var clients []*Client
 	var sinks []*told
@@ -176,6 +182,7 @@ func TestManyClientsOfAKey(t *testing.T) {
 }
 
 func TestEverythingChanges(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, toldA := begin(table, 1, true)
 	_, toldB := begin(table, 2, false)
@@ -203,6 +210,7 @@ func TestEverythingChanges(t *testing.T) {
 }
 
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, toldA := begin(table, 1, false)
 	now := time.Now()
@@ -231,6 +239,7 @@ func TestExpiry(t *testing.T) {
 }
 
 func TestBoundOfKeys(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, toldA := begin(table, 1, false)
 	table.SetMaxKeys(10)
@@ -257,6 +266,7 @@ func TestBoundOfKeys(t *testing.T) {
 
 // Long keys do not make the table large.
 func TestBoundOfBytes(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, _ := begin(table, 1, false)
 	b, _ := begin(table, 2, false)
@@ -329,6 +339,7 @@ func (r *reader) copy() (copy string) {
 // A key is written while clients read it, step by step in random order. Each client must
 // end up with the new value or none.
 func TestNoInvalidationIsLost(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	kept := 0

@@ -10,6 +10,7 @@ import (
 // A backlog is worked off gently at first, and with all force if that does not
 // help. Several take turns.
 func TestBacklogs(t *testing.T) {
+	t.Parallel()
 	began := time.Now()
 	at := func(d time.Duration) time.Time { return began.Add(d) }
 	var s backlogs

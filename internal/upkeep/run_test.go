@@ -22,6 +22,7 @@ import (
 // While PostgreSQL is down that is logged once, and that upkeep works again only
 // when it does. What asks PostgreSQL nothing proves nothing.
 func TestUpkeepLogsAnOutageOnce(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	pool, err := pgxpool.New(t.Context(), server.NewURL())
 	require.NoError(t, err)
@@ -52,6 +53,7 @@ func TestUpkeepLogsAnOutageOnce(t *testing.T) {
 // The leader learns from the setting that it reads each second that somebody waits for
 // events of expired keys.
 func TestRoundsForExpiredEvents(t *testing.T) {
+	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), pgtest.New(t))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
@@ -79,6 +81,7 @@ func TestRoundsForExpiredEvents(t *testing.T) {
 // the cache is newer than the last look at the budgets. It goes on when a round has found
 // how much room there is.
 func TestBudgetBindsTheFirstWriters(t *testing.T) {
+	t.Parallel()
 	for name, watchedBefore := range map[string]bool{"made before the watch": true, "made after it": false} {
 		t.Run(name, func(t *testing.T) {
 			pool, err := pgxpool.New(t.Context(), pgtest.New(t))

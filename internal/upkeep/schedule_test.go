@@ -19,6 +19,7 @@ func (c *clock) pass(d time.Duration) time.Time {
 }
 
 func TestScheduleOfAFollower(t *testing.T) {
+	t.Parallel()
 	c := &clock{now: time.Unix(1000, 0)}
 	s := newSchedule()
 	require.True(t, s.watchDue(c.now))
@@ -47,6 +48,7 @@ func TestScheduleOfAFollower(t *testing.T) {
 // While there is work, rounds follow each other fast; then ever more slowly, and
 // never too slowly for a cache with a budget.
 func TestScheduleOfTheLeader(t *testing.T) {
+	t.Parallel()
 	c := &clock{now: time.Unix(1000, 0)}
 	s := newSchedule()
 	s.leads = true
@@ -89,6 +91,7 @@ func TestScheduleOfTheLeader(t *testing.T) {
 // A cache of which much has expired has short rounds of its own, beside those
 // for all caches; after a failure all is as at the beginning.
 func TestScheduleOfABacklog(t *testing.T) {
+	t.Parallel()
 	c := &clock{now: time.Unix(1000, 0)}
 	s := newSchedule()
 	s.leads = true
@@ -108,6 +111,7 @@ func TestScheduleOfABacklog(t *testing.T) {
 // While events of expired keys are published, no cache waits longer than a second for a
 // round, whatever else there is to do. Without them nothing changes.
 func TestScheduleOfExpiredEvents(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what  string
 		round Round

@@ -20,6 +20,7 @@ import (
 // Where autovacuum leaves dead rows, upkeep runs VACUUM itself: once, ever more
 // rarely while an old snapshot makes it useless, and never without the right to.
 func TestUpkeepRunsVacuum(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t, "autovacuum", "off")
 	ctx := t.Context()
 	openAs := func(databaseURL string) (*run, *bytes.Buffer) {

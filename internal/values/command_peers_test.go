@@ -14,6 +14,7 @@ import (
 // TestTable compares the table of commands with COMMAND INFO of redis-server, and
 // the keys of command lines with COMMAND GETKEYS.
 func TestTable(t *testing.T) {
+	t.Parallel()
 	c := startRedis(t)(resp.RESP2)
 	known := 0
 	for _, cmd := range values.Commands() {
@@ -47,6 +48,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	c := startRedis(t)(resp.RESP2)
 	for _, line := range []string{
 		"ZUNIONSTORE d 2 a b WEIGHTS 1 2", "ZINTER 1 a", "ZMPOP 2 a b MIN", "LMPOP 1 a LEFT COUNT 2", "SINTERCARD 2 a b LIMIT 1", "BITOP AND d a b c",

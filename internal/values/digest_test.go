@@ -8,6 +8,7 @@ import (
 // TestXXH3 compares with the hashes of another implementation, at the lengths
 // where the algorithm changes.
 func TestXXH3(t *testing.T) {
+	t.Parallel()
 	b := make([]byte, 5000)
 	for i := range b {
 		b[i] = byte(i*7 + i/256)

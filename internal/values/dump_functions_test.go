@@ -15,6 +15,7 @@ func signed(body string) []byte {
 }
 
 func TestFunctionPayloads(t *testing.T) {
+	t.Parallel()
 	for _, sources := range [][]string{nil, {"a"}, {"", strings.Repeat("x", 100), strings.Repeat("y", 70000)}} {
 		got, err := RestoreFunctions(DumpFunctions(sources), 1<<20)
 		if err != nil || !slices.Equal(got, sources) {

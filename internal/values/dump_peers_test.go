@@ -18,6 +18,7 @@ import (
 // TestDumps hands random values of all kinds to redis-server and back, in the
 // encodings that Redis has for small and for large ones.
 func TestDumps(t *testing.T) {
+	t.Parallel()
 	seed := seed.Of(t)
 	small := []string{"--hash-max-listpack-entries", "0", "--zset-max-listpack-entries", "0", "--set-max-intset-entries", "4", "--list-max-listpack-size", "3"}
 	for name, settings := range map[string][]string{"listpacks": nil, "tables": small} {
@@ -107,6 +108,7 @@ func bulk(t *testing.T, raw string) string {
 // TestOldDumps reads the encodings that Redis made before version 7, as
 // redis-server reads them.
 func TestOldDumps(t *testing.T) {
+	t.Parallel()
 	c, s := startRedis(t)(resp.RESP2), newStore(t, 1)
 	elements := []string{"", "a", strings.Repeat("b", 63), strings.Repeat("c", 64), strings.Repeat("d", 20000), "e", "f", "g"}
 	plain, ints := ziplist(elements, nil), ziplist(nil, []int64{0, 12, 13, -1, 127, -128, 32767, -32768, 8388607, -8388608, 2147483647, -2147483648, 1 << 62, -1 << 62})
@@ -199,6 +201,7 @@ func rdbText(s string) string {
 // TestEncoding compares the names of encodings with OBJECT ENCODING, at Redis's
 // default thresholds.
 func TestEncoding(t *testing.T) {
+	t.Parallel()
 	seed := seed.Of(t)
 	c := startRedis(t, "--hash-max-listpack-entries", "128", "--hash-max-listpack-value", "64",
 		"--zset-max-listpack-entries", "128", "--zset-max-listpack-value", "64")(resp.RESP2)

@@ -46,6 +46,7 @@ func FuzzRestore(f *testing.F) {
 }
 
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	s.words("HSET h a 1 b 2 c 3")
 	s.words("HPEXPIRE h 5000 FIELDS 1 a")
@@ -82,6 +83,7 @@ func TestRestore(t *testing.T) {
 // TestExpiringListpack reads a hash with the expiry of fields as Redis 7.4 packs
 // a small one: field, value and expiry in turn, 0 for none.
 func TestExpiringListpack(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	at := s.now + 5000
 	list := []byte("\x00\x00\x00\x00\x06\x00")

@@ -12,6 +12,7 @@ import (
 // Events of commands that redis-server 7.0 does not have, and of what random command
 // lines do not reach.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		prepare []string
 		line    string
@@ -86,6 +87,7 @@ func TestEventsThatNobodyWantsCostNothing(t *testing.T) {
 }
 
 func TestClasses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ text, want string }{
 		{"", ""}, {"KEA", "AKE"}, {"Ex", "xE"}, {"gxE", "gxE"}, {"g$lshzxetdKEnm", "AKEm"}, {"nK", "nK"}, {"mK", "Km"}, {"An", "A"}, {"gg", "g"},
 	} {
@@ -143,6 +145,7 @@ func (s *store) meet(line string, notified bool) (events []string) {
 // A command that may write names that fields have expired, once, and has the hash stored
 // without them. One that only reads leaves both to the next.
 func TestEventsOfExpiredFields(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		expired []string
 		line    string
@@ -178,6 +181,7 @@ func TestEventsOfExpiredFields(t *testing.T) {
 
 // What a command before it has removed stays removed, though RESTORE leaves nothing.
 func TestRestoreBehindARemoval(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	s.words("SET k v")
 	payload := []byte(values.Dump(s.entries["k"].Value))

@@ -6,6 +6,7 @@ import (
 )
 
 func TestMatch(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		pattern, text string
 		want          bool
@@ -42,6 +43,7 @@ func TestMatch(t *testing.T) {
 
 // TestGlobTime checks that no pattern takes exponential time, in which the test would not end.
 func TestGlobTime(t *testing.T) {
+	t.Parallel()
 	Match([]byte(strings.Repeat("a*", 200)+"b"), []byte(strings.Repeat("a", 20000)))
 	Match([]byte(strings.Repeat("*", 5000)+"b"), []byte(strings.Repeat("a", 20000)))
 }

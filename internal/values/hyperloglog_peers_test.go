@@ -13,6 +13,7 @@ import (
 // TestCardinality compares the estimates of random registers, which no elements
 // would ever give.
 func TestCardinality(t *testing.T) {
+	t.Parallel()
 	seed := seed.Of(t)
 	c, s, g := startRedis(t)(resp.RESP2), newStore(t, seed), rand.New(rand.NewPCG(seed, 4))
 	for range 200 {

@@ -28,6 +28,7 @@ func FuzzHyperLogLog(f *testing.F) {
 }
 
 func TestHyperLogLogEstimates(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	for i := range 20_000 {
 		s.do("PFADD", "k", strconv.Itoa(i))

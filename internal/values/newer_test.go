@@ -61,6 +61,7 @@ func showReply(r resp.Reply) string {
 }
 
 func TestFieldExpiry(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	s.now = 1_700_000_000_500
 	dialogue{
@@ -114,6 +115,7 @@ func TestFieldExpiry(t *testing.T) {
 // TestExpiredFieldsSurviveThePackedForm checks that an expiry is stored, and that
 // the packed form becomes plain again without one.
 func TestExpiredFieldsSurviveThePackedForm(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	dialogue{{"HSET h a 1 b 2", "2"}, {"HPEXPIRE h 1000 FIELDS 1 a", "[1]"}}.run(t, s)
 	h := s.Entry([]byte("h")).Value.(*values.Hash)
@@ -138,6 +140,7 @@ func TestExpiredFieldsSurviveThePackedForm(t *testing.T) {
 // TestHashOfExpiredFields checks that a hash whose fields have all expired is as
 // good as absent: SET may follow, a new hash has no expiry of the old one.
 func TestHashOfExpiredFields(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	dialogue{
 		{"HSET h a 1", "1"}, {"HPEXPIRE h 10 FIELDS 1 a", "[1]"}, {"sleep 10", ""},
@@ -148,6 +151,7 @@ func TestHashOfExpiredFields(t *testing.T) {
 }
 
 func TestHashOptions(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	dialogue{
 		{"HSETEX h FNX EX 10 FIELDS 2 a 1 b 2", "1"},
@@ -194,6 +198,7 @@ func TestHashOptions(t *testing.T) {
 }
 
 func TestConditionalStrings(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	dialogue{
 		{"SET k v IFEQ x", "nil"}, // an absent key equals nothing
@@ -238,6 +243,7 @@ func TestConditionalStrings(t *testing.T) {
 }
 
 func TestMsetex(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	dialogue{
 		{"MSETEX 2 a 1 b 2 EX 100", "1"},
@@ -262,6 +268,7 @@ func TestMsetex(t *testing.T) {
 }
 
 func TestIncrex(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	dialogue{
 		{"INCREX n", "[1 1]"},
@@ -315,6 +322,7 @@ func TestIncrex(t *testing.T) {
 }
 
 func TestTimesOfKeys(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	dialogue{
 		{"SET k v", "OK"}, {"TTL k", "-1"}, {"EXPIRE k 10", "1"}, {"TTL k", "10"}, {"PTTL k", "10000"},
@@ -330,6 +338,7 @@ func TestTimesOfKeys(t *testing.T) {
 // TestUnmetConditionsComeFirst checks that ZADD looks at NX before it adds: the
 // sum of the two infinities would be an error.
 func TestUnmetConditionsComeFirst(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 1)
 	dialogue{
 		{"ZADD z inf a", "1"},

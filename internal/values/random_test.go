@@ -11,6 +11,7 @@ import (
 // of elements, that they are different or may repeat, and that each is chosen
 // about equally often.
 func TestSampling(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 7)
 	s.words("SADD s a b c d e")
 	s.words("HSET h a 1 b 2 c 3 d 4 e 5")
@@ -56,6 +57,7 @@ func TestSampling(t *testing.T) {
 }
 
 func TestSpop(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 8)
 	first := map[string]int{}
 	for range 3000 {
@@ -79,6 +81,7 @@ func TestSpop(t *testing.T) {
 // TestScan checks that a scan of a large collection gives every member that is
 // there from its beginning to its end, while others come and go.
 func TestScan(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, 9)
 	for i := range 1000 {
 		n := strconv.Itoa(i)

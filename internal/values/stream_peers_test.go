@@ -23,6 +23,7 @@ var (
 // TestStreams runs random commands of each family against redis-server and
 // against the functions, and compares the replies and what is stored.
 func TestStreams(t *testing.T) {
+	t.Parallel()
 	for _, family := range grammar.Families() {
 		t.Run(family.Name, func(t *testing.T) {
 			seed := seed.Or(t, *streamSeed)

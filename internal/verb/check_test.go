@@ -11,6 +11,7 @@ import (
 
 // TestCheckOfManyValues: many values that are allowed one by one do not fit into a message.
 func TestCheckOfManyValues(t *testing.T) {
+	t.Parallel()
 	set := &Verb{Many: true, Values: true, Writes: true}
 	value := make([]byte, 320<<20)
 	for n, want := range map[int]error{3: nil, 4: fault.ErrValueTooLarge} {

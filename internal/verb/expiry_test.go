@@ -13,6 +13,7 @@ import (
 // A TTL is rounded up to a microsecond, PostgreSQL's unit: one of a nanosecond is
 // not zero, which would mean the cache's default or that the entry has expired.
 func TestTTLsAreRoundedUp(t *testing.T) {
+	t.Parallel()
 	for ttl, want := range map[time.Duration]int64{
 		1:                           1,
 		time.Microsecond:            1,

@@ -7,6 +7,7 @@ import (
 )
 
 func TestToken(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text, snapshot string
 		placement      int64

@@ -93,7 +93,7 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 				dbtest.Run(t, db)
 				dbs = append(dbs, db)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			seed := seed.Of(t)
 			var writers sync.WaitGroup
@@ -103,7 +103,10 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 				writers.Go(func() {
 					value, random := make([]byte, 400), rand.New(rand.NewPCG(seed, uint64(g)))
 					for i := 0; ctx.Err() == nil; i++ {
-						time.Sleep(test.pause)
+						select {
+						case <-time.After(test.pause):
+						case <-ctx.Done():
+						}
 						if err := cache.Set(context.Background(), fmt.Sprintf("%d:%d", g, i), value[:100+random.IntN(300)], 0); err != nil {
 							t.Error(err)
 							return
@@ -132,11 +135,14 @@ func TestBudgetHoldsUnderOverload(t *testing.T) {
 				if filled && evicted() > 10000 {
 					cancel()
 				}
-				time.Sleep(20 * time.Millisecond) // the pace of the measurement
+				select {
+				case <-time.After(20 * time.Millisecond): // the pace of the measurement
+				case <-ctx.Done():
+				}
 			}
 			writers.Wait()
 			t.Logf("%d sets, %d evicted; used %.3f to %.3f of the budget", written.Load(), evicted(), least, most)
-			require.Greater(t, evicted(), uint64(10000), "in a minute")
+			require.Greater(t, evicted(), uint64(10000), "in five minutes")
 			// docs/operations.md has what it holds on a machine of its own. Here
 			// the writers may starve what evicts; but the cache does not grow on,
 			// and what it has too much goes when they stop.

@@ -201,6 +201,7 @@ func (f *forced) verdict() *Verdict {
 
 // Each interleaving breaks a rule with its fault, and none without.
 func TestForced(t *testing.T) {
+	t.Parallel()
 	for _, i := range interleavings {
 		for _, m := range []mutant{i.mutant, sound} {
 			t.Run(i.name(m), func(t *testing.T) {
@@ -212,6 +213,7 @@ func TestForced(t *testing.T) {
 }
 
 func TestForcedCrashes(t *testing.T) {
+	t.Parallel()
 	for _, i := range crashes {
 		for _, m := range []mutant{i.mutant, sound} {
 			t.Run(i.name(m), func(t *testing.T) {

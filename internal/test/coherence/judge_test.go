@@ -53,6 +53,7 @@ func (s *story) judge(t *testing.T) *Verdict {
 }
 
 func TestRules(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		story *story
 		rules map[Rule]int
@@ -101,6 +102,7 @@ func TestRules(t *testing.T) {
 
 // What PostgreSQL itself answers has no bound to excuse it.
 func TestLateAnswer(t *testing.T) {
+	t.Parallel()
 	s := new(story).write(10, 2, 0, 5).write(11, 2, 10, 20).read(10, 21, 22)
 	s.reads[0].Source = Database
 	require.Equal(t, map[Rule]int{Late: 1}, s.judge(t).Broken)
@@ -109,6 +111,7 @@ func TestLateAnswer(t *testing.T) {
 // A client that keeps copies is held to what it has been told, and to all that its own server had acknowledged when the
 // client sent its last command.
 func TestClientCopies(t *testing.T) {
+	t.Parallel()
 	const server = 7
 	for name, test := range map[string]struct {
 		writer      int // of the value that replaced the copy, acknowledged at 20
@@ -139,6 +142,7 @@ func TestClientCopies(t *testing.T) {
 }
 
 func TestCloseHitsAreCounted(t *testing.T) {
+	t.Parallel()
 	s := new(story).write(10, 2, 0, 5).write(11, 1, 400, 405).
 		read(10, 6, 7).read(10, 304, 304).read(10, 306, 306).read(11, 406, 406)
 	v := s.judge(t)
@@ -148,12 +152,14 @@ func TestCloseHitsAreCounted(t *testing.T) {
 }
 
 func TestWorstIsMeasured(t *testing.T) {
+	t.Parallel()
 	s := new(story).write(10, 2, 0, 5).write(11, 2, 10, 20).read(10, 150, 151).read(10, 420, 421)
 	v := s.judge(t)
 	require.Equal(t, 300*time.Millisecond, v.Worst[Stale])
 }
 
 func TestLedgerWithAGapIsRefused(t *testing.T) {
+	t.Parallel()
 	s := new(story).write(10, 2, 0, 5).write(11, 2, 10, 20)
 	s.changes[1].Old = 12
 	_, err := Order(s.changes, s.writes, nil)
@@ -162,6 +168,7 @@ func TestLedgerWithAGapIsRefused(t *testing.T) {
 
 // After a crash a key of an UNLOGGED cache may be absent, and only of one.
 func TestCrashesEmptyUnloggedCaches(t *testing.T) {
+	t.Parallel()
 	s := new(story).write(10, 2, 0, 5)
 	s.held = Absent
 	s.write(11, 2, 500, 505).read(10, 20, 21).read(Absent, 400, 401).read(11, 506, 507)
@@ -179,6 +186,7 @@ func TestCrashesEmptyUnloggedCaches(t *testing.T) {
 
 // After a crash a key is absent, although its cache is flushed much later.
 func TestFlushAfterACrash(t *testing.T) {
+	t.Parallel()
 	s := new(story).write(10, 2, 0, 5)
 	s.writes = append(s.writes, Write{Key: All, Sent: 900 * ms, SentReal: 900_000, Acked: 910 * ms, AckedReal: 910_000})
 	s.changes = append(s.changes, Change{Number: 2, Key: All, At: 905_000})
@@ -191,6 +199,7 @@ func TestFlushAfterACrash(t *testing.T) {
 
 // A flush ends the states of all keys of its cache.
 func TestFlush(t *testing.T) {
+	t.Parallel()
 	s := new(story).write(10, 2, 0, 5)
 	s.writes = append(s.writes, Write{Key: All, Sent: 10 * ms, SentReal: 10_000, Acked: 20 * ms, AckedReal: 20_000})
 	s.changes = append(s.changes, Change{Number: 2, Key: All, At: 15_000})
@@ -201,6 +210,7 @@ func TestFlush(t *testing.T) {
 
 // A deletion that two calls may have made is the acknowledged one of neither.
 func TestDeletionsThatCannotBeToldApart(t *testing.T) {
+	t.Parallel()
 	s := new(story).write(10, 2, 0, 5).write(Absent, 2, 100, 200)
 	s.writes = append(s.writes, Write{Process: 2, Sent: 100 * ms, SentReal: 100_000, Acked: 110 * ms, AckedReal: 110_000})
 	s.read(10, 500, 501)
@@ -212,6 +222,7 @@ func TestDeletionsThatCannotBeToldApart(t *testing.T) {
 
 // The tag of a transaction says whose deletion it was.
 func TestTags(t *testing.T) {
+	t.Parallel()
 	s := new(story).write(10, 2, 0, 5).write(Absent, 2, 100, 200).write(Absent, 3, 100, 300)
 	s.writes[1].Tag, s.changes[1].Tag = 7, 7
 	s.changes = s.changes[:2]

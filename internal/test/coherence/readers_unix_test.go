@@ -111,3 +111,11 @@ func answer(value []byte, err error) (int64, error) {
 
 // short is a pause between writes.
 const short = 10 * time.Millisecond
+
+// rest lets others work for a while, at most until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -49,7 +49,7 @@ func (r *rueidisReader) work(ctx context.Context) {
 		for range 64 {
 			r.read()
 		}
-		time.Sleep(2 * time.Millisecond)
+		rest(ctx, 2*time.Millisecond)
 	}
 	for key := range r.runs {
 		r.flush(key)

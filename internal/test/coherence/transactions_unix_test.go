@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // txTimeout bounds a transaction, its locks and its end included.
@@ -101,7 +102,7 @@ func (a *actor) work(ctx context.Context, tx pgx.Tx, writes []Write, longest tim
 		if err := a.step(ctx, tx, w); err != nil {
 			return err
 		}
-		time.Sleep(time.Duration(a.rng.Int64N(int64(longest) / int64(len(writes)))))
+		a.pause(ctx, longest/time.Duration(2*len(writes)))
 	}
 	return nil
 }
@@ -206,7 +207,7 @@ func (a *actor) twoPhases(ctx context.Context) {
 		if _, err := tx.Exec(ctx, "PREPARE TRANSACTION '"+id+"'"); err != nil {
 			return err
 		}
-		time.Sleep(time.Duration(a.rng.Int64N(int64(200 * time.Millisecond))))
+		a.pause(ctx, 100*time.Millisecond)
 		if a.rng.IntN(6) == 0 {
 			a.second(long, conn, "ROLLBACK PREPARED '"+id+"'")
 			return errRollback
@@ -222,17 +223,11 @@ func (a *actor) second(ctx context.Context, conn *pgx.Conn, sql string) error {
 	if err == nil {
 		return nil
 	}
-	for ctx.Err() == nil {
-		err := a.once(ctx, sql)
-		if err == nil {
-			return nil
-		}
-		if isState(err, "42704") { // it has ended: which way is not known
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
+	var again error
+	if await.Until(ctx, func() bool { again = a.once(ctx, sql); return again == nil || isState(again, "42704") }) && again == nil {
+		return nil
 	}
-	return err
+	return err // it has ended, and which way is not known; or the run is over
 }
 
 // once runs one statement on a connection of its own.

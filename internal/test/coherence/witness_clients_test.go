@@ -67,7 +67,7 @@ func (w *witness) watch(ctx context.Context) {
 		}
 		if err != nil {
 			w.leave()
-			time.Sleep(short)
+			rest(ctx, short)
 		} else if ok {
 			w.add(barrier{begin, now()}, outage)
 		}

@@ -1,7 +1,6 @@
 package handover
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
-	"github.com/howdah/howdah/internal/test/await"
 )
 
 // producer pushes elements, one or some at a time.
@@ -210,9 +208,7 @@ func (r *run) finale() (asleep []string) {
 		}
 		p.cut()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), r.patience)
-	defer cancel()
-	if !await.Until(ctx, r.consumed) {
+	if !r.within(r.patience, r.consumed) {
 		for _, c := range last {
 			if c.inLine() {
 				asleep = append(asleep, fmt.Sprintf("%s of %q on %s", c.kind.pop, c.keys, c.node.Name()))

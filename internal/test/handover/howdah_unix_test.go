@@ -135,6 +135,7 @@ func (c *cluster) crash() {
 
 // TestQuiet: while nothing fails nothing is lost, and order is kept.
 func TestQuiet(t *testing.T) {
+	t.Parallel()
 	r := newCluster(t).run(t)
 	r.cuts = false
 	v := r.fire(2500)
@@ -145,6 +146,7 @@ func TestQuiet(t *testing.T) {
 
 // TestUnderFire kills clients, both servers, their connections, and PostgreSQL.
 func TestUnderFire(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	r := c.run(t)
 	v := r.fire(1250, c.second.kill, c.crash, c.disconnect(t, r), c.first.kill, c.KillBackend)
@@ -154,6 +156,7 @@ func TestUnderFire(t *testing.T) {
 
 // TestLong is the same for as long as asked.
 func TestLong(t *testing.T) {
+	t.Parallel()
 	if *duration == 0 {
 		t.Skip("needs -handover.duration")
 	}

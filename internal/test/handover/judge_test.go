@@ -48,6 +48,7 @@ func (s *story) holds(key string, elements ...string) *story {
 }
 
 func TestRules(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		story *story
 		rules []Rule
@@ -94,6 +95,7 @@ func TestRules(t *testing.T) {
 
 // A lost element may need the wait that another could have had.
 func TestExcusesAreShared(t *testing.T) {
+	t.Parallel()
 	s := new(story).push(1, Done, "x").push(9, Done, "y").wait(0, 2, Unknown, "").wait(0, 10, Unknown, "")
 	v := s.Judge(nil)
 	require.Zero(t, v.Violations(), v.Broken)

@@ -18,6 +18,7 @@ func fakeRun(t *testing.T, m mutant) *run {
 
 // Servers without a fault keep their promises, whatever becomes of the clients.
 func TestSoundServers(t *testing.T) {
+	t.Parallel()
 	v := fakeRun(t, sound).fire(1500)
 	v.check(t)
 	require.Greater(t, v.Compared, 50)
@@ -25,6 +26,7 @@ func TestSoundServers(t *testing.T) {
 
 // Each fault is found by the rule that it breaks, from the clients to the judge.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	for m, rules := range map[mutant][]Rule{
 		twice: {Twice, Order}, loses: {Lost, Asleep}, newest: {Order}, halfMoves: {Moved, Lost}, refuses: {Ghost}, sleeps: {Asleep, Order},
 	} {

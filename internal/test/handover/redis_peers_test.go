@@ -18,6 +18,7 @@ func (f fixed) Addr() string { return f.addr }
 
 // TestRedis: redis-server keeps the promises by which Howdah is judged.
 func TestRedis(t *testing.T) {
+	t.Parallel()
 	r := newRun(t, fixed{"redis-server", peers.Redis(t).Addr})
 	r.groups = true
 	v := r.fire(3000)

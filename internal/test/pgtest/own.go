@@ -5,9 +5,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/howdah/howdah/internal/embedded"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // Server is a server of one test's own, with PostgreSQL's normal durability:
@@ -121,11 +121,12 @@ func (s *Server) Start() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	server, err := startIn(ctx, s.dir, s.listen, s.settings)
-	for begun := time.Now(); isPortTaken(err) && time.Since(begun) < 30*time.Second; {
-		time.Sleep(100 * time.Millisecond)
+	var server *embedded.Server
+	var err error
+	await.Until(ctx, func() bool {
 		server, err = startIn(ctx, s.dir, s.listen, s.settings)
-	}
+		return !isPortTaken(err)
+	})
 	s.must(err)
 	s.mu.Lock()
 	s.server = server

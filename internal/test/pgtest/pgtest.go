@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/embedded"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -202,16 +203,15 @@ func (s *sharedServer) exec(sql string) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	for {
-		_, err := conn.Exec(ctx, sql)
-		if err == nil {
-			return nil
-		}
-		if pgErr := (*pgconn.PgError)(nil); !errors.As(err, &pgErr) || pgErr.Code != "55006" { // object_in_use
-			return fmt.Errorf("%s: %w", sql, err)
-		}
-		time.Sleep(100 * time.Millisecond)
+	await.Until(ctx, func() bool {
+		_, err = conn.Exec(ctx, sql)
+		pgErr := (*pgconn.PgError)(nil)
+		return !errors.As(err, &pgErr) || pgErr.Code != "55006" // object_in_use
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", sql, err)
 	}
+	return nil
 }
 
 func (s *sharedServer) stop() error {
