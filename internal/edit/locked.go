@@ -70,5 +70,8 @@ func (g *group) tryIn(ctx context.Context, tx pgx.Tx) (again bool, err error) {
 	if call.Status == verb.NotStored {
 		return true, nil
 	}
-	return false, call.Status.Err()
+	if err := call.Status.Err(); err != nil || g.servesLater {
+		return false, err
+	}
+	return false, g.writeEffects(ctx, tx)
 }

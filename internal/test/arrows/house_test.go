@@ -113,6 +113,7 @@ var house = map[string]room{
 	"internal/test/seed":      {testOnly: true},
 	"internal/test/coherence": {testOnly: true},
 	"internal/test/handover":  {testOnly: true},
+	"internal/test/relay":     {testOnly: true},
 	"backend/backendtest":     {testOnly: true},
 }
 
