@@ -14,40 +14,50 @@ import (
 // still, or whose statement is on its way. So nothing is sent behind it before it has ended,
 // and what was cut off never overtakes, or follows, what came after it.
 type doubts struct {
-	mu   sync.Mutex
-	pids []uint32
+	mu  sync.Mutex
+	all []doubt
+}
+
+type doubt struct {
+	pid   uint32
+	since time.Time
 }
 
 func (d *doubts) add(pid uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if pid != 0 && !slices.Contains(d.pids, pid) {
-		d.pids = append(d.pids, pid)
-	}
+	d.all = append(d.all, doubt{pid, time.Now()})
 }
 
-func (d *doubts) list() []uint32 {
+func (d *doubts) list() []doubt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.pids)
+	return slices.Clone(d.all)
 }
 
-func (d *doubts) remove(pid uint32) {
+func (d *doubts) remove(ended doubt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pids = slices.DeleteFunc(d.pids, func(p uint32) bool { return p == pid })
+	d.all = slices.DeleteFunc(d.all, func(other doubt) bool { return other == ended })
+}
+
+// before reports whether there is one that is older than a moment.
+func (d *doubts) before(moment time.Time) bool {
+	return slices.ContainsFunc(d.list(), func(d doubt) bool { return d.since.Before(moment) })
 }
 
 var errDoubt = fault.Timeout("a message that was sent before may still come", nil)
 
-// settle ends the backends that may still send messages, and returns when they have ended.
-// Errors: ErrTimeout, if one does not end, ErrUnavailable; nothing is to be sent then.
-func (b *Bus) settle(ctx context.Context) error {
-	for _, pid := range b.doubts.list() {
-		if err := b.endBackend(ctx, pid); err != nil {
+// Settle ends the backends that may still send messages, and returns when they have ended.
+// Whoever sends messages in a transaction calls it before that begins: messages are read in
+// the order of the numbers of their transactions. Errors: ErrTimeout, if one does not end,
+// ErrUnavailable; nothing is to be sent then.
+func (b *Bus) Settle(ctx context.Context) error {
+	for _, d := range b.doubts.list() {
+		if err := b.endBackend(ctx, d.pid); err != nil {
 			return err
 		}
-		b.doubts.remove(pid)
+		b.doubts.remove(d)
 	}
 	return nil
 }
@@ -55,6 +65,8 @@ func (b *Bus) settle(ctx context.Context) error {
 // endBackend ends a backend of this role. Behind a pooler the number is none of PostgreSQL,
 // and there is no such backend.
 func (b *Bus) endBackend(ctx context.Context, pid uint32) error {
+	ctx, cancel := context.WithTimeout(ctx, b.options.Timeout)
+	defer cancel()
 	deadline, _ := ctx.Deadline()
 	for range 2 { // it may end by itself just before it would be ended, which is no success
 		var ended bool
@@ -68,13 +80,13 @@ func (b *Bus) endBackend(ctx context.Context, pid uint32) error {
 }
 
 // Committed finds out whether a transaction was committed whose commit was not answered: it
-// ends the backend, so that the outcome is final. Errors: as of settle, and those of a
+// ends the backend, so that the outcome is final. Errors: as of Settle, and those of a
 // database that does not know the transaction.
 func (b *Bus) Committed(ctx context.Context, s *Sent) (committed bool, err error) {
 	b.doubts.add(s.pid)
 	ctx, cancel := context.WithTimeout(ctx, b.options.Timeout)
 	defer cancel()
-	if err := b.settle(ctx); err != nil {
+	if err := b.Settle(ctx); err != nil {
 		return false, err
 	}
 	err = b.ask(ctx, false, "bus_outcome", []any{s.xid}, []any{&committed}, func() error { return nil })

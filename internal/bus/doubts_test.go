@@ -2,6 +2,7 @@ package bus
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,4 +69,24 @@ func TestBackendOfAnotherRoleIsNotEnded(t *testing.T) {
 	require.Empty(t, publisher.doubts.list())
 	require.NoError(t, super.Ping(t.Context()))
 	require.Equal(t, series(2), subscriber.await(2)["c"])
+}
+
+// A sender whose patience ends while its message is on its way waits for the outcome: what it
+// sends next in a transaction would overtake the message.
+func TestSenderWaitsForItsFlight(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	between := relay.New(t, pgtest.TCP(url))
+	subscriber, publisher := start(t, url, ""), newProcess(t, between.URL(), "none")
+	subscriber.subscribe(Published)
+	publisher.options.Timeout = 2 * time.Second // both statements wait so long in vain
+	publisher.run()
+	first := between.Hold("", "first")
+	between.Hold("", "second")
+	lost := make(chan error, 1)
+	go func() { lost <- publisher.publishOne(t.Context(), message("c", "first")) }()
+	first.Await()
+	require.Error(t, publisher.publishOne(t.Context(), message("c", "second")))
+	require.Zero(t, publisher.queue.open.Load(), "it may still be sent")
+	require.Error(t, <-lost)
 }

@@ -83,21 +83,22 @@ func (b *Bus) Publish(ctx context.Context, messages []Message, sent func()) erro
 	default:
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.patience(c.size))
+	bounded, cancel := context.WithTimeout(ctx, b.patience(c.size))
 	defer cancel()
 	select {
 	case err := <-result:
 		return err
-	case <-ctx.Done():
+	case <-bounded.Done():
 	}
 	if b.queue.withdraw(c) {
-		return fault.Timeout("the message waited to be sent", ctx.Err())
+		return fault.Timeout("the message waited to be sent", bounded.Err())
 	}
-	// It is on its way. A flight ends by its own deadline.
+	// It is on its way. A flight ends by its own deadline, which is waited for: what the caller
+	// sends in a transaction of its own would overtake it.
 	select {
 	case err := <-result:
 		return err
-	default:
+	case <-ctx.Done():
 		return fmt.Errorf("%w: the message was being sent: %w", fault.ErrUnknownOutcome, ctx.Err())
 	}
 }
@@ -184,7 +185,7 @@ func (b *Bus) send(ctx context.Context, all *batch) (sent bool, err error) {
 			b.counts.failures.Add(1)
 		}
 	}()
-	if err := b.settle(ctx); err != nil {
+	if err := b.Settle(ctx); err != nil {
 		return false, err
 	}
 	v := &view{asked: time.Now()}

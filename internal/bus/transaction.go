@@ -16,17 +16,17 @@ type Sent struct {
 }
 
 // SendIn sends messages in a transaction of the caller, so that other processes get them if
-// it is committed, and only then. nil: no process wanted any at the time since which the
-// transaction has its snapshot, and the caller asks again behind its commit. Errors: those
-// of PostgreSQL, as of pgx, and as of Start; the transaction is to be rolled back.
+// it is committed, and only then. since is a moment before its begin, behind Settle. nil: no
+// process wanted any then, and the caller asks again behind its commit. Errors: those
+// of PostgreSQL, as of pgx, and as of Settle; the transaction is to be rolled back.
 func (b *Bus) SendIn(ctx context.Context, tx pgx.Tx, since time.Time, messages []Message) (*Sent, error) {
 	var all batch
 	all.add(messages)
 	if !b.wants(all.wanted) {
 		return nil, nil
 	}
-	if err := b.settle(ctx); err != nil {
-		return nil, err
+	if b.doubts.before(since) {
+		return nil, errDoubt
 	}
 	v := &view{asked: since}
 	var xid *string

@@ -45,9 +45,22 @@ func (db *DB) Outbox(list []Publication) *Outbox {
 
 // Effect is what the edit needs to know of the Outbox.
 func (o *Outbox) Effect() *edit.Effect {
-	return &edit.Effect{Set: o.db.engines, Due: o.wanted, Write: func(ctx context.Context, tx pgx.Tx) error {
-		return o.write(ctx, tx, time.Now())
-	}}
+	began := time.Time{}
+	return &edit.Effect{
+		Set: o.db.engines,
+		Due: o.wanted,
+		Begin: func(ctx context.Context) error {
+			err := o.db.bus.Settle(ctx)
+			began = time.Now()
+			return err
+		},
+		Write: func(ctx context.Context, tx pgx.Tx) error {
+			if began.IsZero() {
+				return o.write(ctx, tx, time.Now())
+			}
+			return o.write(ctx, tx, began)
+		},
+	}
 }
 
 // wanted reports whether another process may want the messages.

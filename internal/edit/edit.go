@@ -87,6 +87,9 @@ type Effect struct {
 	Set *engine.Set // where Write can be used; an edit that is stored elsewhere is stored without it
 	Due func() bool // whether Write is needed now. It does not block
 
+	// Begin is called before a transaction in which Write is called.
+	Begin func(context.Context) error
+
 	// Write is called in the transaction, before its commit; again if that is repeated.
 	Write func(context.Context, pgx.Tx) error
 }

@@ -22,6 +22,18 @@ func (g *group) hasEffects() bool {
 	return false
 }
 
+// beginEffects prepares a transaction for what the edits, as they have run last, add to it.
+func (g *group) beginEffects(ctx context.Context) error {
+	for _, e := range g.edits {
+		if e.Err == nil && e.Effect != nil && e.Effect.Set == g.table.engine.Set() && e.Effect.Due() {
+			if err := e.Effect.Begin(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // writeEffects adds what the edits have besides their changes to the transaction that
 // stores these.
 func (g *group) writeEffects(ctx context.Context, tx pgx.Tx) error {
@@ -47,6 +59,10 @@ func (g *group) commitWithEffects(changes []change) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	if err := g.beginEffects(ctx); err != nil {
+		g.release(err)
+		return
+	}
 	call := &verb.Call{Part: true}
 	err := g.table.engine.Within(ctx, func(tx pgx.Tx) error {
 		g.commitBy(call, changes)

@@ -24,7 +24,10 @@ func (g *group) runLocked() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), g.table.engine.Timeout())
-		err := g.table.engine.Locked(ctx, g.keys, func(tx pgx.Tx) error { return g.runIn(ctx, tx) })
+		err := g.beginEffects(ctx)
+		if err == nil {
+			err = g.table.engine.Locked(ctx, g.keys, func(tx pgx.Tx) error { return g.runIn(ctx, tx) })
+		}
 		cancel()
 		if !errors.Is(err, errAgain) && !fault.IsMoved(err) {
 			g.release(err)

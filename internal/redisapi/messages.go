@@ -36,7 +36,7 @@ func messageCommands() []*Command {
 	}
 }
 
-const notePublish = "Inside MULTI and in scripts the message is sent by the commit, once; the reply counts the subscribers before it."
+const notePublish = "Inside MULTI and in scripts the message is part of the commit; the reply counts the subscribers before it."
 
 // notKey is the flag of arguments that Redis routes by as if they were keys.
 const notKey = "not_key"

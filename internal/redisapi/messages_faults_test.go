@@ -179,6 +179,40 @@ func TestPublishThatWasCutOff(t *testing.T) {
 	p.get("next", "last")
 }
 
+// PUBLISH was cut off, and its backend sends the message at the very moment in which it is to
+// be ended because the client publishes again, in a transaction: the messages are in their order.
+func TestTransactionBehindAMessageThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	for name, publish := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPublishers(t)
+			publish(p.client, "first")
+			held := p.between.Hold("", "late")
+			p.client.send(resp.AppendCommand(nil, "PUBLISH", "c", "late"))
+			held.Cut()
+			require.Contains(t, p.client.reply(), "-ERR outcome unknown")
+			ending := p.between.Hold("", "pg_terminate_backend")
+			reply := make(chan string, 1)
+			go func() { reply <- publish(p.client, "next") }()
+			ending.Await()
+			held.Release()
+			require.Eventually(t, func() bool {
+				var sent bool
+				require.NoError(t, p.super.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM howdah_internal.bus WHERE payloads = ARRAY['late'::bytea])").Scan(&sent))
+				return sent
+			}, patience, time.Millisecond)
+			ending.Release()
+			require.NotContains(t, <-reply, "-")
+			for _, want := range []string{"first", "late", "next"} {
+				require.Equal(t, message("c", want), p.other.reply())
+			}
+			require.Equal(t, message("c", "first"), p.own.reply())
+			require.Equal(t, message("c", "next"), p.own.reply())
+		})
+	}
+}
+
 // PUBLISH that says that it was not applied has reached nobody.
 func TestPublishWithoutPostgreSQL(t *testing.T) {
 	t.Parallel()

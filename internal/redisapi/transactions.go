@@ -213,9 +213,11 @@ func (x *execution) run() (committed bool, err error) {
 	before, again := c.session, false
 	var outbox *core.Outbox
 	options := x.options()
-	options.Outbox = func() *core.Outbox {
-		outbox = c.engine.options.DB.Outbox(x.messages)
-		return outbox
+	if x.mayPublish() {
+		options.Outbox = func() *core.Outbox {
+			outbox = c.engine.options.DB.Outbox(x.messages)
+			return outbox
+		}
 	}
 	err = c.engine.options.DB.Transact(ctx, options, func(ctx context.Context, tx core.Tx) error {
 		if again { // PostgreSQL has undone an attempt
@@ -255,6 +257,11 @@ func (x *execution) run() (committed bool, err error) {
 		return false, nil
 	}
 	return false, err
+}
+
+// mayPublish reports whether the queue has a command that publishes, or runs a script.
+func (x *execution) mayPublish() bool {
+	return slices.ContainsFunc(x.queue, func(q queuedCommand) bool { return q.cmd.publishes || q.cmd.edit != nil })
 }
 
 // runWithoutDatabase is run for a queue that reads and stores nothing.

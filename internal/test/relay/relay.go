@@ -85,6 +85,9 @@ func (r *Relay) add(before, text string, answers bool) *Held {
 	return h
 }
 
+// Await returns when something is held.
+func (h *Held) Await() { <-h.caught }
+
 // Cut ends the client's connection, when something is held of it, and leaves the server's.
 func (h *Held) Cut() {
 	<-h.caught
