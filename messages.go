@@ -39,16 +39,17 @@ type Subscription core.Subscription
 // Messages of one goroutine arrive in their order. A subscriber that is not there at this
 // moment gets nothing, and a crash of PostgreSQL loses messages on their way.
 //
-// With an error, subscribers in this process have the message, and others do not, or, with
-// ErrUnknownOutcome, may have it. Errors: ErrKeyTooLong (a channel of more than 65 KiB), ErrValueTooLarge,
-// which no subscriber has received, ErrOverloaded, ErrUnavailable, ErrTimeout, ErrUnknownOutcome,
-// ErrPermission.
+// With an error no subscriber has the message, or, with ErrUnknownOutcome, some or all may
+// have it; it does not come behind later ones of the same goroutine. Errors: ErrKeyTooLong (a
+// channel of more than 65 KiB), ErrValueTooLarge, ErrOverloaded, ErrUnavailable, ErrTimeout,
+// ErrUnknownOutcome, ErrPermission.
 func (db *DB) Publish(ctx context.Context, channel string, message []byte) (receivers int, err error) {
 	return db.core().Publish(ctx, pubsub.Channel, []byte(channel), message)
 }
 
 // Subscribe receives what is published to channels: each message whose Publish begins
-// after Subscribe has returned, by howdah.publish in SQL each that is committed then. It
+// after Subscribe has returned, by howdah.publish in SQL each that is committed then, and what
+// this process publishes while Subscribe runs. It
 // needs Run, which may begin at the same moment. The first subscription of a process takes about
 // 250 ms, until every other process knows of it. While this process cannot reach PostgreSQL,
 // messages of others wait, for about ten seconds; older ones are lost. Subscriptions are

@@ -99,7 +99,7 @@ func BenchmarkPublish(b *testing.B) {
 				for range publishers {
 					working.Go(func() {
 						for left.Add(-1) >= 0 {
-							if err := publisher.Publish(context.Background(), watch.message()); err != nil {
+							if err := publisher.publishOne(context.Background(), watch.message()); err != nil {
 								b.Error(err)
 							}
 						}
@@ -128,7 +128,7 @@ func pace(ctx context.Context, b *testing.B, publisher *process, watch *stopwatc
 			for n := 0; ctx.Err() == nil; n++ {
 				due := began.Add(time.Duration(n) * time.Second * publishers / time.Duration(rate))
 				time.Sleep(time.Until(due))
-				if err := publisher.Publish(context.Background(), watch.message()); err != nil {
+				if err := publisher.publishOne(context.Background(), watch.message()); err != nil {
 					b.Error(err)
 				}
 			}

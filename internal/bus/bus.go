@@ -76,6 +76,7 @@ type Bus struct {
 	id      int64         // of this process in howdah_internal.server, another one for each Run
 
 	queue   queue
+	doubts  doubts
 	members members
 	view    atomic.Pointer[view]
 	wake    chan struct{} // has the receiving side look at once
@@ -125,7 +126,7 @@ func (b *Bus) begin() bool {
 	}
 	b.running = true
 	b.renameLocked()
-	b.queue.open()
+	b.queue.reopen()
 	close(b.began)
 	return true
 }

@@ -31,7 +31,7 @@ func TestMessagesArriveOnceAndInOrder(t *testing.T) {
 		for n := range publishers {
 			working.Go(func() {
 				for j := range each {
-					if err := p.Publish(t.Context(), message(fmt.Sprint(i, "/", n), fmt.Sprint(j))); err != nil {
+					if err := p.publishOne(t.Context(), message(fmt.Sprint(i, "/", n), fmt.Sprint(j))); err != nil {
 						t.Error(err)
 						return
 					}
@@ -94,7 +94,7 @@ func TestConfirmedSubscriptionMissesNothing(t *testing.T) {
 				payload := fmt.Sprint(n)
 				n++
 				next.Unlock()
-				if err := publisher.Publish(context.Background(), message("c", payload)); err != nil {
+				if err := publisher.publishOne(context.Background(), message("c", payload)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -150,7 +150,7 @@ func TestNoOtherProcess(t *testing.T) {
 	require.Equal(t, 2, one[int](t, conn, "SELECT count(*) FROM howdah_internal.server WHERE kinds IN (2, 8) AND subscribers + waiters = 1"))
 	eventually(t, "it sees that no other process wants the kind", func() bool { return !a.Elsewhere(Published) || a.publishes("c") })
 	require.Zero(t, one[int](t, conn, "SELECT count(*) FROM howdah_internal.bus"))
-	require.NoError(t, a.Publish(t.Context(), Message{Kind: Ready, Channel: []byte("db0"), Payload: []byte("12345678")}))
+	require.NoError(t, a.publishOne(t.Context(), Message{Kind: Ready, Channel: []byte("db0"), Payload: []byte("12345678")}))
 	b.await(1)
 	require.Equal(t, []Message{{Ready, []byte("db0"), []byte("12345678")}}, b.got)
 }
@@ -179,8 +179,7 @@ func TestWithoutRun(t *testing.T) {
 	url := pgtest.New(t)
 	quiet, subscriber := newProcess(t, url, ""), start(t, url, "")
 	require.ErrorIs(t, quiet.tryJoin(Published), fault.ErrNotRunning)
-	_, err := quiet.Start(message("c", "x"), nil)
-	require.ErrorIs(t, err, fault.ErrNotRunning)
+	require.ErrorIs(t, quiet.Start(message("c", "x"), nil), fault.ErrNotRunning)
 	subscriber.subscribe(Published)
 	for i := range 3 {
 		quiet.publish("c", fmt.Sprint(i))
@@ -211,11 +210,10 @@ func TestQueueIsBounded(t *testing.T) {
 	accepted := 0
 	var refused error
 	for range 200 {
-		pending, err := p.Start(Message{Published, nil, payload}, func(err error) { outcomes <- err })
-		if refused = err; err != nil {
+		refused = p.Start(Message{Published, nil, payload}, func(err error) { outcomes <- err })
+		if refused != nil {
 			break
 		}
-		require.True(t, pending)
 		accepted++
 	}
 	require.ErrorIs(t, refused, fault.ErrOverloaded)
@@ -223,7 +221,7 @@ func TestQueueIsBounded(t *testing.T) {
 	require.LessOrEqual(t, p.Stats().Waiting, 64<<20)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	require.ErrorIs(t, p.Publish(ctx, message("c", "x")), fault.ErrTimeout, "it was not sent")
+	require.ErrorIs(t, p.publishOne(ctx, message("c", "x")), fault.ErrTimeout, "it was not sent")
 	p.stop()
 	told := 0
 	for range accepted {

@@ -14,7 +14,8 @@
 // do not arrive, behind a pooler, say, there is one each 50 ms. A receiver whose polls find
 // messages more than 400 times a second asks for no notifications, and polls each 2 ms.
 //
-// Messages of one sender arrive in the order in which it sent them. A crash of PostgreSQL
+// Messages of one sender arrive in the order in which it sent them, and what was cut off on
+// its way does not come late: see doubts. A crash of PostgreSQL
 // loses those on their way, and those of a receiver that is away for more than about ten
 // seconds are removed.
 //

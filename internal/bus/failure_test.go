@@ -46,7 +46,7 @@ func TestCrashOfPostgreSQL(t *testing.T) {
 		// What the processes have committed asynchronously is durable with this.
 		control("INSERT INTO durable VALUES (1)")
 		server.Stop("immediate")
-		require.Error(t, publisher.Publish(t.Context(), message("lost", "x")))
+		require.Error(t, publisher.publishOne(t.Context(), message("lost", "x")))
 		server.Start()
 		eventually(t, "PostgreSQL answers", func() bool { return publisher.pool.Ping(t.Context()) == nil })
 		// The rows of those who want messages have outlived the crash.
@@ -235,7 +235,7 @@ func TestStandbyAndNoServer(t *testing.T) {
 	err := p.tryJoin(Published)
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.ErrorContains(t, err, "standby")
-	err = p.Publish(t.Context(), message("c", "x"))
+	err = p.publishOne(t.Context(), message("c", "x"))
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.ErrorContains(t, err, "standby")
 	_ = url
@@ -247,5 +247,5 @@ func TestStandbyAndNoServer(t *testing.T) {
 	require.NoError(t, os.RemoveAll(dir))
 	gone := start(t, "host="+dir+" user=howdah dbname=howdah", "")
 	require.ErrorIs(t, gone.tryJoin(Published), fault.ErrUnavailable)
-	require.ErrorIs(t, gone.Publish(t.Context(), message("c", "x")), fault.ErrUnavailable)
+	require.ErrorIs(t, gone.publishOne(t.Context(), message("c", "x")), fault.ErrUnavailable)
 }

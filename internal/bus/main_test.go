@@ -135,7 +135,12 @@ func (p *process) tryJoin(k Kind) error {
 
 func (p *process) publish(channel, payload string) {
 	p.t.Helper()
-	require.NoError(p.t, p.Publish(p.t.Context(), message(channel, payload)))
+	require.NoError(p.t, p.publishOne(p.t.Context(), message(channel, payload)))
+}
+
+// publishOne is Publish for one message.
+func (p *process) publishOne(ctx context.Context, m Message) error {
+	return p.Publish(ctx, []Message{m}, func() {})
 }
 
 func message(channel, payload string) Message {

@@ -27,8 +27,8 @@ type Message struct {
 	Payload []byte
 }
 
-// clone is the same message in memory of its own.
-func (m Message) clone() Message {
+// Clone is the same message in memory of its own.
+func (m Message) Clone() Message {
 	both := make([]byte, len(m.Channel)+len(m.Payload))
 	n := copy(both, m.Channel)
 	copy(both[n:], m.Payload)

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/howdah/howdah/internal/fault"
 )
@@ -14,39 +15,56 @@ type queue struct {
 	closed bool // messages are not taken, and not sent
 	calls  []*call
 	bytes  int
+
+	open atomic.Int64 // calls whose senders have not been told how they went
 }
 
-// call is a message with its sender, who is told how it went.
+// call is messages that go together, with their sender, who is told how it went.
 type call struct {
-	message Message
-	done    func(error) // nil: the sender does not ask
+	messages []Message
+	size     int
+	done     func(error) // nil: the sender does not ask
+	queue    *queue      // that counts it; nil: none
+}
+
+func newCall(messages []Message, done func(error)) *call {
+	c := &call{messages: messages, done: done}
+	for _, m := range messages {
+		c.size += m.size()
+	}
+	return c
 }
 
 func (c *call) end(err error) {
 	if c.done != nil {
 		c.done(err)
 	}
+	if c.queue != nil {
+		c.queue.open.Add(-1)
+	}
 }
 
-// open lets messages wait.
-func (q *queue) open() {
+// reopen lets messages wait.
+func (q *queue) reopen() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = false
 }
 
-// put adds a message. Errors: fault.ErrOverloaded, fault.ErrNotRunning.
+// put adds a call. Errors: fault.ErrOverloaded, fault.ErrNotRunning.
 func (q *queue) put(c *call, limit int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return fault.ErrNotRunning
 	}
-	if size := c.message.size(); len(q.calls) > 0 && q.bytes+size > limit {
+	if len(q.calls) > 0 && q.bytes+c.size > limit {
 		return fault.ErrOverloaded
 	}
+	q.open.Add(1)
+	c.queue = q
 	q.calls = append(q.calls, c)
-	q.bytes += c.message.size()
+	q.bytes += c.size
 	if len(q.calls) == 1 {
 		signal(q.filled)
 	}
@@ -59,7 +77,7 @@ func (q *queue) take(limit int) []*call {
 	defer q.mu.Unlock()
 	n, size := 0, 0
 	for n < len(q.calls) {
-		next := q.calls[n].message.size()
+		next := q.calls[n].size
 		if n > 0 && size+next > limit {
 			break
 		}
@@ -75,13 +93,14 @@ func (q *queue) take(limit int) []*call {
 	return flight
 }
 
-// withdraw removes a message that waits, and reports whether it still did.
+// withdraw removes messages that wait, and reports whether it still did.
 func (q *queue) withdraw(c *call) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i, other := range q.calls {
 		if other == c {
-			q.bytes -= c.message.size()
+			q.bytes -= c.size
+			q.open.Add(-1)
 			q.calls = append(q.calls[:i:i], q.calls[i+1:]...)
 			return true
 		}

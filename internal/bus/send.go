@@ -2,10 +2,15 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/howdah/howdah/internal/fault"
+	"github.com/howdah/howdah/schema"
 )
 
 // view is what this process knows of the others.
@@ -24,26 +29,27 @@ func (v *view) fresh() bool {
 	return now.Sub(v.asked) <= known && now.Round(0).Sub(v.asked.Round(0)).Abs() <= known
 }
 
-// Elsewhere reports whether another process may want messages of a kind. It asks nothing:
-// true is also the answer where that is not known.
-func (b *Bus) Elsewhere(k Kind) bool {
+// wants reports whether another process may want messages of one of these kinds.
+func (b *Bus) wants(s kinds) bool {
 	v := b.view.Load()
-	return !v.fresh() || v.kinds.has(k)
+	return !v.fresh() || v.kinds&s != 0
 }
 
-// Start begins to send a message, whose bytes may be modified afterwards. pending
-// says that done, if it is not nil, will be called with the outcome; otherwise there was
-// nothing to send, because no other process wants it, or there was an error. done must
-// not block. Errors, also those that done gets: fault.ErrOverloaded, ErrNotRunning,
-// ErrUnavailable, ErrTimeout, ErrUnknownOutcome, ErrPermission.
-func (b *Bus) Start(m Message, done func(error)) (pending bool, err error) {
-	if !b.Elsewhere(m.Kind) {
-		return false, nil
-	}
-	if err := b.put(&call{message: m.clone(), done: done}); err != nil {
-		return false, err
-	}
-	return true, nil
+// Elsewhere reports whether another process may want messages of a kind. It asks nothing:
+// true is also the answer where that is not known.
+func (b *Bus) Elsewhere(k Kind) bool { return b.wants(k.bit()) }
+
+// Needless reports whether a message of a kind need not be sent: no other process wants it,
+// and none is on its way that it could overtake in this one.
+func (b *Bus) Needless(k Kind) bool { return b.queue.open.Load() == 0 && !b.Elsewhere(k) }
+
+// Start puts a message in line, whose bytes must not be modified any more. done, which may
+// be nil, is called with the outcome, in the order of the messages in line: without an error
+// they are committed, or no other process wants them. It must not block. Errors, also those
+// that done gets: fault.ErrOverloaded, ErrNotRunning, ErrUnavailable, ErrTimeout,
+// ErrUnknownOutcome, ErrPermission. But for ErrUnknownOutcome the message is never delivered.
+func (b *Bus) Start(m Message, done func(error)) error {
+	return b.put(newCall([]Message{m}, done))
 }
 
 func (b *Bus) put(c *call) error {
@@ -53,14 +59,22 @@ func (b *Bus) put(c *call) error {
 	return b.queue.put(c, b.options.MaxQueueBytes)
 }
 
-// Publish sends a message, and returns when it is committed, or when no other process
-// wants it. Without Run it is sent by a statement of its own. Errors: as of Start.
-func (b *Bus) Publish(ctx context.Context, m Message) error {
-	if !b.Elsewhere(m.Kind) {
+// Publish sends messages together, whose bytes must not be modified any more, and returns
+// when they are committed, or when no other process wants them. sent is called then, before
+// those who have sent others behind them are told. Without Run they are sent by a statement
+// of their own. Errors: as of Start.
+func (b *Bus) Publish(ctx context.Context, messages []Message, sent func()) error {
+	if b.queue.open.Load() == 0 && !b.wants(kindsOf(messages)) {
+		sent()
 		return nil
 	}
 	result := make(chan error, 1)
-	c := &call{message: m.clone(), done: func(err error) { result <- err }}
+	c := newCall(messages, func(err error) {
+		if err == nil {
+			sent()
+		}
+		result <- err
+	})
 	switch err := b.put(c); err {
 	case nil:
 	case fault.ErrNotRunning:
@@ -69,21 +83,22 @@ func (b *Bus) Publish(ctx context.Context, m Message) error {
 	default:
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.patience(m.size()))
+	bounded, cancel := context.WithTimeout(ctx, b.patience(c.size))
 	defer cancel()
 	select {
 	case err := <-result:
 		return err
-	case <-ctx.Done():
+	case <-bounded.Done():
 	}
 	if b.queue.withdraw(c) {
-		return fault.Timeout("the message waited to be sent", ctx.Err())
+		return fault.Timeout("the message waited to be sent", bounded.Err())
 	}
-	// It is on its way. A flight ends by its own deadline.
+	// It is on its way. A flight ends by its own deadline, which is waited for: what the caller
+	// sends in a transaction of its own would overtake it.
 	select {
 	case err := <-result:
 		return err
-	default:
+	case <-ctx.Done():
 		return fmt.Errorf("%w: the message was being sent: %w", fault.ErrUnknownOutcome, ctx.Err())
 	}
 }
@@ -119,38 +134,85 @@ func (b *Bus) sendUntil(ctx context.Context) {
 	}
 }
 
-// fly sends messages by one statement, and tells each sender how it went. It returns
-// whether there was something to send. ctx may end without effect on the statement.
+// batch is the messages of a statement as its arguments.
+type batch struct {
+	kinds              []int16
+	channels, payloads [][]byte
+	wanted             kinds
+	size               int
+}
+
+func (b *batch) add(messages []Message) {
+	for _, m := range messages {
+		b.kinds = append(b.kinds, int16(m.Kind))
+		b.channels, b.payloads = append(b.channels, notNil(m.Channel)), append(b.payloads, notNil(m.Payload))
+		b.wanted |= m.Kind.bit()
+		b.size += m.size()
+	}
+}
+
+func kindsOf(messages []Message) (s kinds) {
+	for _, m := range messages {
+		s |= m.Kind.bit()
+	}
+	return s
+}
+
+// fly sends messages, and tells each sender how it went. It returns whether there was
+// something to send. ctx may end without effect on the statement.
 func (b *Bus) fly(ctx context.Context, flight []*call) (sent bool) {
-	var wanted kinds
-	numbers := make([]int16, len(flight))
-	channels, payloads := make([][]byte, len(flight)), make([][]byte, len(flight))
-	size := 0
-	for i, c := range flight {
-		wanted |= c.message.Kind.bit()
-		numbers[i], channels[i], payloads[i] = int16(c.message.Kind), notNil(c.message.Channel), notNil(c.message.Payload)
-		size += c.message.size()
+	var all batch
+	for _, c := range flight {
+		all.add(c.messages)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.patience(size))
-	defer cancel()
-	v := &view{asked: time.Now()}
-	var notified *bool
-	var setting string
-	err := b.ask(ctx, true, "bus_send", []any{b.self(), numbers, channels, payloads, int32(wanted)},
-		[]any{&v.kinds, &notified, &setting}, func() error { return nil })
-	if sent = err == nil && v.kinds&wanted != 0; sent {
-		b.counts.sent.Add(uint64(len(flight)))
-	}
-	b.counts.flights.Add(1)
-	if err == nil {
-		b.view.Store(v)
-	} else {
-		b.counts.failures.Add(1)
+	var err error
+	if b.wants(all.wanted) {
+		sent, err = b.send(ctx, &all)
 	}
 	for _, c := range flight {
 		c.end(err)
 	}
 	return sent
+}
+
+// send sends messages by one statement, if it finds another process that wants some.
+func (b *Bus) send(ctx context.Context, all *batch) (sent bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.patience(all.size))
+	defer cancel()
+	b.counts.flights.Add(1)
+	defer func() {
+		if err != nil {
+			b.counts.failures.Add(1)
+		}
+	}()
+	if err := b.Settle(ctx); err != nil {
+		return false, err
+	}
+	v := &view{asked: time.Now()}
+	conn, err := b.options.Acquire(ctx)
+	if err != nil {
+		return false, b.options.Failure(err, false)
+	}
+	defer conn.Release()
+	pid := conn.Conn().PgConn().PID()
+	var notified *bool
+	var setting string
+	rows, err := conn.Query(ctx, schema.Query("bus_send"), b.self(), all.kinds, all.channels, all.payloads, int32(all.wanted))
+	if err == nil {
+		_, err = pgx.ForEachRow(rows, []any{&v.kinds, &notified, &setting}, func() error { return nil })
+	}
+	if err = b.options.Failure(err, !pgconn.SafeToRetry(err)); err != nil {
+		if errors.Is(err, fault.ErrUnknownOutcome) {
+			b.doubts.add(pid)
+		}
+		return false, err
+	}
+	b.view.Store(v)
+	if v.kinds&all.wanted == 0 {
+		return false, nil
+	}
+	b.counts.sent.Add(uint64(len(all.kinds)))
+	return true, nil
 }
 
 // notNil is the same bytes; nil would be NULL.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/howdah/howdah/internal/bus"
 	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pubsub"
@@ -87,11 +88,14 @@ func (s *events) use(classes values.Class) {
 	s.active.Store(uint32(classes.Active()))
 }
 
-// publishEvent sends a message to the subscribers of a channel without waiting for any. As
-// any message, it is lost to other processes where the bus is overloaded, or not running.
+// publishEvent sends a message, whose bytes will not be modified, to the subscribers of a channel without waiting for any. As
+// a message, it is lost to other processes where the bus is overloaded, or not running.
 func (db *DB) publishEvent(channel, payload []byte) {
 	db.hub.Publish(pubsub.Channel, channel, payload)
-	_, err := db.bus.Start(message(pubsub.Channel, channel, payload), nil)
+	if !db.bus.Elsewhere(bus.Published) {
+		return
+	}
+	err := db.bus.Start(message(pubsub.Channel, channel, payload), nil)
 	if err == nil || errors.Is(err, fault.ErrNotRunning) {
 		return
 	}

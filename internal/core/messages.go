@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -33,29 +34,46 @@ func (db *DB) Bus() *bus.Bus { return db.bus }
 // Publish sends a message to the subscribers of a channel, and of the patterns that match
 // it, or to those of a shard channel: kind is pubsub.Channel or pubsub.Shard. It returns how
 // many subscriptions of this process took the message, and when other processes can read
-// it. With an error, those of this process have it all the same. Errors: as of
+// it. With an error none has it, but after ErrUnknownOutcome. Errors: as of
 // howdah.DB.Publish.
 func (db *DB) Publish(ctx context.Context, kind pubsub.Kind, channel, payload []byte) (receivers int, err error) {
 	if err := db.checkMessage(channel, payload); err != nil {
 		return 0, err
 	}
-	receivers = db.hub.Publish(kind, channel, payload)
-	return receivers, db.bus.Publish(ctx, message(kind, channel, payload))
-}
-
-// Send sends a message to other processes only, for callers that must not wait: they give
-// it to the Hub themselves. pending says that done will be called when others can read it,
-// with the error of that if there is one. The bytes may be modified afterwards. done must not
-// block.
-func (db *DB) Send(kind pubsub.Kind, channel, payload []byte, done func(error)) (pending bool, err error) {
-	if err := db.checkMessage(channel, payload); err != nil {
-		return false, err
+	m := message(kind, channel, payload)
+	if db.Alone(kind) {
+		return db.hub.Publish(kind, channel, payload), nil
 	}
-	return db.bus.Start(message(kind, channel, payload), done)
+	m = m.Clone() // the caller may leave before it is sent
+	var took atomic.Int64
+	err = db.bus.Publish(ctx, []bus.Message{m}, func() { took.Store(int64(db.hub.Publish(kind, m.Channel, m.Payload))) })
+	return int(took.Load()), err
 }
 
-// Elsewhere reports whether another process may have subscribers of a kind. It asks nothing.
-func (db *DB) Elsewhere(kind pubsub.Kind) bool { return db.bus.Elsewhere(messageKind(kind)) }
+// Alone reports whether no other process wants messages of a kind, and none is on its way to
+// others: the Hub may have them at once. It asks nothing.
+func (db *DB) Alone(kind pubsub.Kind) bool { return db.bus.Needless(messageKind(kind)) }
+
+// Send is Publish for callers that must not wait. If it returns pending, done will be called
+// with the outcome, and must not block. The bytes may be modified afterwards.
+func (db *DB) Send(kind pubsub.Kind, channel, payload []byte, done func(receivers int, err error)) (receivers int, pending bool, err error) {
+	if err := db.checkMessage(channel, payload); err != nil {
+		return 0, false, err
+	}
+	m := message(kind, channel, payload)
+	if db.Alone(kind) || !db.bus.Running() { // without DB.Run this process serves its own subscribers alone
+		return db.hub.Publish(kind, channel, payload), false, nil
+	}
+	m = m.Clone()
+	err = db.bus.Start(m, func(err error) {
+		receivers := 0
+		if err == nil {
+			receivers = db.hub.Publish(kind, m.Channel, m.Payload)
+		}
+		done(receivers, err)
+	})
+	return 0, err == nil, err
+}
 
 // Receivers returns how many subscriptions would take a message that is published now, for
 // replies that are given before the message is sent.

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -57,6 +58,7 @@ type Subscription struct {
 	ends  []*pubsub.Subscription
 
 	mu      sync.Mutex
+	listens bool // other processes know of it
 	waiting []waitingMessage
 	bytes   int
 	arrived chan struct{} // gets a value when a message begins to wait, or it has ended
@@ -68,24 +70,41 @@ func (db *DB) Subscribe(ctx context.Context, o SubscribeOptions) (*Subscription,
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	s := &Subscription{db: db, limit: cmp.Or(o.MaxBytes, defaultSubscriptionBytes), arrived: make(chan struct{}, 1)}
+	s.begin(o) // what this process publishes from now on waits for Next
 	if err := db.listen(ctx); err != nil {
+		s.end(err, true)
 		return nil, err
 	}
-	s := &Subscription{db: db, limit: cmp.Or(o.MaxBytes, defaultSubscriptionBytes), arrived: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	db.subscriptions.add(s)
-	for _, name := range o.Channels {
-		s.ends = append(s.ends, db.hub.Subscribe(pubsub.Channel, name, s))
+	if s.err != nil && !errors.Is(s.err, fault.ErrOverloaded) { // Run or the DB has ended meanwhile
+		db.Unlisten(pubsub.Channel)
+		return nil, s.err
 	}
-	for _, name := range o.Patterns {
-		s.ends = append(s.ends, db.hub.Subscribe(pubsub.Pattern, name, s))
+	if s.err != nil {
+		db.Unlisten(pubsub.Channel)
+		return s, nil // Next returns what it took, and the error
 	}
-	if !db.bus.Running() { // it ended meanwhile, and perhaps before add
+	s.listens = true
+	if !db.bus.Running() { // it ended meanwhile, and perhaps before begin
 		s.endLocked(fault.ErrNotRunning)
 		return nil, fault.ErrNotRunning
 	}
 	return s, nil
+}
+
+// begin makes the subscription one of this process.
+func (s *Subscription) begin(o SubscribeOptions) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.db.subscriptions.add(s)
+	for _, name := range o.Channels {
+		s.ends = append(s.ends, s.db.hub.Subscribe(pubsub.Channel, name, s))
+	}
+	for _, name := range o.Patterns {
+		s.ends = append(s.ends, s.db.hub.Subscribe(pubsub.Pattern, name, s))
+	}
 }
 
 func (o SubscribeOptions) check() error {
@@ -208,7 +227,9 @@ func (s *Subscription) endLocked(err error) {
 	for _, e := range s.ends {
 		e.End()
 	}
-	s.db.Unlisten(pubsub.Channel)
+	if s.listens {
+		s.db.Unlisten(pubsub.Channel)
+	}
 	s.db.subscriptions.remove(s)
 }
 

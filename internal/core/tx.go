@@ -25,6 +25,10 @@ type TxOptions struct {
 	Cache string
 	Keys  [][]byte
 
+	// Outbox returns the messages that the transaction publishes, when fn has returned without
+	// an error; nil: it publishes none. Its caller calls Finish of the last one.
+	Outbox func() *Outbox
+
 	// Beside are keys of other caches, which must be in the same partition. Calls that use
 	// them elsewhere are not kept back.
 	Beside [][]byte
@@ -77,7 +81,7 @@ func (db *DB) inOrder(ctx context.Context, opts TxOptions, fn func(ctx context.C
 
 // inOrderAt is inOrder on the server that holds the keys.
 func (db *DB) inOrderAt(ctx context.Context, cache *Cache, opts TxOptions, fn func(ctx context.Context, tx Tx) error) error {
-	run := func(ctx context.Context) error { return cache.db.transact(ctx, cache, opts.Watch, fn) }
+	run := func(ctx context.Context) error { return cache.db.transact(ctx, cache, opts, fn) }
 	if len(opts.Keys) == 0 {
 		return run(ctx)
 	}
@@ -111,10 +115,10 @@ func (db *DB) of(opts TxOptions) (*Cache, error) {
 // another name: a table that is gone for good must not keep it.
 const maxMoves = 10
 
-func (db *DB) transact(ctx context.Context, cache *Cache, watch []Watch, fn func(context.Context, Tx) error) error {
+func (db *DB) transact(ctx context.Context, cache *Cache, opts TxOptions, fn func(context.Context, Tx) error) error {
 	moves := 0
 	for attempt := 0; ; attempt++ {
-		err := db.transactOnce(ctx, cache, watch, fn)
+		err := db.transactOnce(ctx, cache, opts, fn)
 		if fault.IsMoved(err) {
 			moves++
 		}
@@ -131,8 +135,12 @@ func (db *DB) transact(ctx context.Context, cache *Cache, watch []Watch, fn func
 	}
 }
 
-func (db *DB) transactOnce(ctx context.Context, cache *Cache, watch []Watch, fn func(context.Context, Tx) error) error {
+func (db *DB) transactOnce(ctx context.Context, cache *Cache, opts TxOptions, fn func(context.Context, Tx) error) error {
 	end := func(bool) {}
+	if opts.Outbox != nil {
+		_ = db.bus.Settle(ctx) // if it fails, nothing is sent
+	}
+	began := time.Now()
 	leave, err := cache.enter(ctx)
 	if err != nil {
 		return err
@@ -144,16 +152,28 @@ func (db *DB) transactOnce(ctx context.Context, cache *Cache, watch []Watch, fn 
 			return err
 		}
 		leave()
-		if err := db.checkWatched(ctx, tx, watch); err != nil {
+		if err := db.checkWatched(ctx, tx, opts.Watch); err != nil {
 			return txFailure(err)
 		}
-		return fn(ctx, tx)
+		if err := fn(ctx, tx); err != nil || opts.Outbox == nil {
+			return err
+		}
+		return db.writeOutbox(ctx, tx, began, opts.Outbox())
 	})
 	end(err == nil)
 	if errors.Is(err, pgx.ErrTxCommitRollback) {
 		return fmt.Errorf("howdah: nothing was committed, because a statement inside the transaction had failed: return its error: %w", err)
 	}
 	return err
+}
+
+// writeOutbox makes messages a part of a transaction, if it is where messages are: on a server
+// beside home it is not, and Finish publishes them.
+func (db *DB) writeOutbox(ctx context.Context, tx Tx, began time.Time, o *Outbox) error {
+	if o == nil || o.db != db {
+		return nil
+	}
+	return txFailure(o.write(ctx, tx, began))
 }
 
 // enter waits until a transaction may begin that holds a partition in its place, for which it

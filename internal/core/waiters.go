@@ -26,7 +26,7 @@ func (db *DB) connectWaiters() {
 		Elsewhere: func() bool { return db.bus.Elsewhere(bus.Ready) },
 		Announce: func(cache string, hash int64) {
 			// If it cannot be sent, the others find what is there within a second.
-			_, _ = db.bus.Start(bus.Message{
+			_ = db.bus.Start(bus.Message{
 				Kind: bus.Ready, Channel: []byte(cache), Payload: binary.BigEndian.AppendUint64(nil, uint64(hash)),
 			}, nil)
 		},

@@ -156,7 +156,7 @@ func (e *Edit) run(v *View) {
 			v.Undo(fmt.Errorf("howdah: internal error: %v\n%s", p, debug.Stack()))
 		}
 	}()
-	v.running, e.Events = e, e.Events[:0]
+	v.running, e.Events, e.Effect = e, e.Events[:0], nil
 	e.Run(v)
 }
 

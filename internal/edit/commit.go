@@ -9,6 +9,10 @@ import (
 
 // commit stores the changes, if nobody has changed an entry since it was loaded.
 func (g *group) commit(changes []change) {
+	if g.hasEffects() {
+		go g.commitWithEffects(changes)
+		return
+	}
 	g.call = verb.Call{Held: true, Traces: g.traces()}
 	g.commitBy(&g.call, changes)
 	g.table.engine.Start(&g.call, g.onCommit)

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/howdah/howdah/internal/coalesce"
+	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/tracking"
@@ -53,6 +56,13 @@ type Edit struct {
 	// edit ended without an error and has named events. It must be quick.
 	Committed func(*Edit)
 
+	// Effect is set by Run, which has none at its beginning: what else happens if, and only if,
+	// what Run has changed is stored. DoIn leaves it to its caller.
+	Effect *Effect
+
+	// Stored is set when the edit is done: it, or another one of its group, was stored.
+	Stored bool
+
 	// Left is set by DoIn: the keys under which Run has left a list or a sorted set, in the
 	// order in which waiters are to be served from them.
 	Left [][]byte
@@ -70,6 +80,18 @@ type Edit struct {
 	began    int64
 	deadline int64
 	state    atomic.Int32
+}
+
+// Effect is what an edit adds to the transaction that stores it.
+type Effect struct {
+	Set *engine.Set // where Write can be used; an edit that is stored elsewhere is stored without it
+	Due func() bool // whether Write is needed now. It does not block
+
+	// Begin is called before a transaction in which Write is called.
+	Begin func(context.Context) error
+
+	// Write is called in the transaction, before its commit; again if that is repeated.
+	Write func(context.Context, pgx.Tx) error
 }
 
 // The states of an edit: whether its caller may still leave without effect.

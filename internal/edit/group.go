@@ -157,7 +157,7 @@ func (g *group) alter(c *verb.Call) bool {
 	}
 	g.quick = true
 	changes, missing, err := g.apply()
-	if err != nil || len(missing) > 0 || len(changes) == 0 || len(changes[0].value) > smallCommit {
+	if err != nil || len(missing) > 0 || len(changes) == 0 || len(changes[0].value) > smallCommit || g.hasEffects() {
 		g.ended = func() { g.conclude(changes, missing, err) }
 		return false
 	}
@@ -381,6 +381,7 @@ func (g *group) finish(err error) {
 	for _, e := range g.edits {
 		if e.Err == nil {
 			e.Err = err
+			e.Stored = err == nil && len(g.stored) > 0
 		}
 		e.end(g)
 	}

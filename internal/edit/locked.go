@@ -24,7 +24,10 @@ func (g *group) runLocked() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), g.table.engine.Timeout())
-		err := g.table.engine.Locked(ctx, g.keys, func(tx pgx.Tx) error { return g.runIn(ctx, tx) })
+		err := g.beginEffects(ctx)
+		if err == nil {
+			err = g.table.engine.Locked(ctx, g.keys, func(tx pgx.Tx) error { return g.runIn(ctx, tx) })
+		}
 		cancel()
 		if !errors.Is(err, errAgain) && !fault.IsMoved(err) {
 			g.release(err)
@@ -70,5 +73,8 @@ func (g *group) tryIn(ctx context.Context, tx pgx.Tx) (again bool, err error) {
 	if call.Status == verb.NotStored {
 		return true, nil
 	}
-	return false, call.Status.Err()
+	if err := call.Status.Err(); err != nil || g.servesLater {
+		return false, err
+	}
+	return false, g.writeEffects(ctx, tx)
 }

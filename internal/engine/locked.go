@@ -89,10 +89,20 @@ func (s *Set) InTransaction(ctx context.Context, begin string, fn func(pgx.Tx) e
 	return fault.From(err, false, false)
 }
 
-// Locked runs fn in a transaction (READ COMMITTED) in which no other can change the
-// keys, absent ones included, and commits it if fn returns nil. The locks are taken
-// in the order of the hashes. Errors: as of InTransaction.
+// Locked is Within a transaction in which no other can change the keys, absent ones
+// included. The locks are taken in the order of the hashes.
 func (e *Engine) Locked(ctx context.Context, keys [][]byte, fn func(pgx.Tx) error) error {
+	return e.Within(ctx, func(tx pgx.Tx) error {
+		if err := e.lock(ctx, tx, keys); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// Within runs fn in a transaction (READ COMMITTED) that commits as the cache's durability
+// says, if fn returns nil. Errors: as of InTransaction.
+func (e *Engine) Within(ctx context.Context, fn func(pgx.Tx) error) error {
 	if e.Table().Loaded.IsZero() { // the last transaction has met a table that is gone
 		if err := e.Reload(ctx, e.set); err != nil {
 			return err
@@ -104,9 +114,7 @@ func (e *Engine) Locked(ctx context.Context, keys [][]byte, fn func(pgx.Tx) erro
 	}
 	var inner error
 	err := e.set.InTransaction(ctx, begin, func(tx pgx.Tx) error {
-		if inner = e.lock(ctx, tx, keys); inner == nil {
-			inner = fn(tx)
-		}
+		inner = fn(tx)
 		return inner
 	})
 	if inner == nil && (errors.Is(err, pgx.ErrTxCommitRollback) || fault.IsConflict(err)) {

@@ -53,7 +53,11 @@ type Conn struct {
 	backlog atomic.Int64   // bytes of output that the client does not take
 	closed  bool           // Close was called
 
-	listening  listening
+	listening listening
+	holding   bool          // a subscription is not confirmed yet: messages wait for that. Guarded by mu, as the next two
+	held      []heldMessage // that wait
+	heldBytes int           // of them
+
 	publishing atomic.Int32 // messages on their way to other servers, whose replies wait
 
 	monitor monitorState // guarded by mu

@@ -1,6 +1,7 @@
 package redisapi
 
 import (
+	"bytes"
 	"errors"
 	"sync/atomic"
 
@@ -22,26 +23,28 @@ func source(kind pubsub.Kind) pubsub.Kind {
 	return kind
 }
 
-// subscribing is a command that waits until other servers know that this one has
-// subscribers. It has the connection to itself.
+// subscribing is a command that is confirmed when other servers know that this one has
+// subscribers. It has the connection to itself. Its subscriptions take messages already,
+// which wait for the confirmation.
 type subscribing struct {
 	conn  *Conn
 	cmd   *Command
-	args  [][]byte
 	kind  pubsub.Kind
+	reply []byte
+	added []string // the names that are new
 	err   error
 	stage atomic.Int32 // 2: others know, or there was an error, and every earlier command has ended
 }
 
 // listen has other servers send their messages for a command that subscribes. It tells
-// whether the command may run now; if not, it waits, or was answered with an error. A
-// server that carries no messages serves the subscribers that it has for its own.
+// whether the command may run now; if not, it is confirmed later, or was answered with an
+// error. A server that carries no messages serves the subscribers that it has for its own.
 func (c *Conn) listen(cmd *Command, args [][]byte) (now bool) {
 	kind := source(cmd.subscribesTo)
 	if c.listens(kind) {
 		return true
 	}
-	s := &subscribing{conn: c, cmd: cmd, args: ownArgs(args), kind: kind}
+	s := &subscribing{conn: c, cmd: cmd, kind: kind}
 	joined, err := c.engine.options.DB.Listen(kind, s.known)
 	switch {
 	case errors.Is(err, fault.ErrNotRunning):
@@ -53,8 +56,24 @@ func (c *Conn) listen(cmd *Command, args [][]byte) (now bool) {
 		c.heard(kind)
 		return true
 	}
+	s.begin(args)
 	c.pipe.Exclusive(s.step)
 	return false
+}
+
+// begin subscribes, so that no message that this server publishes from now on is missed.
+func (s *subscribing) begin(args [][]byte) {
+	c := s.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	subs := c.ownSubscriptions()
+	for _, name := range args[1:] {
+		if _, known := subs.names[s.cmd.subscribesTo][string(name)]; !known {
+			s.added = append(s.added, string(name))
+		}
+	}
+	c.holding = true
+	s.reply = s.cmd.subscribes(subs, c.proto, args, nil)
 }
 
 // listens reports whether others send their messages for this connection.
@@ -94,10 +113,11 @@ func (s *subscribing) step() {
 	if c.closed {
 		return
 	}
-	var reply []byte
-	if s.err == nil || errors.Is(s.err, fault.ErrNotRunning) {
-		reply = s.cmd.subscribes(c.ownSubscriptions(), c.proto, s.args, nil)
-	} else {
+	reply := s.reply
+	if s.err != nil && !errors.Is(s.err, fault.ErrNotRunning) {
+		for _, name := range s.added {
+			c.subs.remove(s.cmd.subscribesTo, name)
+		}
 		reply = resp.AppendError(nil, c.engine.errorText(s.err, false))
 	}
 	c.engine.stats.count(s.cmd, 0, reply)
@@ -106,15 +126,50 @@ func (s *subscribing) step() {
 	}
 	c.unlisten(false)
 	c.pipe.Resume(reply, new(pipeline.Output))
+	c.letGoMessages()
 }
 
-// listenStaged is listen for what EXEC has subscribed to, in its task. The replies are
-// made: an error is logged.
-func (t *task) listenStaged() {
+// heldMessage is one for a subscription that is not confirmed yet.
+type heldMessage struct {
+	pubsub.Message
+	encoded []byte
+}
+
+// hold keeps a message until a subscription is confirmed. The lock is held.
+func (c *Conn) hold(m *pubsub.Message, encoded []byte) {
+	if cap(encoded) < pubsub.Keep {
+		encoded = bytes.Clone(encoded) // else it is not overwritten by other messages
+	}
+	c.held = append(c.held, heldMessage{pubsub.Message{Kind: m.Kind, Pattern: m.Pattern, Channel: bytes.Clone(m.Channel)}, encoded})
+	c.heldBytes += len(encoded)
+	c.checkBacklog(c.heldBytes)
+}
+
+// letGoMessages sends, behind the confirmation, what waited for it. The lock is held.
+func (c *Conn) letGoMessages() {
+	held := c.held
+	c.holding, c.held, c.heldBytes = false, nil, 0
+	for i := range held {
+		if !c.closed && c.subs.takes(&held[i].Message) {
+			c.checkBacklog(c.pipe.Push(held[i].encoded))
+		}
+	}
+}
+
+// subscribeStaged has what EXEC has subscribed to take messages, and returns when other
+// servers know of it. The replies are made: an error is logged. It runs in the task.
+func (t *task) subscribeStaged() {
 	c := t.conn
 	if c.staged == nil || c.listens(pubsub.Channel) || len(c.staged.names[pubsub.Channel])+len(c.staged.names[pubsub.Pattern]) == 0 {
 		return
 	}
+	c.mu.Lock()
+	if !c.closed {
+		c.holding, c.messageProto = true, c.proto
+		c.ownSubscriptions().follow(c.staged)
+		c.staged = nil
+	}
+	c.mu.Unlock()
 	known := make(chan error, 1)
 	joined, err := c.engine.options.DB.Listen(pubsub.Channel, func(err error) { known <- err })
 	if err == nil && !joined {
@@ -150,35 +205,14 @@ func (c *Conn) ownSubscriptions() *subscriptions {
 
 // publishing is a PUBLISH that waits until other servers can read its message.
 type publishing struct {
-	request *request
-	err     error
-	stage   atomic.Int32 // 2: it is in the queue of replies, and the outcome is known
+	request   *request
+	receivers int
+	err       error
+	stage     atomic.Int32 // 2: it is in the queue of replies, and the outcome is known
 }
 
-// publishElsewhere sends a message to other servers behind the back of the event loop. The
-// subscribers of this one have it.
-func (c *Conn) publishElsewhere(cmd *Command, p publication, receivers int) {
-	r := newRequest(c, cmd, nil)
-	r.mute, r.started, r.to = c.muted, c.engine.clock(), int64(receivers)
-	r.reply = func(dst []byte, r *request) []byte { return resp.AppendInt(dst, r.to) }
-	w := &publishing{request: r}
-	pending, err := c.engine.options.DB.Send(p.kind, p.channel, p.payload, w.end)
-	if !pending {
-		if errors.Is(err, fault.ErrNotRunning) {
-			err = nil // this server serves its own clients alone
-		}
-		r.Release()
-		c.answerPublish(cmd, receivers, err)
-		return
-	}
-	c.publishing.Add(1)
-	if c.pipe.Start(r, len(p.channel)+len(p.payload)) {
-		w.step()
-	}
-}
-
-func (w *publishing) end(err error) {
-	w.err = err // the request may have been released, with its connection
+func (w *publishing) end(receivers int, err error) {
+	w.receivers, w.err = receivers, err // the request may have been released, with its connection
 	w.step()
 }
 
@@ -187,7 +221,7 @@ func (w *publishing) step() {
 		return
 	}
 	c := w.request.conn
-	w.request.call.Err = w.err
+	w.request.to, w.request.call.Err = int64(w.receivers), w.err
 	c.publishing.Add(-1) // first: who compares it with what is in flight must not count this twice
 	c.pipe.Finish(w.request)
 }

@@ -39,6 +39,9 @@ func statusError(status verb.Status) string {
 	return ""
 }
 
+// hasEffect reports whether it matters if the command was applied.
+func (cmd *Command) hasEffect() bool { return cmd.writes || cmd.publishes }
+
 // isRefusal reports whether the library refused the arguments of a call. Nothing
 // was sent.
 func isRefusal(err error) bool {

@@ -36,7 +36,7 @@ func messageCommands() []*Command {
 	}
 }
 
-const notePublish = "Inside MULTI and in scripts the message is sent after the commit, once; the reply counts the subscribers before it."
+const notePublish = "Inside MULTI and in scripts the message is part of the commit; the reply counts the subscribers before it."
 
 // notKey is the flag of arguments that Redis routes by as if they were keys.
 const notKey = "not_key"
@@ -127,26 +127,21 @@ func appendConfirmation(reply []byte, proto resp.Proto, word string, name []byte
 	return resp.AppendInt(reply, left)
 }
 
-// publication is a message that is to be sent when the commands around it have taken effect.
-type publication struct {
-	kind             pubsub.Kind
-	channel, payload []byte
-}
-
 // newPublication makes that of PUBLISH or SPUBLISH, without a copy of the arguments.
-func newPublication(cmd *Command, args [][]byte) (publication, error) {
-	p := publication{pubsub.Channel, args[1], args[2]}
+func newPublication(cmd *Command, args [][]byte) (core.Publication, error) {
+	p := core.Publication{Kind: pubsub.Channel, Channel: args[1], Payload: args[2]}
 	if cmd.Name == "spublish" {
-		p.kind = pubsub.Shard
+		p.Kind = pubsub.Shard
 	}
-	if len(p.channel) > core.MaxChannelBytes {
+	if len(p.Channel) > core.MaxChannelBytes {
 		return p, errLongChannel
 	}
 	return p, nil
 }
 
 // publishNow runs PUBLISH where every earlier command of the connection but PUBLISH has ended: a
-// subscriber that takes the message finds what they have written.
+// subscriber that takes the message finds what they have written. Where other servers may
+// want the message, it is sent behind the back of the event loop.
 func (c *Conn) publishNow(cmd *Command, args [][]byte) {
 	p, err := newPublication(cmd, args)
 	if err != nil {
@@ -154,11 +149,23 @@ func (c *Conn) publishNow(cmd *Command, args [][]byte) {
 		return
 	}
 	db := c.engine.options.DB
-	receivers := db.Hub().Publish(p.kind, p.channel, p.payload)
-	if db.Elsewhere(p.kind) {
-		c.publishElsewhere(cmd, p, receivers)
-	} else {
-		c.answerPublish(cmd, receivers, nil)
+	if db.Alone(p.Kind) {
+		c.answerPublish(cmd, db.Hub().Publish(p.Kind, p.Channel, p.Payload), nil)
+		return
+	}
+	r := newRequest(c, cmd, nil)
+	r.mute, r.started = c.muted, c.engine.clock()
+	r.reply = func(dst []byte, r *request) []byte { return resp.AppendInt(dst, r.to) }
+	w := &publishing{request: r}
+	receivers, pending, err := db.Send(p.Kind, p.Channel, p.Payload, w.end)
+	if !pending {
+		r.Release()
+		c.answerPublish(cmd, receivers, err)
+		return
+	}
+	c.publishing.Add(1)
+	if c.pipe.Start(r, len(p.Channel)+len(p.Payload)) {
+		w.step()
 	}
 }
 
@@ -186,20 +193,10 @@ func publish(t *task, args [][]byte) error {
 	var receivers int
 	if t.multi {
 		t.messages = append(t.messages, p)
-		receivers = e.options.DB.Receivers(p.kind, p.channel)
-	} else if receivers, err = e.options.DB.Publish(t.ctx, p.kind, p.channel, p.payload); err != nil {
+		receivers = e.options.DB.Receivers(p.Kind, p.Channel)
+	} else if receivers, err = e.options.DB.Publish(t.ctx, p.Kind, p.Channel, p.Payload); err != nil {
 		return err
 	}
 	t.out = resp.AppendInt(t.out, int64(receivers))
 	return nil
-}
-
-// send sends what EXEC or a script has published, after its commit. The replies are made, so
-// that a failure can only be logged.
-func (e *Engine) send(messages []publication) {
-	for _, m := range messages {
-		if _, err := e.options.DB.Publish(e.ctx, m.kind, m.channel, m.payload); err != nil {
-			e.log("a message of a transaction or a script was not sent", "error", err)
-		}
-	}
 }

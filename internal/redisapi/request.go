@@ -28,9 +28,10 @@ type request struct {
 	tracked  tracked
 	edit     edit.Edit
 	answer   []byte
-	messages []publication // that a script will send
-	alone    bool          // what comes behind it on the connection waits for its end
-	task     *task         // that the edit is a step of, if it is
+	messages []core.Publication // that a script in EXEC will send
+	outbox   *core.Outbox       // what a script sends; nil: nothing
+	alone    bool               // what comes behind it on the connection waits for its end
+	task     *task              // that the edit is a step of, if it is
 
 	// prepare completes the edit where that needs PostgreSQL. The request is alone.
 	prepare func(t *task) error
@@ -132,7 +133,7 @@ func (r *request) Release() {
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
 	r.from, r.to, r.otherIsNull = 0, 0, false
-	r.readKeys, r.edit, r.alone, r.task, r.prepare, r.messages = nil, edit.Edit{}, false, nil, nil, nil
+	r.readKeys, r.edit, r.alone, r.task, r.prepare, r.messages, r.outbox = nil, edit.Edit{}, false, nil, nil, nil, nil
 	r.tracked.reset()
 	clear(r.words)
 	r.words = shrink(r.words, keepKeys)
@@ -166,7 +167,7 @@ func (r *request) Encode(dst []byte, out *pipeline.Output) []byte {
 func (r *request) encode(dst []byte) ([]byte, bool) {
 	start := len(dst)
 	if err := r.call.Err; err != nil {
-		dst = resp.AppendError(dst, r.conn.engine.errorText(err, r.cmd.writes))
+		dst = resp.AppendError(dst, r.conn.engine.errorText(err, r.cmd.hasEffect()))
 	} else if text := statusError(r.call.Status); text != "" && !(r.otherIsNull && r.call.Status == verb.WrongType) {
 		dst = resp.AppendError(dst, text)
 	} else {

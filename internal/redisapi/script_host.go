@@ -3,7 +3,9 @@ package redisapi
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/edit"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/verb"
@@ -17,7 +19,8 @@ type scriptHost struct {
 	survey   *survey
 	view     *edit.View
 	readOnly bool
-	messages []publication // that the run has published: they are sent when it is committed
+	earlier  func() bool        // whether what the client began before is over
+	messages []core.Publication // that the run has published: they are sent when it is committed
 }
 
 // errNotLoaded ends a run that needs keys which are not loaded yet.
@@ -57,6 +60,9 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 		}
 		return h.survey.run(h.ctx, cmd, args, proto, dst)
 	case cmd.publishes:
+		if err := h.awaitEarlier(); err != nil {
+			return dst, err
+		}
 		return h.publish(cmd, args, dst), nil
 	case cmd.figures != nil:
 		return cmd.figures(h.engine, args, dst), nil
@@ -81,6 +87,31 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 	return dst, nil
 }
 
+// How often a script that publishes looks whether its client's commands before it are over,
+// and for how long.
+const (
+	earlierStep = 200 * time.Microsecond
+	maxEarlier  = 50 * time.Millisecond
+)
+
+// awaitEarlier waits until the commands before the script are over, so that no message
+// overtakes one of theirs. That is for a script of which it is not known yet that it publishes;
+// others begin behind those commands. One that lasts may wait for this script, as one
+// does whose edit is stored together with it, in their order.
+func (h *scriptHost) awaitEarlier() error {
+	for began := time.Now(); !h.earlier() && time.Since(began) < maxEarlier; {
+		if h.view.Quick {
+			return edit.ErrSlow
+		}
+		select {
+		case <-time.After(earlierStep):
+		case <-h.ctx.Done():
+			return context.Cause(h.ctx)
+		}
+	}
+	return nil
+}
+
 // publish takes note of a message.
 func (h *scriptHost) publish(cmd *Command, args [][]byte, dst []byte) []byte {
 	p, err := newPublication(cmd, ownArgs(args))
@@ -88,7 +119,7 @@ func (h *scriptHost) publish(cmd *Command, args [][]byte, dst []byte) []byte {
 		return resp.AppendError(dst, err.Error())
 	}
 	h.messages = append(h.messages, p)
-	return resp.AppendInt(dst, int64(h.engine.options.DB.Receivers(p.kind, p.channel)))
+	return resp.AppendInt(dst, int64(h.engine.options.DB.Receivers(p.Kind, p.Channel)))
 }
 
 // other runs a command that needs no values.

@@ -17,7 +17,8 @@ type runnable interface {
 	alone() bool
 	quick() bool
 	noteSlow()
-	note(asked bool, err error)
+	sends() bool
+	note(asked, sent bool, err error)
 }
 
 // habits are what the runs of a script have shown.
@@ -27,6 +28,7 @@ type habits struct {
 	asks, declares atomic.Bool
 
 	slow atomic.Bool // a run took more than quickSteps
+	sent atomic.Bool // a run has published
 }
 
 // quick reports whether the script may run on the goroutine that carries the answers of
@@ -44,8 +46,15 @@ const quickSteps = 1000
 // they may be about such a key.
 func (h *habits) alone() bool { return h.asks.Load() || !h.declares.Load() }
 
+// sends reports whether the script publishes, as far as its runs show. Its messages are
+// behind those of the commands before it, which therefore end before it begins.
+func (h *habits) sends() bool { return h.sent.Load() }
+
 // note learns from a run.
-func (h *habits) note(asked bool, err error) {
+func (h *habits) note(asked, sent bool, err error) {
+	if sent && !h.sent.Load() {
+		h.sent.Store(true)
+	}
 	switch {
 	case asked:
 		h.asks.Store(true)

@@ -148,7 +148,7 @@ func newScriptCall(words [][]byte, readOnly bool) *scriptCall {
 // runCall makes the edit of a call. What is to be compiled may take long, so that is not
 // done on the event loop.
 func (r *request) runCall(call *scriptCall) {
-	r.alone = call.script == nil || call.script.alone()
+	r.alone = call.script == nil || call.script.alone() || call.script.sends() && r.conn.pipe.InFlight() > 0
 	scripts, info := &r.conn.engine.scripts, scriptRun{function: call.function}
 	if call.function != "" {
 		info.words = call.words
@@ -170,7 +170,7 @@ func (r *request) runCall(call *scriptCall) {
 			call.script.noteSlow()
 			return nil, edit.ErrSlow
 		}
-		call.script.note(host.view.Missed(), err)
+		call.script.note(host.view.Missed(), len(host.messages) > 0, err)
 		return reply, err
 	})
 	r.edit.Slow = call.script == nil || !call.script.quick()
@@ -221,7 +221,7 @@ func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Cont
 	var killed error // the reply, if an earlier run was killed
 	r.edit.Run = func(v *edit.View) {
 		if v.Quick {
-			host := &scriptHost{engine: r.conn.engine, ctx: outer, survey: survey, view: v}
+			host := &scriptHost{engine: r.conn.engine, ctx: outer, survey: survey, view: v, earlier: r.edit.Earlier}
 			reply, err := run(outer, host, &lua.Run{Host: host, Protocol: protocol, Limits: lua.Limits{Steps: quickSteps}})
 			r.endScript(host, reply, err)
 			return
@@ -245,7 +245,7 @@ func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Cont
 		ctx, cancel := context.WithTimeoutCause(outer, limit, late)
 		defer cancel()
 		ctx, end := scripts.begin(ctx, info)
-		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v}
+		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v, earlier: r.edit.Earlier}
 		reply, err := run(ctx, host, &lua.Run{Host: host, Protocol: protocol})
 		if killed = end(); killed != nil {
 			v.Undo(scriptError(killed))
@@ -257,7 +257,7 @@ func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Cont
 
 // endScript keeps the reply and the messages of a run, or says why it does not count.
 func (r *request) endScript(host *scriptHost, reply []byte, err error) {
-	r.answer, r.messages = append(r.answer[:0], reply...), host.messages
+	r.answer, r.messages, r.outbox = append(r.answer[:0], reply...), host.messages, nil
 	switch v := host.view; {
 	case v.Missed():
 		v.Undo(nil)
@@ -265,6 +265,9 @@ func (r *request) endScript(host *scriptHost, reply []byte, err error) {
 		v.Undo(err)
 	case err != nil:
 		v.Undo(scriptError(err))
+	case len(host.messages) > 0 && r.task == nil:
+		r.outbox = r.conn.engine.options.DB.Outbox(host.messages)
+		r.edit.Effect = r.outbox.Effect()
 	}
 }
 

@@ -174,6 +174,10 @@ func (c *Conn) resume(t *task) {
 	c.staged = nil
 	c.messageProto = c.proto
 	c.pipe.Resume(t.out, &t.large)
+	if c.holding {
+		c.unlisten(false)
+		c.letGoMessages()
+	}
 }
 
 // endSubscriptions ends all of them without a word.
@@ -206,9 +210,15 @@ func (c *Conn) leave() {
 func (c *Conn) Deliver(m *pubsub.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed && c.subs.takes(m) && !c.engine.silent.Load() {
-		c.checkBacklog(c.pipe.Push(encodeMessage(m, c.messageProto)))
+	if c.closed || !c.subs.takes(m) || c.engine.silent.Load() {
+		return
 	}
+	encoded := encodeMessage(m, c.messageProto)
+	if c.holding {
+		c.hold(m, encoded)
+		return
+	}
+	c.checkBacklog(c.pipe.Push(encoded))
 }
 
 // encodeMessage returns a message in a version of the protocol.

@@ -31,9 +31,9 @@ type task struct {
 	waited int64           // nanoseconds that it waited for its turn on the database
 	locked bool            // another transaction held what it needed
 
-	multi    bool          // EXEC: messages are sent after it
-	messages []publication // that EXEC will send
-	written  []written     // EXEC: in the order in which it was
+	multi    bool               // EXEC: messages are a part of it
+	messages []core.Publication // that EXEC will send
+	written  []written          // EXEC: in the order in which it was
 
 	large pipeline.Output // EXEC: the large values in out, which are not copied into it
 }
@@ -156,6 +156,6 @@ func (t *task) answer(cmd *Command, err error) error {
 	if err == nil || t.tx != nil && !errors.As(err, &refused) {
 		return err
 	}
-	t.out = resp.AppendError(t.out, t.conn.engine.errorText(err, cmd.writes))
+	t.out = resp.AppendError(t.out, t.conn.engine.errorText(err, cmd.hasEffect()))
 	return nil
 }

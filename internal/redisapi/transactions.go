@@ -149,8 +149,7 @@ func exec(t *task, _ [][]byte) error {
 	}
 	committed, err := x.run()
 	if committed {
-		t.listenStaged()
-		c.engine.send(t.messages)
+		t.subscribeStaged()
 	} else {
 		c.staged = nil
 	}
@@ -189,11 +188,11 @@ type execCall struct {
 }
 
 // run runs the queue. Without an error it may still not be committed: a watched key has changed.
+// With one it may be, and its messages are lost.
 func (x *execution) run() (committed bool, err error) {
 	c := x.conn
 	if !x.usesDatabase() {
-		err := x.attempt(x.ctx, nil)
-		return err == nil, err
+		return x.runWithoutDatabase()
 	}
 	release, err := x.takeSlot()
 	if err != nil {
@@ -212,7 +211,15 @@ func (x *execution) run() (committed bool, err error) {
 		return false, err
 	}
 	before, again := c.session, false
-	err = c.engine.options.DB.Transact(ctx, x.options(), func(ctx context.Context, tx core.Tx) error {
+	var outbox *core.Outbox
+	options := x.options()
+	if x.mayPublish() {
+		options.Outbox = func() *core.Outbox {
+			outbox = c.engine.options.DB.Outbox(x.messages)
+			return outbox
+		}
+	}
+	err = c.engine.options.DB.Transact(ctx, options, func(ctx context.Context, tx core.Tx) error {
 		if again { // PostgreSQL has undone an attempt
 			c.set(func(s *session) { *s = before })
 			x.resumeTracking()
@@ -231,8 +238,16 @@ func (x *execution) run() (committed bool, err error) {
 	})
 	x.tx = nil
 	x.settle(err)
-	if err == nil {
+	committed = err == nil
+	if outbox != nil {
+		err = outbox.Finish(c.engine.ctx, err, true)
+	}
+	switch {
+	case err == nil:
 		return true, nil
+	case committed:
+		x.resetReply()
+		return true, err
 	}
 	c.set(func(s *session) { *s = before })
 	x.resumeTracking()
@@ -242,6 +257,25 @@ func (x *execution) run() (committed bool, err error) {
 		return false, nil
 	}
 	return false, err
+}
+
+// mayPublish reports whether the queue has a command that publishes, or runs a script.
+func (x *execution) mayPublish() bool {
+	return slices.ContainsFunc(x.queue, func(q queuedCommand) bool { return q.cmd.publishes || q.cmd.edit != nil })
+}
+
+// runWithoutDatabase is run for a queue that reads and stores nothing.
+func (x *execution) runWithoutDatabase() (done bool, err error) {
+	before := x.conn.session
+	err = x.attempt(x.ctx, nil)
+	if outbox := x.conn.engine.options.DB.Outbox(x.messages); err == nil && outbox != nil {
+		err = outbox.Finish(x.ctx, nil, false)
+	}
+	if err != nil {
+		x.conn.set(func(s *session) { *s = before })
+		x.resetReply()
+	}
+	return err == nil, err
 }
 
 // takesLong reports whether the transaction needs more time than the library

@@ -204,8 +204,8 @@ func (c *Conn) startEdit(r *request) {
 				}
 			}
 			r.call.Err, r.call.Status = e.Err, verb.OK
-			if len(r.messages) > 0 && e.Err == nil && c.engine.begin() {
-				go c.finishScript(r)
+			if r.outbox != nil && e.Err != nil || r.outbox != nil && !r.outbox.Delivered() {
+				c.finishScript(r)
 				return
 			}
 			c.answered(r)
@@ -213,11 +213,18 @@ func (c *Conn) startEdit(r *request) {
 	}
 }
 
-// finishScript sends the messages of a script whose values are stored, and answers it.
+// finishScript answers a script when its messages are sent, or when it is known whether they
+// were.
 func (c *Conn) finishScript(r *request) {
-	defer c.engine.tasks.Done()
-	c.engine.send(r.messages)
-	c.answered(r)
+	if !c.engine.begin() {
+		c.answered(r)
+		return
+	}
+	go func() {
+		defer c.engine.tasks.Done()
+		r.call.Err = r.outbox.Finish(c.engine.ctx, r.edit.Err, r.edit.Stored)
+		c.answered(r)
+	}()
 }
 
 // runEdit runs a command that is an edit as a step of a task, and appends its reply.
@@ -243,14 +250,15 @@ func (t *task) doEdit(r *request) error {
 	r.edit.Caller = t.conn.by(r.cmd)
 	err := t.cache(t.conn.database).Edit(t.ctx, &r.edit)
 	t.locked = t.locked || t.ctx.Err() == nil && r.edit.Locked
+	if t.ctx.Err() == nil && r.outbox != nil { // else the edit may go on
+		err = r.outbox.Finish(t.ctx, err, r.edit.Stored)
+	}
 	if err != nil {
 		return err
 	}
 	t.left(r.edit.Left)
 	if t.multi {
 		t.messages = append(t.messages, r.messages...)
-	} else {
-		t.conn.engine.send(r.messages)
 	}
 	t.out = append(t.out, r.answer...)
 	r.Release()

@@ -119,6 +119,7 @@ var house = map[string]room{
 	"internal/test/handover":  {testOnly: true},
 	"internal/test/leaks":     {testOnly: true},
 	"internal/test/peers":     {testOnly: true},
+	"internal/test/relay":     {testOnly: true},
 	"backend/backendtest":     {testOnly: true},
 
 	// Tests of the whole through the face.
