@@ -256,6 +256,9 @@ func endError(err error, c *verb.Call) error {
 		locked(c)
 		return nil
 	}
+	if errors.Is(err, coalesce.ErrBlocked) && errors.Is(err, context.DeadlineExceeded) && engineOf(c).set.isOrphaned(c) {
+		return orphaned()
+	}
 	return callError(err, c.Verb)
 }
 

@@ -90,7 +90,7 @@ func From(err error, sent, writes bool) error {
 		return nil
 	case errors.As(err, &connecting):
 		return fmt.Errorf("%w: %w", ErrUnavailable, Unreachable(err))
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrCacheNotFound), errors.Is(err, ErrUnavailable), errors.Is(err, ErrSchemaTooNew):
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrCacheNotFound), errors.Is(err, ErrUnavailable), errors.Is(err, ErrSchemaTooNew), errors.Is(err, ErrTimeout):
 		return err
 	case code == "":
 		return fromConnection(err, sent, writes)
