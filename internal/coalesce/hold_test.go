@@ -92,7 +92,7 @@ func TestHoldDeadline(t *testing.T) {
 		r.Hold(op, late.set)
 		r.pending(late)
 		time.Sleep(2 * time.Second)
-		r.ended(errExpired, late)
+		r.ended(errExpiredBehind, late)
 		r.Release(first.Op)
 	})
 }
