@@ -90,7 +90,8 @@ var (
 	ErrUnavailable = fault.ErrUnavailable
 
 	// ErrUnknownOutcome says that the connection was lost, or the deadline
-	// passed, after a write was sent: it may or may not have been applied.
+	// passed, after a write was sent: it may or may not have been applied. It is
+	// not applied after a later write of its key by the same DB has succeeded.
 	ErrUnknownOutcome = fault.ErrUnknownOutcome
 
 	// ErrTimeout says that the call's deadline passed. A write was not applied.

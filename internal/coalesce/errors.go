@@ -37,6 +37,7 @@ var (
 var (
 	errExpired        error = &LeftError{Cause: context.DeadlineExceeded}
 	errExpiredBlocked error = &LeftError{Cause: context.DeadlineExceeded, Blocked: true}
+	errExpiredBehind  error = &LeftError{Cause: context.DeadlineExceeded, Behind: true}
 	errExpiredSent    error = &LeftError{Cause: context.DeadlineExceeded, Sent: true}
 )
 
@@ -52,6 +53,7 @@ type LeftError struct {
 	Cause   error // context.Cause of the caller's context, or context.DeadlineExceeded
 	Sent    bool  // the op had been sent
 	Blocked bool  // the op had been blocked by a foreign lock
+	Behind  bool  // it waited for ops on its keys that came before it
 }
 
 // Error implements error.

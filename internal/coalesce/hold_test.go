@@ -97,7 +97,7 @@ func TestHoldDeadline(t *testing.T) {
 		r.Hold(op, late.set)
 		r.pending(late)
 		bubble.Pass(2 * time.Second)
-		r.ended(errExpired, late)
+		r.ended(errExpiredBehind, late)
 		r.Release(first.Op)
 	})
 }

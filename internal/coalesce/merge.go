@@ -94,7 +94,7 @@ func (c *Coalescer) leave(op *Op) (leader *Op) {
 // out of it and returns its leader, nil if nobody remains. The leader may have
 // changed its list; see stepBack.
 func (c *Coalescer) dropExpired(leader *Op, now int64, fin *finished) *Op {
-	left := false
+	left, behind := false, leader.isBehind()
 	for o := leader; o != nil; {
 		older := o.follower
 		if o.expired(now) {
@@ -105,7 +105,7 @@ func (c *Coalescer) dropExpired(leader *Op, now int64, fin *finished) *Op {
 			}
 			c.uncount(o)
 			o.Table.stats.Expired++
-			fin.push(o, o.expiryError())
+			fin.push(o, queuedError(nil, o.Table.heldUp(o), behind))
 		}
 		o = older
 	}
@@ -113,9 +113,4 @@ func (c *Coalescer) dropExpired(leader *Op, now int64, fin *finished) *Op {
 		c.stepBack(leader)
 	}
 	return leader
-}
-
-// expiryError is the error of an op that had no effect before its deadline.
-func (op *Op) expiryError() error {
-	return leftError(nil, false, op.Table.heldUp(op))
 }

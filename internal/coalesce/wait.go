@@ -179,7 +179,7 @@ func (c *Coalescer) inGrace(w *waiter) bool {
 
 // withdraw removes a queued op: it had no effect.
 func (c *Coalescer) withdraw(op *Op, cause error) error {
-	blocked := op.Table.heldUp(op)
+	blocked, behind := op.Table.heldUp(op), op.isBehind()
 	c.leaveQueued(op)
 	c.uncount(op)
 	op.state = idle
@@ -190,7 +190,7 @@ func (c *Coalescer) withdraw(op *Op, cause error) error {
 		op.Table.stats.Cancelled++
 	}
 	c.checkIdle()
-	return leftError(cause, false, blocked)
+	return queuedError(cause, blocked, behind)
 }
 
 // release wakes the caller of a sent op, which then leaves.
@@ -218,6 +218,25 @@ func leftError(cause error, sent, blocked bool) error {
 		return errExpiredBlocked
 	}
 	return errExpired
+}
+
+// queuedError is leftError for an op that was queued.
+func queuedError(cause error, blocked, behind bool) error {
+	switch {
+	case blocked || !behind:
+		return leftError(cause, false, blocked)
+	case cause != nil:
+		return &LeftError{Cause: cause, Behind: true}
+	}
+	return errExpiredBehind
+}
+
+// isBehind reports whether a queued op waits for others that came before it for its keys.
+func (op *Op) isBehind() bool {
+	for op.newer != nil {
+		op = op.newer
+	}
+	return op.waiting > 0
 }
 
 // finished collects ops that are done while the mutex is held; finish tells

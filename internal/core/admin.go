@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/howdah/howdah/internal/cluster"
 	"github.com/howdah/howdah/internal/edit"
@@ -76,7 +77,7 @@ func (db *DB) exists(ctx context.Context, cache string) (exists bool, err error)
 // change changes a cache, on all servers if there are several.
 func (db *DB) change(ctx context.Context, change cluster.Change) error {
 	if db.servers() == nil {
-		return fault.FromChange(db.engines.Exec(ctx, schema.Query(change.Query), change.Args...))
+		return fault.FromChange(db.exec(ctx, change.Query, change.Args...))
 	}
 	conn, err := db.engines.Acquire(ctx)
 	if err != nil {
@@ -85,6 +86,14 @@ func (db *DB) change(ctx context.Context, change cluster.Change) error {
 	config := conn.Conn().Config()
 	conn.Release()
 	return cluster.Do(ctx, config, change)
+}
+
+// exec runs a query of schema that changes caches.
+func (db *DB) exec(ctx context.Context, query string, args ...any) error {
+	return db.engines.Change(ctx, func(conn *pgxpool.Conn) error {
+		_, err := conn.Exec(ctx, schema.Query(query), args...)
+		return err
+	})
 }
 
 // interval is a duration as a parameter; 0 is NULL.
@@ -210,7 +219,7 @@ func (db *DB) SwapCaches(ctx context.Context, first, second string) error {
 			return err
 		}
 	}
-	err := db.engines.Exec(ctx, schema.Query("swap_caches"), first, second)
+	err := db.exec(ctx, "swap_caches", first, second)
 	if err == nil {
 		for _, name := range []string{first, second} {
 			db.changed(name)

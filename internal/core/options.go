@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgurl"
 	"github.com/howdah/howdah/internal/trace"
 	"github.com/howdah/howdah/internal/verb"
@@ -137,10 +138,26 @@ func poolConfig(dsn string, o *Options) (*pgxpool.Config, error) {
 	// whatever a role or a database has as its default.
 	params["default_transaction_isolation"] = "read committed"
 	params["lock_timeout"] = strconv.FormatInt(o.LockTimeout.Milliseconds(), 10)
+	config.AfterConnect = endWithClient
 	// A generic plan made while a cache was still small would scan it for ever.
 	params["enable_seqscan"] = "off"
 	params["enable_bitmapscan"] = "off"
 	params["plan_cache_mode"] = "force_generic_plan"
 	params["jit"] = "off"
 	return config, nil
+}
+
+// endWithClient has PostgreSQL look each second, while a statement runs, whether this process
+// still has the connection. Otherwise a statement of a process that was killed runs to its end,
+// beside those of its successor. A platform where PostgreSQL cannot look refuses.
+func endWithClient(ctx context.Context, conn *pgx.Conn) error {
+	const setting = "client_connection_check_interval"
+	if _, own := conn.Config().RuntimeParams[setting]; own {
+		return nil
+	}
+	_, err := conn.Exec(ctx, "SET "+setting+" = '1s'")
+	if fault.State(err) != "" {
+		return nil
+	}
+	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
@@ -435,9 +436,11 @@ func (c *Cache) staying(ctx context.Context, e *engine.Engine, fn func(statement
 	case c.tx != nil:
 		return in(c.tx)
 	case e.Table().Shard == 0:
-		return fn(c.db.engines)
+		return c.db.engines.Change(ctx, func(conn *pgxpool.Conn) error { return fn(conn) })
 	}
-	return c.db.engines.Begin(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, in)
+	return c.db.engines.Change(ctx, func(conn *pgxpool.Conn) error {
+		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, in)
+	})
 }
 
 // writeAll runs a write of keys that are not known.
@@ -520,7 +523,7 @@ func (c *Cache) flushTable(ctx context.Context) error {
 	ctx, cancel := engine.Bounded(ctx, wholeCacheTimeout)
 	defer cancel()
 	var xid uint64
-	flush := func() error { return c.one(ctx, &xid, schema.Query("flush"), c.settings()) }
+	flush := func() error { return c.changeOne(ctx, &xid, schema.Query("flush"), c.settings()) }
 	err = c.writeAll(ctx, e, func() error {
 		if c.tx != nil { // the change log will tell
 			return flush()
@@ -533,6 +536,14 @@ func (c *Cache) flushTable(ctx context.Context) error {
 		return err
 	}
 	return c.written(err)
+}
+
+// changeOne is one for a statement that may change any entry.
+func (c *Cache) changeOne(ctx context.Context, value any, sql string, args ...any) error {
+	if c.tx != nil {
+		return c.one(ctx, value, sql, args...)
+	}
+	return c.db.engines.Change(ctx, func(conn *pgxpool.Conn) error { return readOne(ctx, conn, value, sql, args...) })
 }
 
 // one runs a statement that answers one value, and leaves value as it is if there

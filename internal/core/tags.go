@@ -66,7 +66,7 @@ func (c *Cache) invalidateTags(ctx context.Context, tags []string) (removed int6
 	}
 	err = c.writeAll(ctx, e, func() error {
 		for {
-			err := c.one(ctx, &removed, schema.Query("invalidate_tags"), c.settings(), tags)
+			err := c.changeOne(ctx, &removed, schema.Query("invalidate_tags"), c.settings(), tags)
 			// Somebody holds one of the entries, or stores one, for a moment.
 			if !fault.IsLocked(err) || c.tx != nil || ctx.Err() != nil {
 				return err

@@ -283,7 +283,7 @@ func (g *group) spend(took int64) {
 	}
 }
 
-var errLate = fault.Timeout("the entries keep changing, or functions before it took long; nothing was changed", nil)
+var errLate = fault.Timeout("others keep changing the entries, or earlier calls for the same keys took the time; nothing was changed", nil)
 
 // dropLeft ends the edits whose callers have left, or whose time is up. What the run before
 // did with waiters is taken back first: an edit that is dropped may have put one in line.

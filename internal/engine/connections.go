@@ -126,17 +126,6 @@ func (s *Set) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 	return &heldRows{Rows: rows, conn: conn}, nil
 }
 
-// Exec runs a statement on a connection of the pool. What it returns does not matter.
-func (s *Set) Exec(ctx context.Context, sql string, args ...any) error {
-	conn, err := s.Acquire(ctx)
-	if err != nil {
-		return &notSentError{err}
-	}
-	defer conn.Release()
-	_, err = conn.Exec(ctx, sql, args...)
-	return err
-}
-
 // heldRows gives their connection back when they are closed.
 type heldRows struct {
 	pgx.Rows

@@ -256,6 +256,9 @@ func endError(err error, c *verb.Call) error {
 		locked(c)
 		return nil
 	}
+	if errors.Is(err, coalesce.ErrBlocked) && errors.Is(err, context.DeadlineExceeded) && engineOf(c).set.isOrphaned(c) {
+		return orphaned()
+	}
 	return callError(err, c.Verb)
 }
 
@@ -288,6 +291,8 @@ func leftError(left *coalesce.LeftError, v *verb.Verb) error {
 		return fault.Timeout("another transaction holds the row; nothing was changed", nil)
 	case timedOut && left.Sent:
 		return fault.Timeout("PostgreSQL did not answer in time", nil)
+	case timedOut && left.Behind:
+		return fault.Timeout("earlier calls for the same key took the time; nothing was sent", nil)
 	case timedOut:
 		return fault.Timeout("PostgreSQL is too busy; nothing was sent", nil)
 	default:

@@ -76,7 +76,10 @@ func (s *Set) run(ctx context.Context, f coalesce.Flight) {
 		return
 	}
 	defer fl.settle()
-	if ops = fl.admit(ops); len(ops) > 0 {
+	if ops = fl.keepBack(ops); len(ops) > 0 {
+		ops = fl.admit(ops)
+	}
+	if len(ops) > 0 {
 		fl.fly(fl.plan(ops), wholeBatch)
 		fl.store()
 	}
@@ -250,6 +253,9 @@ func (fl *flight) fly(requests []*statement.Request, step int) {
 		fl.again(unprepared, step)
 	}
 	fl.again(skipped, step)
+	if sent {
+		fl.orphan(rest)
+	}
 	for _, r := range rest {
 		fl.lost(r, err, sent)
 	}

@@ -64,6 +64,9 @@ func (s *Set) InTransaction(ctx context.Context, begin string, fn func(pgx.Tx) e
 	if d, ok := ctx.Deadline(); ok {
 		left = time.Until(d)
 	}
+	if err := s.orphans.await(ctx, conn.Conn(), unlimited); err != nil {
+		return err
+	}
 	// Several statements in one text are one round trip.
 	begin += fmt.Sprintf("; SET LOCAL lock_timeout = '%dms'", max(1, left.Milliseconds()/2))
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
@@ -83,6 +86,7 @@ func (s *Set) InTransaction(ctx context.Context, begin string, fn func(pgx.Tx) e
 	case errors.Is(err, pgx.ErrTxCommitRollback), fault.IsConflict(err):
 		return err
 	case err != nil && fault.State(err) == "":
+		s.orphans.add(conn.Conn(), nil)
 		s.renewOrigin()
 		return fmt.Errorf("%w: %w", fault.ErrUnknownOutcome, err)
 	}

@@ -76,6 +76,7 @@ type Set struct {
 	namedPrefixes *observe.Named                   // guarded by mu; nil: likewise
 
 	connections connections
+	orphans     Orphans
 	coalescer   *coalesce.Coalescer
 	deadlines   pgwire.Deadlines // of all flights
 	flights     atomic.Int32     // under way
@@ -99,6 +100,7 @@ func (s *Set) Companion(create func() any) any {
 func New(pool *pgxpool.Pool, opts Options) *Set {
 	s := &Set{Pool: pool, Options: opts, engines: make(map[string]*Engine), deadlines: pgwire.Deadlines{Timeout: opts.Timeout}}
 	s.connections.pool = pool
+	s.orphans.Logger = opts.Logger
 	s.renewOrigin()
 	for kind := range s.spins {
 		s.spins[kind] = &pgwire.Spin{Flights: &s.flights}
@@ -300,6 +302,9 @@ func (s *Set) localSettings(t *statement.Table, write bool, lockTimeout time.Dur
 	}
 	if bounds {
 		set("lock_timeout", fmt.Sprintf("%dms", lockTimeout.Milliseconds()))
+	}
+	if write && !s.Named { // see leftBehindPooler
+		set("statement_timeout", fmt.Sprintf("%dms", pooledLimit.Milliseconds()))
 	}
 	if !s.OwnConn && s.Named {
 		set("enable_seqscan", "off") // a generic plan made while a cache was still small would scan it for ever

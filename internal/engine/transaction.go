@@ -30,10 +30,11 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 	table := e.tableIn(tx)
 	if !table.Known() {
 		err := table.Unusable()
-		for _, c := range calls {
-			c.Err = err
-			e.record(c)
-		}
+		e.giveUpAll(calls, err)
+		return err
+	}
+	if err := e.awaitOrphans(ctx, calls); err != nil {
+		e.giveUpAll(calls, err)
 		return err
 	}
 	requests := e.planIn(table, calls)
@@ -60,6 +61,14 @@ func (e *Engine) DoIn(ctx context.Context, tx pgx.Tx, calls []*verb.Call) error 
 	}
 	e.noteRemovalsIn(tx, calls)
 	return e.repeatLost(ctx, tx, calls)
+}
+
+// giveUpAll ends calls, none of which is run.
+func (e *Engine) giveUpAll(calls []*verb.Call, err error) {
+	for _, c := range calls {
+		c.Err = err
+		e.record(c)
+	}
 }
 
 // planIn makes a request of each call, but for those that a full cache refuses, and

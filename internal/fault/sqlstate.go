@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -90,7 +91,7 @@ func From(err error, sent, writes bool) error {
 		return nil
 	case errors.As(err, &connecting):
 		return fmt.Errorf("%w: %w", ErrUnavailable, Unreachable(err))
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrCacheNotFound), errors.Is(err, ErrUnavailable), errors.Is(err, ErrSchemaTooNew):
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrCacheNotFound), errors.Is(err, ErrUnavailable), errors.Is(err, ErrSchemaTooNew), errors.Is(err, ErrTimeout):
 		return err
 	case code == "":
 		return fromConnection(err, sent, writes)
@@ -110,8 +111,10 @@ func From(err error, sent, writes bool) error {
 		return fmt.Errorf("%w: use READ COMMITTED, or a call of its own: %w", ErrIsolation, err)
 	case code == "53300":
 		return fmt.Errorf("%w: PostgreSQL has no connection left: %w", ErrUnavailable, err)
-	case code == "55P03", code == "40P01", code == "57014":
+	case code == "55P03", code == "40P01":
 		return Timeout("another transaction held the row", err)
+	case code == "57014":
+		return Timeout("PostgreSQL canceled the statement (statement_timeout, or somebody who may)", err)
 	default:
 		return fmt.Errorf("howdah: PostgreSQL refused the statement: %w", err)
 	}
@@ -132,6 +135,16 @@ func fromConnection(err error, sent, writes bool) error {
 // Timeout is ErrTimeout with a reason. It matches context.DeadlineExceeded too,
 // and cause, if there is one.
 func Timeout(reason string, cause error) error { return &timeout{reason, cause} }
+
+// BlameOf returns what took the time of an ErrTimeout, in words that go on after a colon:
+// PostgreSQL, if the error does not say.
+func BlameOf(err error) string {
+	if late := (*timeout)(nil); errors.As(err, &late) {
+		blame, _, _ := strings.Cut(late.reason, ";") // the door says what that means for its command
+		return blame
+	}
+	return "PostgreSQL did not answer in time"
+}
 
 type timeout struct {
 	reason string

@@ -86,8 +86,8 @@ var failures = []struct {
 	{fault.ErrClosed, kind{"shutting-down", http.StatusServiceUnavailable, "The server is shutting down"}, "Nothing was changed; try again later."},
 	{fault.ErrSchemaMissing, kind{"schema-missing", http.StatusServiceUnavailable, "The database has no Howdah schema"}, `Run "howdah migrate".`},
 	{fault.ErrSchemaTooNew, kind{"schema-too-new", http.StatusServiceUnavailable, "The schema is newer than the server"}, "Upgrade the server."},
-	{fault.ErrTimeout, kind{"timeout", http.StatusGatewayTimeout, "The database did not answer in time"}, "Try again."},
-	{context.DeadlineExceeded, kind{"timeout", http.StatusGatewayTimeout, "The database did not answer in time"}, "Try again."},
+	{fault.ErrTimeout, kind{"timeout", http.StatusGatewayTimeout, "The time of the request ran out"}, "Nothing was changed; try again."},
+	{context.DeadlineExceeded, kind{"timeout", http.StatusGatewayTimeout, "The time of the request ran out"}, "Try again."},
 }
 
 // problem is an error as RFC 9457 writes it.
@@ -117,6 +117,9 @@ func problemOf(err error) *problem {
 				// What is inside the server is for its log, and the advice of
 				// the library is for Go and SQL.
 				detail = f.title + "."
+				if f.err == fault.ErrTimeout {
+					detail = f.title + ": " + fault.BlameOf(err) + "."
+				}
 				if of := (*fault.ServerError)(nil); errors.As(err, &of) {
 					detail = f.title + ": server " + of.Address + " of several."
 				}

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -103,6 +104,9 @@ func (m *Mask) secretStart(key []byte) int {
 		return 0
 	}
 	start := laravelSession(key)
+	if token := bareToken(key); token >= 0 && (start < 0 || token < start) {
+		start = token
+	}
 	text := lowerASCII(key)
 	for _, mark := range secretMarks {
 		start = firstOf(start, text, mark)
@@ -164,3 +168,61 @@ func lowerASCII(key []byte) string {
 	}
 	return string(lower)
 }
+
+// The lengths of the tokens of Howdah's own sessions and of those of scs: 48 and 32 bytes in
+// base64url.
+const (
+	tokenLength    = 64
+	scsTokenLength = 43
+)
+
+// bareToken returns where a session token begins in a key, or -1. It is known by its form, at
+// the end of a run of letters of base64url: nothing need stand before it that says session.
+func bareToken(key []byte) int {
+	for end := len(key); end >= scsTokenLength; end-- {
+		if end < len(key) && isBase64URL(key[end]) || !isBase64URL(key[end-1]) {
+			continue // a run does not end here
+		}
+		for _, length := range []int{tokenLength, scsTokenLength} {
+			if end >= length && isToken(key[end-length:end]) {
+				if next := bareToken(key[:end-length]); next >= 0 {
+					return next
+				}
+				return end - length
+			}
+		}
+	}
+	return -1
+}
+
+// isToken reports whether text has the form of a token. Digests in hexadecimal have one case.
+func isToken(text []byte) bool {
+	var lower, upper bool
+	for _, c := range text {
+		lower = lower || 'a' <= c && c <= 'z'
+		upper = upper || 'A' <= c && c <= 'Z'
+	}
+	if !lower || !upper {
+		return false
+	}
+	var raw [tokenLength / 4 * 3]byte
+	if _, err := base64.RawURLEncoding.Strict().Decode(raw[:], text); err != nil {
+		return false
+	}
+	isID := raw[6]>>4 == 7 && raw[8]>>6 == 2 // a UUID of version 7, with which tokens of Howdah begin
+	return isID || len(text) == scsTokenLength && !isWords(text)
+}
+
+// isWords reports whether a text without digits is more likely a long name: of random tokens of
+// this length one in 1,500 has none.
+func isWords(text []byte) bool {
+	digits := 0
+	for _, c := range text {
+		if '0' <= c && c <= '9' {
+			digits++
+		}
+	}
+	return digits == 0
+}
+
+func isBase64URL(c byte) bool { return isLetterOrDigit(c) || c == '-' || c == '_' }

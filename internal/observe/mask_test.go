@@ -11,6 +11,8 @@ func TestMaskHidesSecretsInKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const token = "AZ3wTq7VcDqZk1mXn4PbUQx8sKfJ2hLr0yGtWvEiOaNdMeCuBzHpRlSjYgFo6I5T"
+	const scs = "kV7x0nqUqkTtYdJqlpKzQ3m5g1cR8sFhA2bW4eXyZ0s"
 	laravel := "aB3" + strings.Repeat("xY7z", 9) + "q"
 	for key, want := range map[string]string{
 		"sess:SECRET":                               "sess:***",
@@ -27,6 +29,11 @@ func TestMaskHidesSecretsInKeys(t *testing.T) {
 		"refresh_token:SECRET":                      "refresh_token:***",
 		"shop_database_shop_cache_:" + laravel:      "shop_database_shop_cache_:***",
 		laravel:                                     "***",
+		token:                                       "***",
+		"user:42:" + token + ":cart":                "user:42:***",
+		"user-" + token:                             "user-***",
+		token + ":" + token:                         "***",
+		"cart:" + scs:                               "cart:***",
 		"invite:SECRET":                             "invite:***",
 		"a:TICKET-SECRET":                           "a:TICKET-***",
 		"\xff\x00sess:\xfe":                         "\xff\x00sess:***",
@@ -38,6 +45,7 @@ func TestMaskHidesSecretsInKeys(t *testing.T) {
 	}
 	for _, key := range []string{
 		"", "user:42", "page:/index.html", "etag:da39a3ee5e6b4b0d3255bfef95601890afd80709",
+		strings.ToLower(token), "catalogue:AllProductsOfTheHouseAndTheGardenInEurope-w", strings.Repeat("0aF", 30),
 		"x" + laravel, "views.decorators.cache.cache_page..GET.0cc175b9c0f1b6a831c399e269772661",
 	} {
 		if shown, masked := mask.Key([]byte(key)); shown != key || masked {

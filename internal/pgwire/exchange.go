@@ -75,8 +75,8 @@ type Exchange struct {
 // is lost; what PostgreSQL said against a statement goes to its request.
 func (x *Exchange) Run() error {
 	pg := x.Conn.PgConn()
-	if x.Named {
-		x.prepared = preparedOn(pg)
+	if known := preparedOn(pg); x.Named {
+		x.prepared = known
 	}
 	written, err := x.send(pg)
 	if err != nil {

@@ -3,16 +3,18 @@ package pgwire
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/howdah/howdah/internal/fault"
 )
 
-// prepared are the statements that one connection knows by name. A statement is
+// prepared is what is known of one connection: the statements that it knows by name. A statement is
 // prepared where it is first needed, in the same exchange: for a process with
 // hundreds of caches a round trip for each would be long.
 type prepared struct {
+	met   time.Time // when the connection was first used here
 	names map[string]bool
 	// round goes up when the connection has forgotten statements (DISCARD ALL,
 	// say). It makes new names, because the connection may still know some.
@@ -27,11 +29,15 @@ func preparedOn(pg *pgconn.PgConn) *prepared {
 	data := pg.CustomData()
 	p, ok := data[customData].(*prepared)
 	if !ok {
-		p = &prepared{names: make(map[string]bool)}
+		p = &prepared{met: time.Now(), names: make(map[string]bool)}
 		data[customData] = p
 	}
 	return p
 }
+
+// Met returns when a connection was first used by this package, or asked about: its backend
+// had begun before.
+func Met(pg *pgconn.PgConn) time.Time { return preparedOn(pg).met }
 
 func (p *prepared) name(name string) string {
 	if p.round == 0 || name == "" {

@@ -142,7 +142,7 @@ const errorsText = `## Errors of PostgreSQL
 | ` + "`LOADING Howdah cannot reach PostgreSQL, try again`" + ` | Nothing was sent, or the command only reads | yes |
 | ` + "`TRYAGAIN Too many commands are waiting for PostgreSQL, try again`" + ` | Nothing was sent: the queue is full | yes |
 | ` + "`READONLY You can't write against a read only replica.`" + ` | PostgreSQL is a standby | yes |
-| ` + "`ERR timeout: ...`" + ` | No answer in time, for instance because another transaction holds the row; not applied | no |
+| ` + "`ERR timeout: ...`" + ` | The time ran out; the text says what took it: PostgreSQL, a row that another transaction holds, earlier calls for the key, a script. Not applied | no |
 | ` + "`ERR outcome unknown: ...`" + ` | The connection was lost, or the time ran out, after a write was sent: it may or may not have been applied | no |
 | ` + "`OOM command not allowed when used memory > 'maxmemory'.`" + ` | The cache is over its budget and its policy is noeviction | no |
 | ` + "`ERR string exceeds maximum allowed size (proto-max-bulk-len)`" + ` | The value is larger than the limit | no |

@@ -3,6 +3,7 @@ package redisapi
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/verb"
@@ -87,7 +88,7 @@ func (e *Engine) errorText(err error, writes bool) string {
 		}
 		return unreachable(err)
 	case errors.Is(err, fault.ErrTimeout):
-		return "ERR timeout: " + postgres(err) + " did not answer in time; the command was not applied"
+		return "ERR timeout: " + blame(err) + "; the command was not applied"
 	case errors.Is(err, fault.ErrUnavailable), errors.Is(err, fault.ErrClosed):
 		return unreachable(err)
 	case errors.Is(err, fault.ErrOverloaded):
@@ -107,6 +108,15 @@ func (e *Engine) errorText(err error, writes bool) string {
 // unreachable begins with LOADING, after which every client library repeats the command.
 func unreachable(err error) string {
 	return "LOADING Howdah cannot reach " + postgres(err) + ", try again"
+}
+
+// blame is what took the time of a command.
+func blame(err error) string {
+	text := fault.BlameOf(err)
+	if rest, ok := strings.CutPrefix(text, "PostgreSQL"); ok {
+		return postgres(err) + rest
+	}
+	return text
 }
 
 // postgres is PostgreSQL, and which server of several an error comes from.

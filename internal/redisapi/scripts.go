@@ -279,7 +279,7 @@ func scriptError(err error) error {
 	case errors.As(err, &survey):
 		return survey.error
 	case errors.Is(err, context.DeadlineExceeded):
-		return fault.Timeout("a script took the time of its transaction; nothing was changed", err)
+		return fault.Timeout("the script ran too long, for all the time that was left to its transaction; nothing was changed", err)
 	case errors.As(err, &memory):
 		return refusal("ERR Script used more than 64 MiB")
 	}

@@ -275,3 +275,28 @@ func TestDatabaseAway(t *testing.T) {
 	require.True(t, found, "an acknowledged commit survives a crash")
 	require.Equal(t, "a", string(data))
 }
+
+// A write whose connection was lost never undoes one that was acknowledged later, although it
+// arrives at PostgreSQL after that.
+func TestOlderWriteNeverUndoesAnAcknowledgedOne(t *testing.T) {
+	t.Parallel()
+	network := pgtest.StartSlowNetwork(t, pgtest.New(t))
+	db, err := howdah.Open(t.Context(), network.URL, &howdah.Options{Timeout: 20 * time.Second})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	s, later := scsstore.New(db), time.Now().Add(time.Hour)
+	require.NoError(t, s.Commit(token, []byte("first"), later))
+
+	network.Hold("older")
+	answer := make(chan error, 1)
+	go func() { answer <- s.Commit(token, []byte("older"), later) }()
+	held := <-network.Held
+	held.Lose()
+	require.ErrorIs(t, <-answer, howdah.ErrUnknownOutcome)
+	require.NoError(t, s.Commit(token, []byte("newer"), later))
+	held.Arrive()
+
+	data, _, err := s.Find(token)
+	require.NoError(t, err)
+	require.Equal(t, "newer", string(data))
+}

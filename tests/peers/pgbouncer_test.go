@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -168,4 +170,46 @@ func settingOf(t *testing.T, db *howdah.DB, name string) (value string) {
 	t.Helper()
 	require.NoError(t, db.Pool().QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&value))
 	return value
+}
+
+// Behind pgbouncer nobody knows which backend has the statement whose connection was lost: later
+// writes of its key wait while any is at work that may be it.
+func TestOlderWriteBehindPgbouncer(t *testing.T) {
+	t.Parallel()
+	databaseURL := pgtest.New(t)
+	db := open(t, throughPgbouncer(t, databaseURL), &howdah.Options{Timeout: 20 * time.Second, LockTimeout: 10 * time.Second})
+	cache := db.Cache("db0")
+	require.NoError(t, cache.Set(t.Context(), "k", []byte("first"), 0))
+	holder, err := pgx.Connect(t.Context(), databaseURL)
+	require.NoError(t, err)
+	defer holder.Close(context.Background())
+	_, err = holder.Exec(t.Context(), "BEGIN; SELECT howdah.set_text('db0', 'k', 'held')")
+	require.NoError(t, err)
+
+	ctx, leave := context.WithCancel(t.Context())
+	answer := make(chan error, 1)
+	go func() { answer <- cache.Set(ctx, "k", []byte("older"), 0) }()
+	var pid int
+	eventually(t, "the write waits for the row", func() bool {
+		err := holder.QueryRow(t.Context(), "SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'").Scan(&pid)
+		return err == nil
+	})
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	thaw := sync.OnceFunc(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	t.Cleanup(thaw)
+	leave()
+	require.ErrorIs(t, <-answer, howdah.ErrUnknownOutcome)
+	_, err = holder.Exec(t.Context(), "COMMIT")
+	require.NoError(t, err)
+
+	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	err = cache.Set(soon, "k", []byte("newer"), 0)
+	require.ErrorIs(t, err, howdah.ErrTimeout)
+	require.ErrorContains(t, err, "an older write whose connection was lost may still run")
+	thaw()
+	require.NoError(t, cache.Set(t.Context(), "k", []byte("newer"), 0))
+	value, err := cache.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.Equal(t, "newer", string(value))
 }

@@ -3,6 +3,7 @@
 package peers
 
 import (
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // patience bounds everything that is waited for. It is reached only by a server that
@@ -57,10 +60,8 @@ func (p *Peer) Restart(t testing.TB) {
 		t.Fatal(err)
 	}
 	p.awaitExit(t)
-	for deadline := time.Now().Add(patience); !p.start(t); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not start again on %s: %s", p.program, p.Addr, p.output)
-		}
+	if !await.Until(context.Background(), func() bool { return p.start(t) }) {
+		t.Fatalf("%s does not start again on %s: %s", p.program, p.Addr, p.output)
 	}
 }
 
@@ -115,17 +116,19 @@ func (p *Peer) start(t testing.TB) bool {
 
 func (p *Peer) await(t testing.TB) bool {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !p.serves(p); time.Sleep(5 * time.Millisecond) {
+	exited := false
+	if !await.Until(context.Background(), func() bool {
 		select {
 		case <-p.exited:
-			return false
+			exited = true
+			return true
 		default:
+			return p.serves(p)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("nothing serves on %s: %s", p.Addr, p.output)
-		}
+	}) {
+		t.Fatalf("nothing serves on %s: %s", p.Addr, p.output)
 	}
-	return true
+	return !exited
 }
 
 // output is what a process has said so far.

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/howdah/howdah/internal/core"
+	"github.com/howdah/howdah/internal/engine"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/pgwire"
 	"github.com/howdah/howdah/internal/trace"
@@ -45,6 +46,7 @@ func Upkeep() Class { return Class{commit: "off", limit: 10 * time.Second} }
 type Runner struct {
 	db        *core.DB
 	deadlines pgwire.Deadlines
+	orphans   engine.Orphans // of the writes of sessions
 }
 
 // New makes a Runner. The timeout bounds statements whose context has no earlier
@@ -92,6 +94,9 @@ func (r *Runner) Write(ctx context.Context, class Class, scan []any, query strin
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	return r.followed(ctx, trace.Call{Operation: query, Writes: true}, func(conn *pgx.Conn) (sent bool, err error) {
+		if err := r.orphans.Await(ctx, conn); err != nil {
+			return false, err
+		}
 		// Less than the deadline: then the answer is that a row was held and
 		// nothing changed, and not that nobody knows.
 		wait := max(time.Until(deadline).Milliseconds()*9/10, 1)
@@ -99,6 +104,7 @@ func (r *Runner) Write(ctx context.Context, class Class, scan []any, query strin
 		batch.Queue(schema.Query("session_settings"), strconv.FormatInt(wait, 10), class.commit)
 		batch.Queue(schema.Query(query), args...)
 		err = exchange(conn.SendBatch(ctx, batch), scan)
+		r.orphans.Add(conn, err)
 		return !pgconn.SafeToRetry(err), err
 	})
 }
