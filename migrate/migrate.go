@@ -62,7 +62,7 @@ func fail(sentinel error, format string, args ...any) error {
 
 // Options tune Up.
 type Options struct {
-	// Logger hears of every step. Default: none.
+	// Logger hears of every step, at level debug. Default: none.
 	Logger *slog.Logger
 
 	// Partitions is into how many the keys of each cache are divided, so that the
@@ -114,7 +114,7 @@ func Up(ctx context.Context, conn *pgx.Conn, opts Options) (Result, error) {
 			return err
 		}
 		for _, step := range steps {
-			log.Info("howdah: schema step", "step", step.name)
+			log.Debug("howdah: schema step", "step", step.name)
 			if err := run(ctx, conn, step.sql); err != nil {
 				return step.failed(err)
 			}

@@ -30,11 +30,12 @@ type addresses struct {
 
 // publish writes the addresses of a server that has an embedded PostgreSQL, for the commands that
 // look for it. Without them the server is as good.
-func publish(config *server.Config, log *slog.Logger) {
-	if config.DatabaseURL != "" {
-		return
-	}
+func publish(config *server.Config, log *slog.Logger, screen *startScreen) {
 	config.Ready = func(at server.Addresses) {
+		defer screen.ready(config, at)
+		if config.DatabaseURL != "" {
+			return
+		}
 		here := addresses{text(at.Redis), text(at.HTTP), config.TLSCert != "", fingerprint(config.TLSCert, config.TLSKey)}
 		if err := saveAddresses(config.DataDir, here); err != nil {
 			log.Warn("other commands will not know where this server listens", "error", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/redisapi"
 	"github.com/howdah/howdah/internal/transfer"
 )
@@ -22,27 +23,34 @@ func newCompare() *cobra.Command {
 	var (
 		source sourceFlags
 		output outputFormat
+		keys   int
 	)
 	cmd := &cobra.Command{
 		Use:   "compare URL",
 		Short: "Say which commands in use on a Redis server Howdah lacks",
 		Long: `Say which commands that clients have sent to a Redis or Valkey server since its start Howdah
-lacks or answers differently, which of its settings matter for a move, and how to set up
-Howdah like it. It changes nothing there.
+lacks or answers differently, which of its keys do not fit, which of its settings matter for a
+move, and how to set up Howdah like it. It changes nothing there.
 
 URL is redis://[user:password@]host:port, or rediss:// for TLS. The server counts commands from
 its start on: let it run for as long as the rarest job of your application takes.
 
+Of keys it looks at the first --keys, at their types and sizes; collections that may be too large
+are read. "howdah import --dry-run" looks at all.
+
 Exits 0 if Howdah lacks nothing that is in use, 1 if it does, and 2 if the command line is wrong.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if keys < 0 {
+				return usagef("--keys must not be negative; 0: none")
+			}
 			address, err := source.address(args[0])
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), compareTimeout)
 			defer cancel()
-			c, err := transfer.Compare(ctx, address, redisapi.Served())
+			c, err := transfer.Compare(ctx, address, transfer.CompareOptions{Served: redisapi.Served(), Keys: keys, MaxValueBytes: howdah.DefaultMaxValueBytes})
 			if err != nil {
 				return err
 			}
@@ -57,6 +65,7 @@ Exits 0 if Howdah lacks nothing that is in use, 1 if it does, and 2 if the comma
 			return err
 		},
 	}
+	cmd.Flags().IntVar(&keys, "keys", 100_000, "look at so many keys at most for those that Howdah cannot hold; 0: at none")
 	source.add(cmd)
 	output.add(cmd)
 	return cmd
@@ -72,6 +81,10 @@ func printComparison(w io.Writer, c *transfer.Comparison) error {
 	if len(c.Missing) == 0 {
 		fmt.Fprintln(out, "\nHowdah has every command that applications have used.")
 	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	printUnfit(w, c.Unfit)
 	fmt.Fprintln(out, "\nSettings")
 	for _, s := range c.Notes {
 		mark := ""
@@ -82,6 +95,21 @@ func printComparison(w io.Writer, c *transfer.Comparison) error {
 	}
 	fmt.Fprintf(out, "\nTo begin with\n  %s\n", strings.Join(c.Suggest, "\n  "))
 	return out.Flush()
+}
+
+// printUnfit prints keys that Howdah cannot hold.
+func printUnfit(w io.Writer, u transfer.Unfit) {
+	if u.Keys > 0 {
+		fmt.Fprintf(w, "\nKeys that Howdah cannot hold\n%s", refusedKeys(u.Named, u.Keys, ""))
+	} else if u.Looked > 0 {
+		fmt.Fprintf(w, "\nHowdah can hold every key that was looked at.\n")
+	}
+	switch {
+	case u.Failed != "":
+		fmt.Fprintf(w, "After %d keys, of about %d, no more were looked at: %s\n", u.Looked, u.Total, u.Failed)
+	case u.Looked < u.Total:
+		fmt.Fprintf(w, "%d of about %d keys were looked at: \"howdah import URL --dry-run\" looks at all.\n", u.Looked, u.Total)
+	}
 }
 
 // printUses prints commands with their calls.

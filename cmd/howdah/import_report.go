@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,17 +115,52 @@ func (t *transferReport) copied(c transfer.Counts) error {
 		}
 	}
 	fmt.Fprintf(&b, "; this run took %v\n%s", time.Since(t.began).Round(10*time.Millisecond), named("types", c.Types))
-	t.refusals(&b, c.Refused, c.RefusedKeys())
+	t.refusals(&b, c.Refused, c.RefusedKeys(), c.Named)
 	return t.finish(c, b.String(), c.RefusedKeys() > 0)
 }
 
 // refusals says what was refused, and where the keys are.
-func (t *transferReport) refusals(b *strings.Builder, reasons map[string]int64, n int64) {
+func (t *transferReport) refusals(b *strings.Builder, reasons map[string]int64, n int64, first []transfer.Refusal) {
 	if n == 0 {
 		return
 	}
 	b.WriteString(named("refused", reasons))
+	b.WriteString(refusedKeys(first, n, ""))
 	fmt.Fprintf(b, "the refused keys are named in %s\n", t.refused)
+}
+
+// refusedKeys names the first of n keys, and why each is refused. file has the others; "": none has.
+func refusedKeys(first []transfer.Refusal, n int64, file string) string {
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, r := range first {
+		where := strings.TrimSpace(r.Cache + " " + r.Type)
+		key := fmt.Sprintf("%.60q", r.Key)
+		switch {
+		case r.Key64 != "":
+			key = fmt.Sprintf("%.60s (base64)", r.Key64)
+		case r.Key == "" && r.Line > 0:
+			key = fmt.Sprintf("line %d", r.Line)
+		}
+		reason := r.Reason
+		if r.Limit > 0 {
+			has, limit := size(r.Bytes), size(r.Limit)
+			if has == limit {
+				has, limit = fmt.Sprintf("%d bytes", r.Bytes), fmt.Sprint(r.Limit)
+			}
+			reason += fmt.Sprintf(": %s, the limit is %s", has, limit)
+		}
+		fmt.Fprintf(out, "  %s\t%s\t%s\n", where, key, printable(reason))
+	}
+	_ = out.Flush()
+	if rest := n - int64(len(first)); rest > 0 && len(first) > 0 {
+		fmt.Fprintf(&b, "  ... and %d more", rest)
+		if file != "" {
+			fmt.Fprintf(&b, ", in %s", file)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // named is a line of counts by name.
@@ -160,9 +196,7 @@ func (t *transferReport) surveyed(s transfer.Survey) error {
 	fmt.Fprintf(&b, "%d keys, of which %d would be copied: about %s in the source\n", s.Keys, s.Stored, size(s.Bytes))
 	b.WriteString(named("types", s.Types))
 	b.WriteString(named("would be refused", s.Refused))
-	if s.Large > 0 {
-		fmt.Fprintf(&b, "%d collections take more than 1 MiB in the source: Howdah stores collections of up to 1 MiB packed, so some may be refused\n", s.Large)
-	}
+	b.WriteString(refusedKeys(s.Named, s.RefusedKeys(), ""))
 	for _, cache := range s.Absent {
 		fmt.Fprintf(&b, "the cache %s does not exist yet\n", cache)
 	}
@@ -191,7 +225,8 @@ func (t *transferReport) compared(d transfer.Differences, repaired bool) error {
 	for _, n := range d.Refused {
 		refused += n
 	}
-	t.refusals(&b, d.Refused, refused)
+	t.refusals(&b, d.Refused, refused, nil)
+	b.WriteString(refusedKeys(d.Named, d.Open(), t.refused))
 	if !repaired && d.Open() > refused {
 		fmt.Fprintf(&b, "the keys are named in %s; --repair copies what is missing or different\n", t.refused)
 	}

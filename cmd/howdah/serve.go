@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/embedded"
@@ -32,6 +31,7 @@ type serveSettings struct {
 	near                          boundFlag
 	removals, prefixSample        int
 	sessions                      *sessionSettings
+	screen                        *startScreen
 }
 
 func newServe() *cobra.Command {
@@ -59,10 +59,11 @@ first with "howdah migrate", or add --migrate.`,
 			if err != nil {
 				return err
 			}
-			publish(&config, config.Logger)
+			publish(&config, config.Logger, s.screen)
 			ctx, stop := untilSignal(cmd.Context(), config.Logger)
 			defer stop()
 			err = server.Run(ctx, config)
+			s.screen.end()
 			if wrong := (*server.ConfigError)(nil); errors.As(err, &wrong) {
 				return usageError{err}
 			}
@@ -81,7 +82,7 @@ first with "howdah migrate", or add --migrate.`,
 	s.sessions.add(f)
 	f.BoolVar(&s.config.MetricsCost, "metrics-cost", false, "show in the metrics which share of the work of PostgreSQL Howdah takes; needs the extension pg_stat_statements")
 	f.StringVar(&s.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
-	f.StringVar(&s.logFormat, "log-format", "text", "format of the log on standard error: text or json")
+	f.StringVar(&s.logFormat, "log-format", "auto", `format of the log on standard error: text, json, or "auto": short lines for people on a terminal, else text`)
 	f.Var(&s.shutdown, "shutdown-timeout", "longest time that a shutdown may take")
 	f.VisitAll(func(flag *pflag.Flag) { fromEnvironment(f, flag.Name) })
 	return cmd
@@ -162,9 +163,10 @@ func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
 	if c.SessionToken, err = secret("session-token", c.SessionToken, s.sessionTokenFile); err != nil {
 		return c, err
 	}
-	if c.Logger, err = newLogger(w, s.logLevel, s.logFormat); err != nil {
+	if s.screen, err = newStartScreen(w, s.logLevel, s.logFormat); err != nil {
 		return c, err
 	}
+	c.Logger = s.screen.log
 	if c.Sessions, err = s.sessions.options(); err != nil {
 		return c, err
 	}
@@ -178,9 +180,7 @@ func (s *serveSettings) complete(w io.Writer) (c server.Config, err error) {
 	c.OptionName = func(name string) string { return "--" + name }
 	c.Version = version()
 	c.FollowLoad = os.Getenv("GOMAXPROCS") == "" // else the administrator has decided
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		c.Progress = os.Stderr
-	}
+	c.Progress = s.screen.progress
 	return c, nil
 }
 
@@ -236,17 +236,24 @@ func defaultDir(find func() (string, error)) string {
 	return dir
 }
 
-func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+// newStartScreen makes the log, and what is shown beside it.
+func newStartScreen(w io.Writer, level, format string) (*startScreen, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, usagef("--log-level %q is unknown: use debug, info, warn or error", level)
 	}
 	options := &slog.HandlerOptions{Level: l}
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, options)), nil
+	s := &startScreen{out: w}
+	switch {
+	case format == "auto" && isTerminal(w):
+		s.people = newPeopleLog(w, l)
+		s.log = slog.New(s.people)
+	case format == "auto", format == "text":
+		s.log = slog.New(slog.NewTextHandler(w, options))
+	case format == "json":
+		s.log = slog.New(slog.NewJSONHandler(w, options))
+	default:
+		return nil, usagef("--log-format %q is unknown: use auto, text or json", format)
 	}
-	return nil, usagef("--log-format %q is unknown: use text or json", format)
+	return s, nil
 }

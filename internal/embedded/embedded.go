@@ -4,6 +4,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Server is a running PostgreSQL. Its methods are safe for concurrent use.
@@ -101,11 +104,15 @@ func start(ctx context.Context, c Config, who account, held *lock) (*Server, err
 	if err := writeConfiguration(pgdata, who); err != nil {
 		return nil, err
 	}
+	c.Progress(Progress{Doing: fmt.Sprintf("starting PostgreSQL %d of %s", bin.major, bin.dir)})
 	if err := s.launch(ctx, bin, c, who); err != nil {
 		return nil, err
 	}
 	if err := s.prepare(ctx); err != nil {
 		s.kill()
+		if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == "53100" { // disk_full
+			err = full(c.DataDir)
+		}
 		return nil, err
 	}
 	return s, nil

@@ -41,6 +41,10 @@ func binaries(ctx context.Context, c Config, existing int) (installation, error)
 	if want == 0 {
 		want = existing
 	}
+	if c.Progress == nil {
+		c.Progress = func(Progress) {}
+	}
+	c.Progress(Progress{Doing: "looking for an installed PostgreSQL"})
 	found := newest(installed(ctx), want)
 	if err := cutShort(ctx); err != nil || found.dir != "" {
 		return found, err

@@ -156,6 +156,9 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		select {
 		case <-s.exited:
 			s.output.wait(time.Second)
+			if saysFull(s.output.tail()) {
+				return full(s.dataDir)
+			}
 			return fmt.Errorf("%w while starting in %s (%v): %s", errExited, s.dataDir, s.exitErr, s.output.tail())
 		case <-ctx.Done():
 			return fmt.Errorf("PostgreSQL in %s was not ready in time (%w): %s", s.dataDir, err, s.output.tail())

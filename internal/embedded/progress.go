@@ -1,42 +1,43 @@
 package embedded
 
-import (
-	"fmt"
-	"io"
-)
+import "fmt"
 
-// meter writes how far a download is, one line that is rewritten at each
-// percent.
+// Progress is what a start does at a moment.
+type Progress struct {
+	Doing string // such as "looking for an installed PostgreSQL"
+
+	// Done and Total are bytes of a download. Both are 0 for other steps; Total is
+	// 0 if the size is not known.
+	Done, Total int64
+}
+
+// String is a line for people.
+func (p Progress) String() string {
+	switch {
+	case p.Done == 0 && p.Total == 0:
+		return p.Doing
+	case p.Total == 0:
+		return fmt.Sprintf("%s: %.1f MB", p.Doing, float64(p.Done)/1e6)
+	}
+	return fmt.Sprintf("%s: %d %%, %.1f of %.1f MB", p.Doing, p.Done*100/p.Total, float64(p.Done)/1e6, float64(p.Total)/1e6)
+}
+
+// meter tells how far a download is, at each percent.
 type meter struct {
-	out         io.Writer
-	name        string
-	done, total int64 // bytes; total 0 is unknown
-	shown       int64
+	tell  func(Progress)
+	at    Progress
+	shown int64
 }
 
 func (m *meter) Write(p []byte) (int, error) {
-	m.done += int64(len(p))
-	step := m.done >> 20
-	if m.total > 0 {
-		step = m.done * 100 / m.total
+	m.at.Done += int64(len(p))
+	step := m.at.Done >> 20
+	if m.at.Total > 0 {
+		step = m.at.Done * 100 / m.at.Total
 	}
 	if step != m.shown {
 		m.shown = step
-		m.show()
+		m.tell(m.at)
 	}
 	return len(p), nil
-}
-
-func (m *meter) show() {
-	mb := float64(m.done) / 1e6
-	if m.total > 0 {
-		fmt.Fprintf(m.out, "\rDownloading %s: %3d %%, %.1f of %.1f MB", m.name, m.shown, mb, float64(m.total)/1e6)
-	} else {
-		fmt.Fprintf(m.out, "\rDownloading %s: %.1f MB", m.name, mb)
-	}
-}
-
-func (m *meter) finish() {
-	m.show()
-	fmt.Fprintln(m.out)
 }

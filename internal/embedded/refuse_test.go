@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -147,4 +148,14 @@ func TestUnreachable(t *testing.T) {
 	who := account{name: "somebody", uid: 54321, gid: 54321, drop: true}
 	one(t, who.canReach(closed), "user somebody", "cannot enter", "choose a directory outside it")
 	require.NoError(t, who.canReach("/tmp"))
+}
+
+// A full disk is said to be full, whoever meets it.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{notWritable("/data", &os.PathError{Op: "mkdir", Path: "/data", Err: syscall.ENOSPC}), notWritable("/data", syscall.EDQUOT)} {
+		one(t, err, "no space left on the disk of data directory /data", "free some", "another disk")
+	}
+	require.True(t, saysFull("FATAL:  could not write to file \"pg_wal/xlogtemp.1\": No space left on device\nchild process exited with exit code 1\n"))
+	require.False(t, saysFull("FATAL:  could not open file: Permission denied"))
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/embedded"
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/pgurl"
 	"github.com/howdah/howdah/session"
@@ -177,8 +177,9 @@ type Config struct {
 	// Logger takes what happens. Default: none.
 	Logger *slog.Logger
 
-	// Progress receives the progress of a download, for people. Default: none.
-	Progress io.Writer
+	// Progress is told what the start does, before each step that may take long.
+	// Default: nobody is.
+	Progress func(embedded.Progress)
 
 	// Ready, if set, is called once, when everything is listening.
 	Ready func(Addresses)
@@ -187,6 +188,7 @@ type Config struct {
 // Addresses are where a server listens; nil where it does not.
 type Addresses struct {
 	Redis, HTTP, Console net.Addr // Console: if it has a listener of its own
+	ConsoleURL           string   // of the pages for people; "": there are none
 }
 
 // option is what an option is called where it is set, for messages.
@@ -252,6 +254,9 @@ func (c *Config) setDefaults() {
 	setDefault(&c.StallTimeout, 60*time.Second)
 	setDefault(&c.ShutdownTimeout, 10*time.Second)
 	setDefault(&c.Version, "dev")
+	if c.Progress == nil {
+		c.Progress = func(embedded.Progress) {}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

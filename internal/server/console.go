@@ -92,20 +92,20 @@ func (s *server) newConsole(api httpapi.Handler, shown *figures.Figures, session
 	})
 }
 
-// announceConsole says where the pages are.
-func (c *Config) announceConsole(a Addresses) {
+// consoleURL is where the pages are, "" if nowhere.
+func (c *Config) consoleURL(a Addresses) string {
 	at := a.HTTP
 	if a.Console != nil {
 		at = a.Console
 	}
 	if at == nil || !c.consoleOn() {
-		return
+		return ""
 	}
 	scheme := "http://"
 	if c.TLSCert != "" {
 		scheme = "https://"
 	}
-	c.Logger.Info("open the console in a browser", "url", scheme+at.String()+console.Prefix)
+	return scheme + at.String() + console.Prefix
 }
 
 // serveConsole serves the pages on their own listener.

@@ -53,7 +53,11 @@ func openDatabase(ctx context.Context, c *Config) (*database, error) {
 }
 
 func (d *database) open(ctx context.Context, databaseURL string, c *Config) error {
+	if d.embedded == nil {
+		c.Progress(embedded.Progress{Doing: "connecting to PostgreSQL"})
+	}
 	if d.embedded != nil || c.Migrate {
+		c.Progress(embedded.Progress{Doing: "bringing the schema up to date"})
 		if err := bringUpToDate(ctx, databaseURL, c); err != nil {
 			return err
 		}

@@ -183,7 +183,9 @@ func (s *server) announce() {
 	if s.console != nil {
 		addresses.Console = s.consoleListener.Addr()
 	}
-	s.config.announceConsole(addresses)
+	if addresses.ConsoleURL = s.config.consoleURL(addresses); addresses.ConsoleURL != "" {
+		s.config.Logger.Info("open the console in a browser", "url", addresses.ConsoleURL)
+	}
 	if s.config.Ready != nil {
 		s.config.Ready(addresses)
 	}

@@ -38,16 +38,24 @@ type Comparison struct {
 	Same    []Use     `json:"same"`
 	Notes   []Setting `json:"settings"`
 	Suggest []string  `json:"suggestions"` // statements and flags
+	Unfit   Unfit     `json:"unfit"`       // keys that Howdah cannot hold
 }
 
 // Lacks reports whether Howdah lacks something that is in use.
 func (c *Comparison) Lacks() bool {
-	return len(c.Missing) > 0 || slices.ContainsFunc(c.Notes, func(s Setting) bool { return s.Lacking })
+	return len(c.Missing) > 0 || c.Unfit.Keys > 0 || slices.ContainsFunc(c.Notes, func(s Setting) bool { return s.Lacking })
 }
 
-// Compare asks a Redis server which commands were called and how it is set up. served are the
-// commands that Howdah has, with what is different. Errors: ErrSource, or what the server says.
-func Compare(ctx context.Context, a Address, served map[string]string) (*Comparison, error) {
+// CompareOptions say what Compare compares with.
+type CompareOptions struct {
+	Served        map[string]string // the commands that Howdah has, with what is different
+	Keys          int               // at most so many keys are looked at
+	MaxValueBytes int               // the longest string that Howdah takes
+}
+
+// Compare asks a Redis server which commands were called, how it is set up, and which of its keys Howdah
+// cannot hold. Errors: ErrSource, or what the server says.
+func Compare(ctx context.Context, a Address, o CompareOptions) (*Comparison, error) {
 	conn, err := Dial(ctx, a)
 	if err != nil {
 		return nil, err
@@ -63,7 +71,7 @@ func Compare(ctx context.Context, a Address, served map[string]string) (*Compari
 	}
 	c := &Comparison{Server: server.Version}
 	c.Uptime, _ = strconv.ParseInt(server.info["uptime_in_seconds"], 10, 64)
-	admin, err := c.commands(conn, parseInfo(string(stats.Str)), served)
+	admin, err := c.commands(conn, parseInfo(string(stats.Str)), o.Served, server.info["redis_version"])
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +86,13 @@ func Compare(ctx context.Context, a Address, served map[string]string) (*Compari
 		return nil, err
 	}
 	settings.judge(c)
+	c.Unfit = findUnfit(ctx, conn, server, o.Keys, o.MaxValueBytes)
 	return c, nil
 }
 
 // commands sorts the commands that were called. It returns which of the missing ones are for
 // administration.
-func (c *Comparison) commands(conn *Conn, stats map[string]string, served map[string]string) (admin map[string]bool, err error) {
+func (c *Comparison) commands(conn *Conn, stats, served map[string]string, version string) (admin map[string]bool, err error) {
 	var all []Use
 	for name, text := range stats {
 		command, isCommand := strings.CutPrefix(name, "cmdstat_")
@@ -100,6 +109,7 @@ func (c *Comparison) commands(conn *Conn, stats map[string]string, served map[st
 	for _, u := range all {
 		u.Share = float64(u.Calls) / float64(c.Calls)
 		note, has := served[u.Command]
+		note = ofItsTime(note, version)
 		switch {
 		case !has:
 			c.Missing = append(c.Missing, u)

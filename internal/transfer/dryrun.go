@@ -12,7 +12,7 @@ import (
 // Survey is what a dry run finds.
 type Survey struct {
 	Counts          // Stored: what would be, or kept; Bytes: in the source, of values about so
-	Large  int64    // collections that take more memory in the source than Howdah stores under one key; some may be refused
+	Large  int64    // collections that are refused for their size
 	Absent []string // caches that do not exist yet
 	Over   []string // caches whose budget is smaller than what would be stored
 }
@@ -62,7 +62,9 @@ func (r *run) look(ctx context.Context, reader *reader, all *Survey) error {
 		for _, e := range s.entries {
 			page.Bytes += e.bytes + int64(len(e.Key))
 			page.Types = sums(page.Types, map[string]int64{e.Kind.String(): 1})
-			if e.Kind != values.KindString && e.bytes > fault.MaxCollectionBytes {
+		}
+		for _, f := range s.refused {
+			if f.Reason == reasonSize && f.Type != values.KindString.String() {
 				all.Large++
 			}
 		}

@@ -38,6 +38,19 @@ type Refusal struct {
 	Line   int64  `json:"line,omitempty"`       // of a file
 	Type   string `json:"type,omitempty"`
 	Reason string `json:"reason"`
+	Bytes  int64  `json:"bytes,omitempty"` // of what is too large or too long; of a collection packed, where that is known, else in the source
+	Limit  int64  `json:"limit,omitempty"` // of those bytes
+}
+
+// oversize gives a refusal for its size that size, and the limit.
+func (r Refusal) oversize(l limits, key int, kind values.Kind, value int64) Refusal {
+	switch r.Reason {
+	case reasonKey:
+		r.Bytes, r.Limit = int64(key), verb.MaxKeyBytes
+	case reasonSize:
+		r.Bytes, r.Limit = value, l.largest(kind)
+	}
+	return r
 }
 
 // The reasons that have a name of their own.
@@ -54,17 +67,21 @@ type limits struct{ value int }
 
 // refuse returns why an entry of these sizes cannot be stored, "" if it can.
 func (l limits) refuse(key int, kind values.Kind, value int64) string {
-	largest := int64(l.value)
-	if kind != values.KindString {
-		largest = fault.MaxCollectionBytes
-	}
 	switch {
 	case key > verb.MaxKeyBytes:
 		return reasonKey
-	case value > largest:
+	case value > l.largest(kind):
 		return reasonSize
 	}
 	return ""
+}
+
+// largest is how long a value of a kind may be; a collection, packed.
+func (l limits) largest(kind values.Kind) int64 {
+	if kind != values.KindString {
+		return fault.MaxCollectionBytes
+	}
+	return int64(l.value)
 }
 
 // kindOf is the kind that TYPE names.

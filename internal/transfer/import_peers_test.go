@@ -99,7 +99,21 @@ func TestRefusedKeys(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, counts.Stored)
 	require.Equal(t, map[string]int64{reasonType: 1, reasonKey: 1, reasonSize: 4}, counts.Refused)
-	require.Equal(t, map[string]int64{reasonType: 1, reasonKey: 1, reasonSize: 1}, survey.Refused, "collections are not read by a dry run")
+	require.Equal(t, counts.Refused, survey.Refused)
+	for _, list := range [][]Refusal{counts.Named, survey.Named} {
+		require.Len(t, list, 6)
+		sizes := map[string][2]int64{}
+		for _, r := range list {
+			sizes[r.Key+r.Key64] = [2]int64{r.Bytes, r.Limit}
+		}
+		require.Equal(t, [2]int64{1001, 1000}, sizes["large"])
+		require.Equal(t, [2]int64{verb.MaxKeyBytes + 1, verb.MaxKeyBytes}, sizes[strings.Repeat("k", verb.MaxKeyBytes+1)])
+		for _, key := range []string{"large hash", "many", "huge"} {
+			require.EqualValues(t, fault.MaxCollectionBytes, sizes[key][1], key)
+			require.Greater(t, sizes[key][0], sizes[key][1], key)
+		}
+		require.Zero(t, sizes["c3RyZWFt/w=="], "of a stream no size is too large")
+	}
 	text, err := os.ReadFile(o.RefusedFile)
 	require.NoError(t, err)
 	reasons := map[string]string{}

@@ -206,6 +206,7 @@ func (i *importer) store(ctx context.Context, n int, p part, page *Counts) (refu
 		default:
 			f := Refusal{Cache: i.state.Databases[n].Cache, Type: e.Kind.String(), Reason: string(outcomes[k])}
 			f.Key, f.Key64 = textOr64(e.Key)
+			f = f.oversize(limits{i.o.MaxValueBytes}, len(e.Key), e.Kind, int64(len(e.Value)))
 			refused = append(refused, f)
 			continue // counted with the refusals
 		}

@@ -124,7 +124,7 @@ func (i *lineImport) line(ctx context.Context, text []byte, last bool) error {
 	case err != nil && last:
 		return i.refuse(Refusal{Line: i.number, Reason: "the last line is incomplete: the export was interrupted"})
 	case err != nil:
-		return i.refuse(i.refusal(l, &e, err.Error()))
+		return i.refuse(i.refusal(l, &e, err.Error()).oversize(limits{i.o.MaxValueBytes}, len(e.Key), e.Kind, int64(len(e.Value))))
 	case i.o.Type != "" && l.Type != i.o.Type, i.o.Match != "" && !matches(i.o.Match, e.Key):
 		i.result.Skipped++
 		return nil
@@ -194,6 +194,7 @@ func (i *lineImport) flush(ctx context.Context) error {
 		default:
 			r := Refusal{Line: lines[k], Cache: i.cache, Type: e.Kind.String(), Reason: string(outcomes[k])}
 			r.Key, r.Key64 = textOr64(e.Key)
+			r = r.oversize(limits{i.o.MaxValueBytes}, len(e.Key), e.Kind, int64(len(e.Value)))
 			if err := i.refuse(r); err != nil {
 				return err
 			}

@@ -194,7 +194,7 @@ func TestRefusedLines(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &r))
 		numbers = append(numbers, r.Line)
 		if r.Line == 4 {
-			require.Equal(t, Refusal{Line: 4, Cache: "db0", Key: "large", Type: "string", Reason: reasonSize}, r)
+			require.Equal(t, Refusal{Line: 4, Cache: "db0", Key: "large", Type: "string", Reason: reasonSize, Bytes: 101, Limit: 100}, r)
 		}
 	}
 	require.Equal(t, []int64{2, 3, 4, 5, 6, 7, 8, 9, 10, 12}, numbers)

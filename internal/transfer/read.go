@@ -1,10 +1,12 @@
 package transfer
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/values"
 )
@@ -32,7 +34,7 @@ type reader struct {
 	cache  string // that the keys are meant for
 	limits limits
 	only   string // a type; "": any
-	sizes  bool   // only the sizes are wanted: Value is not read
+	sizes  bool   // only the sizes are wanted: Value is not read, unless the size says too little
 	now    func() int64
 
 	noDump        bool // the server's DUMP is of a version that values.Restore does not read
@@ -58,8 +60,8 @@ func (r *reader) page(keys []string, emit func(part) error) error {
 		for first != nil || len(list) > 0 {
 			var p part
 			var changed []string
-			if r.sizes {
-				p, list = sizesOf(list), nil
+			if fit := slices.DeleteFunc(slices.Clone(list), unsure); r.sizes && len(fit) > 0 {
+				p, list = sizesOf(fit), slices.DeleteFunc(list, func(s sought) bool { return !unsure(s) })
 			} else {
 				n := bounded(list)
 				p, changed, err = r.values(list[:n], try == attempts)
@@ -79,6 +81,14 @@ func (r *reader) page(keys []string, emit func(part) error) error {
 		}
 	}
 	return nil
+}
+
+// sureBytes is the memory of a collection in the source that is small enough packed, too.
+const sureBytes = fault.MaxCollectionBytes / 2
+
+// unsure reports whether a value has to be read to learn whether it fits.
+func unsure(s sought) bool {
+	return s.kind != values.KindString && (s.unsized || s.size > sureBytes)
 }
 
 // bounded returns how many of the keys are read together.
@@ -135,7 +145,7 @@ func (r *reader) survey(keys []string) (list []sought, p *part, err error) {
 			limited = 0 // in memory it takes more than packed
 		}
 		if reason := r.limits.refuse(len(s.key), s.kind, limited); reason != "" {
-			p.refused = append(p.refused, r.refusal(s.key, s.kind.String(), reason))
+			p.refused = append(p.refused, r.refusal(s.key, s.kind.String(), reason).oversize(r.limits, len(s.key), s.kind, s.size))
 			continue
 		}
 		kept = append(kept, s)
@@ -204,12 +214,18 @@ func (r *reader) values(list []sought, last bool) (p part, changed []string, err
 		default:
 			outcome = replyText(answer)
 		}
+		size := int64(len(e.Value))
 		if outcome == "" {
-			outcome = r.limits.refuse(len(e.Key), e.Kind, int64(len(e.Value)))
+			outcome = r.limits.refuse(len(e.Key), e.Kind, size)
+		} else {
+			size = s.size
 		}
 		if outcome != "" {
-			p.refused = append(p.refused, r.refusal(s.key, s.kind.String(), outcome))
+			p.refused = append(p.refused, r.refusal(s.key, s.kind.String(), outcome).oversize(r.limits, len(s.key), s.kind, size))
 			continue
+		}
+		if e.bytes = s.size; r.sizes {
+			e.Value = nil
 		}
 		p.entries = append(p.entries, e)
 	}

@@ -30,8 +30,9 @@ type Differences struct {
 	Extra      int64            `json:"extra"`  // keys that the source has not
 	Repaired   int64            `json:"repaired"`
 	Deleted    int64            `json:"deleted"`
-	Refused    map[string]int64 `json:"refused"`     // by reason
-	ExtrasSeen bool             `json:"extras_seen"` // Extra was counted: all keys were asked for
+	Refused    map[string]int64 `json:"refused"`         // by reason
+	ExtrasSeen bool             `json:"extras_seen"`     // Extra was counted: all keys were asked for
+	Named      []Refusal        `json:"named,omitempty"` // the first keys that were refused or are different, at most maxNamed
 }
 
 // Different is how many keys are in both, and are not equal.
@@ -72,6 +73,7 @@ func (v *verifier) leave(key, kind, reason string) {
 // writeDown writes refused keys and differences to the file of refusals.
 func (v *verifier) writeDown(refused []Refusal) error {
 	list := append(refused, v.open...)
+	v.found.Named = named(v.found.Named, list)
 	v.open = nil
 	return appendRefusals(v.o.RefusedFile, list)
 }

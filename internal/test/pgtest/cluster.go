@@ -33,7 +33,7 @@ func (p *program) find(ctx context.Context) (string, error) {
 			return
 		}
 		if v := strings.TrimSpace(os.Getenv("HOWDAH_TEST_PG_VERSION")); v != "" && c.BinDir == "" {
-			c.Version, c.Progress = v, os.Stderr
+			c.Version, c.Progress = v, func(p embedded.Progress) { fmt.Fprintln(os.Stderr, p) }
 			p.binDir, p.err = embedded.Download(ctx, c)
 			return
 		}
