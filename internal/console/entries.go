@@ -92,8 +92,13 @@ func (v *entriesView) Filtered() bool { return len(v.PrefixBytes) > 0 || v.Filte
 // Whole says whether the page has all entries that there are, or all that the filter lets through.
 func (v *entriesView) Whole() bool { return v.First && v.Next == "" && !v.TimedOut }
 
-// AtLeastAbout is About, or what was looked at if that is more: an estimate can be behind.
-func (v *entriesView) AtLeastAbout() int64 { return max(v.About, v.LookedInAll()) }
+// Progress says how many entries were looked at, and of about how many, unless the estimate is behind.
+func (v *entriesView) Progress() string {
+	if v.About <= v.LookedInAll() {
+		return entriesText(v.LookedInAll())
+	}
+	return number(v.LookedInAll()) + " of about " + entriesText(v.About)
+}
 
 func ttlText(ttl time.Duration) string {
 	if ttl == verb.NoExpiry {

@@ -615,9 +615,9 @@ func TestEntriesSayWhatTheyAre(t *testing.T) {
 		return b.get(html.UnescapeString(match[1])).want(t, http.StatusOK)
 	}
 	first := b.get("caches/db0/entries").want(t, http.StatusOK)
-	require.Regexp(t, `100 of about [0-9,]+ entries, a sample`, first.body)
+	require.Regexp(t, `100 (of about [0-9,]+ )?entries, a sample`, first.body)
 	require.Len(t, first.listed(), 100)
-	second := follow(first).has(t, "100 more entries; seen so far 200 of about")
+	second := follow(first).has(t, "100 more entries; seen so far 200 ")
 	for _, key := range second.listed() {
 		require.NotContains(t, first.listed(), key)
 	}
@@ -625,7 +625,8 @@ func TestEntriesSayWhatTheyAre(t *testing.T) {
 	for p, pages := b.get("caches/db0/entries?match=k1*7"), 1; ; p, pages = follow(p), pages+1 {
 		found += len(p.listed())
 		if !next.MatchString(p.body) {
-			p.has(t, "there is no more to look at", "Looked at 24,000 of about")
+			p.has(t, "there is no more to look at")
+			require.Regexp(t, `Looked at 24,000 (of about [0-9,]+ )?entries`, p.body)
 			break
 		}
 		require.Less(t, pages, 100)
