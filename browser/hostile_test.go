@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/howdah/howdah/internal/rediscli"
 )
 
 // hostile are texts that would run a script, or would hide themselves, where they are taken for
@@ -122,6 +124,22 @@ func TestHostileForms(t *testing.T) {
 	}
 }
 
+// TestHostileLines: a line of the prompt, and its reply, are text.
+func TestHostileLines(t *testing.T) {
+	s := newHostileSite(t)
+	for _, text := range hostile[:7] {
+		open(t, s.tab, s.console+"caches/db0/prompt")
+		typed(t, s.tab, "#line", "echo "+rediscli.Quote([]byte(text)))
+		follow(t, s.tab, "main form button")
+		await(t, s.tab, "!!document.querySelector('.reply')")
+		untouched(t, s, text)
+		typed(t, s.tab, "#line", text)
+		_, err := s.tab.Follow("main form button")
+		require.NoError(t, err)
+		untouched(t, s, text)
+	}
+}
+
 func showValue(t *testing.T, s *hostileSite) {
 	t.Helper()
 	follow(t, s.tab, "form[action$='entry/value'] button")
@@ -142,7 +160,7 @@ func (s *hostileSite) pages() (pages []string) {
 		q := url.QueryEscape(cut(text))
 		b := base64.RawURLEncoding.EncodeToString([]byte(cut(text)))
 		for j, page := range []string{
-			"caches/db0/entries?prefix=%[1]s", "caches/db0/entries?prefix64=%[2]s", "caches/db0/entries?cursor=%[1]s", "caches/db0?below=%[2]s", "caches/db0?below=%[1]s",
+			"caches/db0/entries?prefix=%[1]s", "caches/db0/entries?prefix64=%[2]s", "caches/db0/entries?cursor=%[1]s", "caches/db0/entries?match=%[1]s", "caches/db0/prompt?line=%[1]s", "caches/db0?below=%[2]s", "caches/db0?below=%[1]s",
 			"caches/db0/entry?key64=%[2]s", "caches/db0/delete-prefix?prefix=%[1]s", "sessions?user=%[1]s", "sessions?cursor=%[1]s", "sessions/revoke-user?user=%[1]s",
 			"removals?key=%[1]s&cache=%[1]s", "login?next=%[1]s", "login?ticket=%[1]s", "?done=%[1]s",
 		} {

@@ -30,6 +30,30 @@ func TestWithoutScripts(t *testing.T) {
 	require.NotContains(t, mainText(t, tab), "quantity")
 	follow(t, tab, "form[action$='entry/value'] button")
 	require.Contains(t, mainText(t, tab), `"quantity"`)
+
+	// Edit the value, with its name, and the expiry.
+	follow(t, tab, ".edit summary")
+	typed(t, tab, "#value", `{"items":[]}`)
+	typed(t, tab, "#confirm", "cart:grace.15")
+	follow(t, tab, ".edit form button")
+	require.Contains(t, mainText(t, tab), "The value was stored")
+	typed(t, tab, "#ttl", "never")
+	follow(t, tab, "form[action$='entry/expiry'] button")
+	require.Contains(t, mainText(t, tab), "The expiry was changed")
+	require.Contains(t, mainText(t, tab), "no expiry")
+
+	// Ask by a command line, and choose entries by what they are.
+	follow(t, tab, ".crumbs a")
+	follow(t, tab, ".tabs a[href$='prompt']")
+	typed(t, tab, "#line", "GET cart:grace.15")
+	follow(t, tab, "main form button")
+	require.Contains(t, mainText(t, tab), `"{\"items\":[]}"`)
+	follow(t, tab, ".tabs a[href$='entries']")
+	eval[bool](t, tab, "(document.querySelector('#ttl').value = 'never', true)")
+	typed(t, tab, "#match", "cart:*.15")
+	follow(t, tab, ".search button")
+	require.Contains(t, mainText(t, tab), "1 entry matches. Looked at all 40 entries.")
+	follow(t, tab, "main tbody a")
 	follow(t, tab, "form[action$='entry/delete'] button")
 	require.Contains(t, mainText(t, tab), "The entry was deleted")
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -17,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/howdah/howdah"
-	"github.com/howdah/howdah/internal/pipeline"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/redisapi"
 	"github.com/howdah/howdah/internal/resp"
 )
@@ -197,8 +196,7 @@ func (r *remote) close() { _ = r.conn.Close() }
 type direct struct {
 	db     *howdah.DB
 	engine *redisapi.Engine
-	conn   *redisapi.Conn
-	ready  chan struct{}
+	conn   *redisapi.Local
 }
 
 func openDirect(ctx context.Context, databaseURL, cache string) (*direct, error) {
@@ -219,28 +217,18 @@ func openDirect(ctx context.Context, databaseURL, cache string) (*direct, error)
 		_ = db.Close()
 		return nil, err
 	}
-	d := &direct{db: db, engine: engine, ready: make(chan struct{}, 1)}
-	d.conn = engine.Connect(redisapi.Info{}, func() { d.ready <- struct{}{} })
-	return d, nil
+	return &direct{db: db, engine: engine, conn: engine.ConnectLocal(observe.Client{Door: observe.DoorRedis})}, nil
 }
 
 func (d *direct) ask(ctx context.Context, args ...string) (resp.Reply, error) {
-	d.conn.Feed(resp.AppendCommand(nil, args...))
-	for {
-		var out pipeline.Output
-		if d.conn.Output(&out); out.Len() > 0 {
-			reply, err := resp.ReadReply(bufio.NewReader(bytes.NewReader(out.Bytes())))
-			if err != nil {
-				return resp.Reply{}, err
-			}
-			return reply, replyError(reply)
-		}
-		select {
-		case <-d.ready:
-		case <-ctx.Done():
-			return resp.Reply{}, errors.New("the database did not answer in time")
-		}
+	reply, err := d.conn.Do(ctx, args...)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return resp.Reply{}, errors.New("the database did not answer in time")
+	case err != nil:
+		return resp.Reply{}, err
 	}
+	return reply, replyError(reply)
 }
 
 func (d *direct) close() {

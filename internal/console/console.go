@@ -51,6 +51,9 @@ type Options struct {
 	// ReadOnly refuses every change, whatever the token.
 	ReadOnly bool
 
+	// NoScripts refuses EVAL and its relatives in the prompt.
+	NoScripts bool
+
 	// BasePath is the path, such as "/howdah", below which a proxy serves this
 	// server. Cookies are bound to it.
 	BasePath string
@@ -81,11 +84,14 @@ type Console struct {
 	clients  RedisClients
 	sessions *session.Manager
 	readOnly bool
-	base     string
-	mask     *observe.Mask
-	known    func(*http.Request) bool
-	version  string
-	log      *slog.Logger
+
+	noScripts bool
+
+	base    string
+	mask    *observe.Mask
+	known   func(*http.Request) bool
+	version string
+	log     *slog.Logger
 
 	keys      []*key // one for each kind of token that there is
 	open      bool   // there is no Token: everybody may do what it allows
@@ -117,7 +123,7 @@ func New(o Options) *Console {
 		panic("console: Options.DB or Options.Figures is nil")
 	}
 	c := &Console{
-		db: o.DB, figures: o.Figures, slow: o.Slow, removals: o.Removals, prefixes: o.Prefixes, clients: o.Clients, sessions: o.Sessions, readOnly: o.ReadOnly, base: o.BasePath, mask: o.Mask, known: o.KnownHost,
+		db: o.DB, figures: o.Figures, slow: o.Slow, removals: o.Removals, prefixes: o.Prefixes, clients: o.Clients, sessions: o.Sessions, readOnly: o.ReadOnly, noScripts: o.NoScripts, base: o.BasePath, mask: o.Mask, known: o.KnownHost,
 		version: o.Version, log: o.Logger, open: o.Token == "", mux: http.NewServeMux(), now: time.Now,
 		failures: throttle.Failures{Pace: failurePace, Burst: failureBurst, Most: maxFailureDelay},
 		lookups:  make(chan struct{}, maxLookups), crossSite: http.NewCrossOriginProtection(),

@@ -42,7 +42,10 @@ type entryView struct {
 	ExpiresAt time.Time
 	TooLarge  bool
 	Value     *valueView
-	Removals  []removalRow // the last ones that may concern the key
+	Edit      *editView // of a string whose value is shown
+
+	key      []byte
+	Removals []removalRow // the last ones that may concern the key
 }
 
 // Reader returns the SQL function that reads the entry, "" where there is none. It finds the row by
@@ -98,26 +101,26 @@ func (c *Console) entry(r *request) error {
 	return r.showEntry(view)
 }
 
-func (r *request) showEntry(view *entryView) error {
-	return r.show(http.StatusOK, "entry.html", frame{Title: view.Cache + ": " + cmp.Or(view.Key.Text, "the empty key"), Section: "caches", Page: view})
+func (r *request) showEntry(view *entryView) error { return r.showEntryAs(http.StatusOK, view) }
+
+func (r *request) showEntryAs(status int, view *entryView) error {
+	return r.show(status, "entry.html", frame{Title: view.Cache + ": " + cmp.Or(view.Key.Text, "the empty key"), Section: "caches", Page: view})
 }
 
 // stat reads all but the value.
 func (r *request) stat(key []byte) (*entryView, error) {
-	view := &entryView{Cache: r.PathValue("cache"), Key: r.shown(key)}
+	view := &entryView{Cache: r.PathValue("cache"), Key: r.shown(key), key: key}
 	view.Removals = r.removalsOn(view.Cache, key)
-	call := &verb.Call{Verb: statement.Stat, Key: key}
 	ctx, cancel := r.bounded()
 	defer cancel()
-	err := r.console.db.Cache(view.Cache).One(ctx, call)
+	found, err := statOf(ctx, r.console.db.Cache(view.Cache), key)
 	switch {
-	case errors.Is(err, fault.ErrMiss):
-		view.Absent = true
-		return view, nil
 	case err != nil:
 		return nil, err
+	case found == nil:
+		view.Absent = true
+		return view, nil
 	}
-	found := &call.Result
 	view.Kind, view.Bytes, view.Version = values.Kind(found.Kind).String(), int64(found.Length), found.Version
 	view.TTL, view.ExpiresAt = ttlText(found.TTL), found.ExpiresAt
 	view.TooLarge = found.Length > largestShown
@@ -167,6 +170,10 @@ func (c *Console) entryValue(r *request) error {
 	}
 	if view.Value, err = preview(values.Kind(entry.Kind), entry.Value, c.now()); err != nil {
 		return err
+	}
+	if values.Kind(entry.Kind) == values.KindString { // the version is that of the value which is shown
+		view.Version = entry.Version
+		view.Edit = editable(entry.Value, key, entry.Version)
 	}
 	r.log("value shown", "cache", view.Cache, "key", r.logged(key))
 	return r.showEntry(view)
@@ -304,13 +311,9 @@ func gunzip(value []byte) ([]byte, bool) {
 
 // entryDelete removes an entry if it still is the one that was shown.
 func (c *Console) entryDelete(r *request) error {
-	key, err := r.keyOf(r.PostForm)
+	key, version, err := r.namedVersion()
 	if err != nil {
 		return err
-	}
-	version, err := strconv.ParseInt(r.PostForm.Get("version"), 10, 64)
-	if err != nil {
-		return badRequest("The form names no version.")
 	}
 	cache := r.PathValue("cache")
 	call := &verb.Call{Verb: statement.CompareDelete, Key: key, Condition: verb.IfVersion, IfVersion: version}

@@ -9,8 +9,9 @@ import (
 // formCookie identifies the browser that a form is written for.
 const formCookie = "form"
 
-// maxFormBytes bounds the body of a form: a key of 64 KiB, percent-encoded, and a little.
-const maxFormBytes = 256 << 10
+// maxFormBytes bounds the body of a form: a key and a value of 64 KiB each, percent-encoded, the key
+// three times, and a little.
+const maxFormBytes = 1 << 20
 
 // newFormKey returns what signs forms. Servers with the same tokens have the same, so that a
 // form of one may be sent to another; without tokens it is one of this process.

@@ -14,7 +14,7 @@ import (
 
 // formats are the functions of the templates.
 var formats = template.FuncMap{
-	"number": counted, "some": some, "bytes": func(n int64) string { return size(n) }, "bytesInt": func(n int) string { return size(n) }, "percent": percent, "rate": rate, "whole": whole, "sizeOf": sizeOf,
+	"number": counted, "some": some, "atLeastOne": func(n int64) int64 { return max(n, 1) }, "bytes": func(n int64) string { return size(n) }, "bytesInt": func(n int) string { return size(n) }, "percent": percent, "rate": rate, "whole": whole, "sizeOf": sizeOf,
 	"ago": ago, "clock": clock, "visible": visible, "key64": key64, "sparkline": sparkline,
 	"bar": bar, "budgetBar": budgetBar,
 	"milliseconds": milliseconds, "dict": dict, "means": func(ways ...string) []string { return ways },

@@ -147,6 +147,8 @@ func (r *request) links() (links []link) {
 // a link cannot put words into a page.
 var notices = map[string]string{
 	"deleted":  "The entry was deleted.",
+	"saved":    "The value was stored. Its expiry stays.",
+	"expiry":   "The expiry was changed.",
 	"prefix":   "The entries were deleted.",
 	"tag":      "The entries with the tag were invalidated.",
 	"flushed":  "The cache was emptied.",

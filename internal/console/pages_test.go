@@ -308,6 +308,9 @@ func TestEntriesAreBounded(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, found, 11) // k:2499 and k:24990 to k:24999
+	for _, wrong := range []string{"bytes=x", "bytes=-1", "type=tree", "ttl=soon", "match=" + strings.Repeat("a", maxMatch+1)} {
+		b.get("caches/db0/entries?"+wrong).want(t, http.StatusBadRequest)
+	}
 	b.get("caches/db0/entries?cursor=x").want(t, http.StatusBadRequest)
 	b.get("caches/db0/entries?prefix64=!").want(t, http.StatusBadRequest)
 	b.get("caches/nope/entries").want(t, http.StatusNotFound)
@@ -544,4 +547,110 @@ func TestFiguresThatAreBeingRead(t *testing.T) {
 		require.Eventually(t, func() bool { return !strings.Contains(b.get(path).body, waiting) }, time.Minute, time.Millisecond, path)
 		b.get(path).lacks(t, again, "Counting", "The doctor is looking")
 	}
+}
+
+// fillKinds stores entries of all types, sizes and TTLs.
+func (s *site) fillKinds() {
+	s.t.Helper()
+	c, ctx := (*howdah.DB)(s.db).Cache("db0"), s.t.Context()
+	require.NoError(s.t, c.Set(ctx, "a:small", []byte("v"), time.Minute))
+	require.NoError(s.t, c.Set(ctx, "a:large", bytes.Repeat([]byte("v"), 5000), 3*time.Hour))
+	require.NoError(s.t, c.Set(ctx, "b:small", []byte("v"), howdah.NoExpiry))
+	_, err := c.HSet(ctx, "b:hash", map[string][]byte{"f": []byte("1")}, howdah.NoExpiry)
+	require.NoError(s.t, err)
+	_, err = c.SAdd(ctx, "b:set", []string{"m"}, howdah.NoExpiry)
+	require.NoError(s.t, err)
+}
+
+// listed are the keys on a page of entries, in their order.
+func (p page) listed() (keys []string) {
+	for _, match := range regexp.MustCompile(`entry\?key64=[^"]*"><bdi class="key">([^<]*)<`).FindAllStringSubmatch(p.body, -1) {
+		keys = append(keys, html.UnescapeString(match[1]))
+	}
+	return keys
+}
+
+// Entries are chosen by pattern, type, size and expiry, together with a prefix, and the page says
+// whether that is all.
+func TestEntriesAreFiltered(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil)
+	s.fillKinds()
+	b := s.browser(adminToken)
+	all := b.get("caches/db0/entries").want(t, http.StatusOK).has(t, "All 5 entries.")
+	require.Len(t, all.listed(), 5)
+	for query, want := range map[string][]string{
+		"match=*:s*":                      {"a:small", "b:set", "b:small"},
+		"match=a:*":                       {"a:large", "a:small"},
+		"match=?:[hl]*":                   {"a:large", "b:hash"},
+		"type=hash":                       {"b:hash"},
+		"bytes=5000":                      {"a:large"},
+		"ttl=set":                         {"a:large", "a:small"},
+		"ttl=hour":                        {"a:small"},
+		"ttl=never":                       {"b:hash", "b:set", "b:small"},
+		"prefix=b:&match=*s*&type=string": {"b:small"},
+		"match=none*":                     nil,
+	} {
+		got := b.get("caches/db0/entries?"+query).want(t, http.StatusOK)
+		require.Equal(t, want, got.listed(), query)
+		if strings.HasPrefix(query, "type") {
+			got.has(t, "1 entry matches. Looked at all 5 entries.")
+		}
+	}
+}
+
+// A list that is not whole says that it is a sample, and of how many; a filter says how far it has
+// looked, and goes on from there without looking at anything twice.
+func TestEntriesSayWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil)
+	_, err := s.db.Pool().Exec(t.Context(), "SELECT howdah.set_many_text('db0', array_agg('k' || i), array_agg('v'::text)) FROM generate_series(1, 24000) AS i GROUP BY i / 1000")
+	require.NoError(t, err)
+	b := s.browser(adminToken)
+	next := regexp.MustCompile(`rel="next" href="\./\.\./\.\./([^"]+)"`)
+	follow := func(p page) page {
+		t.Helper()
+		match := next.FindStringSubmatch(p.body)
+		require.NotNil(t, match, p.body)
+		return b.get(html.UnescapeString(match[1])).want(t, http.StatusOK)
+	}
+	first := b.get("caches/db0/entries").want(t, http.StatusOK)
+	require.Regexp(t, `100 (of about [0-9,]+ )?entries, a sample`, first.body)
+	require.Len(t, first.listed(), 100)
+	second := follow(first).has(t, "100 more entries; seen so far 200 ")
+	for _, key := range second.listed() {
+		require.NotContains(t, first.listed(), key)
+	}
+	found := 0
+	for p, pages := b.get("caches/db0/entries?match=k1*7"), 1; ; p, pages = follow(p), pages+1 {
+		found += len(p.listed())
+		if !next.MatchString(p.body) {
+			p.has(t, "there is no more to look at")
+			require.Regexp(t, `Looked at 24,000 (of about [0-9,]+ )?entries`, p.body)
+			break
+		}
+		require.Less(t, pages, 100)
+		p.has(t, "on this page. Looked at", "Look further")
+	}
+	want := 0
+	for i := 1; i <= 24000; i++ {
+		if text := strconv.Itoa(i); text[0] == '1' && text[len(text)-1] == '7' {
+			want++
+		}
+	}
+	require.Equal(t, want, found)
+}
+
+// A pattern of those who see masked keys is compared with what they see: its answers tell nothing of
+// the secret.
+func TestPatternsDoNotTellSecrets(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil)
+	s.fill()
+	viewer := s.browser(viewerToken)
+	for _, pattern := range []string{"sess:b*", "*b3c1*", "*77"} {
+		viewer.get("caches/db0/entries?match="+url.QueryEscape(pattern)).want(t, http.StatusOK).lacks(t, `sess:***`)
+	}
+	viewer.get("caches/db0/entries?match=sess:*").has(t, "sess:***").lacks(t, "b3c1")
+	s.browser(adminToken).get("caches/db0/entries?match=*b3c1*").has(t, "sess:b3c1f0aa77")
 }

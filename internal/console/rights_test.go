@@ -40,6 +40,8 @@ var roles = []role{
 // routes must not be able to open one of them by mistake.
 var changesOf = map[string]right{
 	"POST caches/{cache}/entry/delete":  manage,
+	"POST caches/{cache}/entry/save":    manage,
+	"POST caches/{cache}/entry/expiry":  manage,
 	"POST caches/{cache}/settings":      manage,
 	"POST caches/{cache}/flush":         manage,
 	"POST caches/{cache}/drop":          manage,

@@ -16,7 +16,8 @@ type route struct {
 
 func (rt route) pattern() string { return rt.method + " " + Prefix + rt.path }
 
-// routes are all of them. What a visitor may do stands here and nowhere else.
+// routes are all of them. What a visitor may do stands here and nowhere else, but for the lines of the
+// prompt: withoutRight says which of them need more.
 func (c *Console) routes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
@@ -33,6 +34,10 @@ func (c *Console) routes() []route {
 		{post, "caches/{cache}/entry/value", manage, false, (*Console).entryValue},
 		{post, "caches/{cache}/entry/download", manage, false, (*Console).entryDownload},
 		{post, "caches/{cache}/entry/delete", manage, true, (*Console).entryDelete},
+		{post, "caches/{cache}/entry/save", manage, true, (*Console).entrySave},
+		{post, "caches/{cache}/entry/expiry", manage, true, (*Console).entryExpiry},
+		{get, "caches/{cache}/prompt", view, false, (*Console).promptPage},
+		{post, "caches/{cache}/prompt", view, false, (*Console).runLine},
 		{get, "caches/{cache}/settings", view, false, (*Console).settings},
 		{post, "caches/{cache}/settings", manage, true, (*Console).changeSettings},
 		{get, "caches/{cache}/flush", manage, false, (*Console).flushPage},

@@ -61,15 +61,21 @@ func (s slots) last() int64 { return 1<<s - 1 }
 // entries go by the hash of their keys, so whatever exists during the whole
 // scan is returned, once.
 func (c *Cache) Scan(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
-	if c.isDivided() {
-		return c.scanDivided(ctx, cursor, opts)
-	}
-	page, next, _, err = c.scan(ctx, cursor, wholeSlots, opts)
+	page, next, _, err = c.ScanCounted(ctx, cursor, opts)
 	return page, next, err
 }
 
+// ScanCounted is Scan, and says how many entries it has looked at to find those of the page, expired
+// ones among them: at most opts.Count.
+func (c *Cache) ScanCounted(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, looked int, err error) {
+	if c.isDivided() {
+		return c.scanDivided(ctx, cursor, opts)
+	}
+	return c.scan(ctx, cursor, wholeSlots, opts)
+}
+
 // scanDivided is Scan over one partition after the other.
-func (c *Cache) scanDivided(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, err error) {
+func (c *Cache) scanDivided(ctx context.Context, cursor uint64, opts ScanOptions) (page []verb.Entry, next uint64, looked int, err error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	number, rest := int(cursor>>partSlots.cursorBits()), opts.count()
@@ -83,17 +89,17 @@ func (c *Cache) scanDivided(ctx context.Context, cursor uint64, opts ScanOptions
 			return err
 		})
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
-		page, next, rest = append(page, found...), after, rest-seen
+		page, next, rest, looked = append(page, found...), after, rest-seen, looked+seen
 		if next == 0 {
 			number++
 		}
 		if rest <= 0 && number < len(c.parts.names) {
-			return page, uint64(number)<<partSlots.cursorBits() | next, nil
+			return page, uint64(number)<<partSlots.cursorBits() | next, looked, nil
 		}
 	}
-	return page, 0, nil
+	return page, 0, looked, nil
 }
 
 // count is Count within its bounds.

@@ -266,6 +266,7 @@ type Info struct {
 	RemoteAddr string // host:port of the client
 	LocalAddr  string // host:port it connected to
 	FD         int    // file descriptor, for CLIENT LIST. Default 0: not known, shown as -1
+	Door       string // as in observe.Client. Default observe.DoorRedis
 }
 
 // Connect registers a connection. The engine calls wake, from any goroutine, when

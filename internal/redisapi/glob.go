@@ -28,20 +28,3 @@ func matches(ctx context.Context, pattern, key []byte) (bool, error) {
 	}
 	return pattern == nil || values.Match(pattern, key), nil
 }
-
-// globPrefix returns the bytes that every match of pattern begins with.
-func globPrefix(pattern []byte) []byte {
-	var prefix []byte
-	for i := 0; i < len(pattern); i++ {
-		switch pattern[i] {
-		case '*', '?', '[':
-			return prefix
-		case '\\':
-			if i+1 < len(pattern) {
-				i++
-			}
-		}
-		prefix = append(prefix, pattern[i])
-	}
-	return prefix
-}

@@ -144,7 +144,7 @@ func findPage(ctx context.Context, cache *core.Cache, args [][]byte) (found [][]
 		return nil, 0, err
 	}
 	page, next, err := cache.Scan(ctx, s.cursor, core.ScanOptions{
-		Count: int(min(s.count, maxPage)), Prefix: globPrefix(s.pattern),
+		Count: int(min(s.count, maxPage)), Prefix: values.MatchPrefix(s.pattern),
 	})
 	if err != nil {
 		return nil, 0, err
@@ -178,7 +178,7 @@ func findKeys(ctx context.Context, cache *core.Cache, pattern []byte) ([][]byte,
 	if string(pattern) == "*" {
 		pattern = nil
 	}
-	found, err := cache.Keys(ctx, globPrefix(pattern))
+	found, err := cache.Keys(ctx, values.MatchPrefix(pattern))
 	if err != nil {
 		return nil, err
 	}

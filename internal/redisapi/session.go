@@ -1,6 +1,8 @@
 package redisapi
 
 import (
+	"cmp"
+
 	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/resp"
 )
@@ -68,7 +70,7 @@ func (c *Conn) identify() {
 	s := &c.session
 	name, library, version := observe.CutName(s.name), observe.CutName(s.library), observe.CutName(s.libraryVer)
 	if s.client == nil || s.client.Name != name || s.client.Library != library || s.client.Version != version {
-		s.client = &observe.Client{Door: observe.DoorRedis, Name: name, Library: library, Version: version, Address: c.info.RemoteAddr}
+		s.client = &observe.Client{Door: cmp.Or(c.info.Door, observe.DoorRedis), Name: name, Library: library, Version: version, Address: c.info.RemoteAddr}
 	}
 }
 

@@ -100,6 +100,9 @@ func elements(r resp.Reply) (count int, name string, mark rune) {
 	return len(r.Elems), "array", ')'
 }
 
+// Quote writes bytes as one word of a command line.
+func Quote(text []byte) string { return string(appendQuoted(nil, text)) }
+
 // appendQuoted appends bytes in quotes, so that a terminal shows and obeys none
 // of them.
 func appendQuoted(dst, text []byte) []byte {

@@ -87,7 +87,7 @@ func (s *server) newConsole(api httpapi.Handler, shown *figures.Figures, session
 	return console.New(console.Options{
 		DB: db, Figures: shown, Slow: db.SlowLog(), Removals: db.Removals(), Prefixes: db.Prefixes(), Clients: clients,
 		Sessions: sessions, Token: c.Token, ViewerToken: c.Console.ViewerToken, SessionToken: c.SessionToken,
-		ReadOnly: c.Console.ReadOnly, BasePath: c.Console.BasePath, Mask: db.Mask(), KnownHost: api.KnownHost,
+		ReadOnly: c.Console.ReadOnly, NoScripts: c.NoScripts, BasePath: c.Console.BasePath, Mask: db.Mask(), KnownHost: api.KnownHost,
 		Version: c.Version, Logger: c.Logger,
 	})
 }

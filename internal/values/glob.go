@@ -89,3 +89,20 @@ func globClass(p []byte, c byte) (in bool, rest []byte) {
 		p = p[1:]
 	}
 }
+
+// MatchPrefix returns the bytes that every match of pattern begins with.
+func MatchPrefix(pattern []byte) []byte {
+	var prefix []byte
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '*', '?', '[':
+			return prefix
+		case '\\':
+			if i+1 < len(pattern) {
+				i++
+			}
+		}
+		prefix = append(prefix, pattern[i])
+	}
+	return prefix
+}
