@@ -1,4 +1,4 @@
-package howdah_test
+package crash_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/test/seed"
 )
@@ -182,7 +183,7 @@ func (h *strictHistory) step(t *testing.T, client, number int, choices *rand.Ran
 func TestHistoryOfLostConnections(t *testing.T) {
 	t.Parallel()
 	network := pgtest.StartSlowNetwork(t, pgtest.New(t))
-	h := &strictHistory{db: open(t, network.URL, nil), begin: time.Now(), acknowledged: make(chan struct{})}
+	h := &strictHistory{db: dbtest.Open(t, network.URL, nil), begin: time.Now(), acknowledged: make(chan struct{})}
 	random := seed.Rand(t)
 	stop := make(chan struct{})
 	var callers sync.WaitGroup

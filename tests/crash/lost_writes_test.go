@@ -1,4 +1,4 @@
-package howdah_test
+package crash_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/dbtest"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -52,7 +53,7 @@ func TestOlderWriteNeverUndoesAnAcknowledgedOne(t *testing.T) {
 			t.Run(name+" before "+newer, func(t *testing.T) {
 				t.Parallel()
 				network := pgtest.StartSlowNetwork(t, pgtest.New(t))
-				db := open(t, network.URL, nil)
+				db := dbtest.Open(t, network.URL, nil)
 				cache := db.Cache("db0")
 				require.NoError(t, cache.Set(t.Context(), "k", []byte("first"), 0))
 
@@ -79,8 +80,8 @@ func TestFrozenBackendKeepsLaterWritesBack(t *testing.T) {
 	t.Parallel()
 	databaseURL := pgtest.New(t)
 	network := pgtest.StartSlowNetwork(t, databaseURL)
-	db := open(t, network.URL, nil)
-	hasty := open(t, network.URL, &howdah.Options{Timeout: 300 * time.Millisecond})
+	db := dbtest.Open(t, network.URL, nil)
+	hasty := dbtest.Open(t, network.URL, &howdah.Options{Timeout: 300 * time.Millisecond})
 	cache := db.Cache("db0")
 	require.NoError(t, cache.Set(t.Context(), "k", []byte("first"), 0))
 	require.NoError(t, hasty.Cache("db0").Set(t.Context(), "k", []byte("first"), 0))
@@ -101,11 +102,11 @@ func TestFrozenBackendKeepsLaterWritesBack(t *testing.T) {
 	require.ErrorIs(t, err, howdah.ErrTimeout)
 	require.NotErrorIs(t, err, howdah.ErrUnknownOutcome)
 	require.ErrorContains(t, err, "an older write whose connection was lost may still run in PostgreSQL; nothing was changed")
-	eventually(t, "another key is written", func() bool {
+	dbtest.Eventually(t, "another key is written", func() bool {
 		return hasty.Cache("db0").Set(t.Context(), "other", []byte("v"), 0) == nil
 	})
 	thaw()
-	eventually(t, "the key is written", func() bool {
+	dbtest.Eventually(t, "the key is written", func() bool {
 		err := hasty.Cache("db0").Set(t.Context(), "k", []byte("newer"), 0)
 		require.False(t, err != nil && !errors.Is(err, howdah.ErrTimeout), err)
 		return err == nil
