@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/engine"
+	"github.com/howdah/howdah/internal/test/bubble"
 )
 
 // TestCountsAfterANewCache: a cache that was made since the last reading has no counts of
@@ -33,19 +34,19 @@ func TestHistoryIsOfTheLastMinutes(t *testing.T) {
 		}
 		for range 3 {
 			add(2)
-			time.Sleep(2 * time.Second)
+			bubble.Pass(2 * time.Second)
 		}
 		points := o.history(time.Now())
 		require.Len(t, points, 3)
 		require.False(t, points[2].Begins(&points[1]))
-		time.Sleep(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		add(2)
 		points = o.history(time.Now())
 		require.Len(t, points, 4)
 		require.True(t, points[3].Begins(&points[2]))
-		time.Sleep(historySpan - time.Minute)
+		bubble.Pass(historySpan - time.Minute)
 		require.Len(t, o.history(time.Now()), 1)
-		time.Sleep(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		require.Empty(t, o.history(time.Now()))
 	})
 }

@@ -177,7 +177,7 @@ func settingOf(t *testing.T, db *howdah.DB, name string) (value string) {
 func TestOlderWriteBehindPgbouncer(t *testing.T) {
 	t.Parallel()
 	databaseURL := pgtest.New(t)
-	db := open(t, throughPgbouncer(t, databaseURL), &howdah.Options{Timeout: 20 * time.Second, LockTimeout: 10 * time.Second})
+	db := dbtest.Open(t, throughPgbouncer(t, databaseURL), &howdah.Options{Timeout: 20 * time.Second, LockTimeout: 10 * time.Second})
 	cache := db.Cache("db0")
 	require.NoError(t, cache.Set(t.Context(), "k", []byte("first"), 0))
 	holder, err := pgx.Connect(t.Context(), databaseURL)
