@@ -17,7 +17,7 @@ const noteConfigSet = "Every setting of Redis is known. " +
 	"they are kept in PostgreSQL, for all servers, and refused inside MULTI. " +
 	"notify-keyspace-events is kept in the database too ([events.md](events.md)). " +
 	"timeout and tcp-keepalive (of connections that come later) hold until the server ends, " +
-	"as do those of the slow log, of tracking and of the output of subscribers. " +
+	"as do those of the slow log, of tracking and of the output of subscribers; latency-tracking no hides INFO latencystats. " +
 	"Others that would change something are flags of howdah serve: only their present value is accepted. " +
 	"The rest is remembered until the server ends, and changes nothing."
 
@@ -28,8 +28,9 @@ func configCommands() []*Command {
 		Sub: []*Command{
 			{Name: "get", Arity: -3, Flags: flags, Since: "2.0.0", Syntax: "parameter [parameter ...]",
 				Summary: "Returns the settings whose names match", Complexity: "O(N) where N is the number of settings",
-				Note: "maxmemory is max_bytes of the cache of the connection's database, and maxmemory-policy its eviction.",
-				run:  configGet, free: getsNoBudget},
+				Note: "maxmemory is max_bytes of the cache of the connection's database, and maxmemory-policy its eviction; " +
+					"max_entries has no name in Redis.",
+				run: configGet, free: getsNoBudget},
 			{Name: "set", Arity: -4, Flags: flags, Since: "2.0.0", Syntax: "parameter value [parameter value ...]",
 				Tips:    "request_policy:all_nodes response_policy:all_succeeded",
 				Summary: "Changes settings, all or none of them", Complexity: "O(N) where N is the number of settings",
