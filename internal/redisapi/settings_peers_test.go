@@ -24,7 +24,7 @@ func settingsOf(t *testing.T, c *testClient) map[string]string {
 func TestSettingsOfRedis(t *testing.T) {
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	want, got := settingsOf(t, redis), settingsOf(t, howdah)
-	other := strings.Fields("bind daemonize dir pidfile port proto-max-bulk-len protected-mode dbfilename proc-title-template " +
+	other := strings.Fields("bind daemonize dir pidfile port proto-max-bulk-len protected-mode dbfilename proc-title-template unixsocket " +
 		"slowlog-log-slower-than maxmemory-policy " +
 		"lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush")
 	for name, value := range want {
