@@ -27,6 +27,7 @@ func TestCountsAfterANewCache(t *testing.T) {
 // What is older than five minutes is forgotten, and a point says whether somebody looked up to
 // it without a break.
 func TestHistoryIsOfTheLastMinutes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := observer{}
 		add := func(seconds float64) {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -153,26 +154,22 @@ func (h *hunt) take(c *testClient) (got [][]int) {
 // harm does something to PostgreSQL again and again, each time until it has been noticed and
 // a hundred messages more have been sent, while there are some to be sent.
 func (h *hunt) harm() (faults int) {
-	await := func(from int64, counter *atomic.Int64) bool {
-		for counter.Load() < from {
-			if h.sent.Load() > int64(*huntMessages) {
-				return false
-			}
-			time.Sleep(time.Millisecond) // a look at a counter
-		}
-		return true
+	reaches := func(from int64, counter *atomic.Int64) bool {
+		over := func() bool { return h.sent.Load() > int64(*huntMessages) }
+		await.True(h.t, "more messages are sent", func() bool { return counter.Load() >= from || over() })
+		return counter.Load() >= from
 	}
-	for ; await(h.sent.Load()+100, &h.sent); faults++ {
+	for ; reaches(h.sent.Load()+100, &h.sent); faults++ {
 		switch faults % 3 {
 		case 0:
 			h.server.Freeze()
-			await(h.failed.Load()+2, &h.failed)
+			reaches(h.failed.Load()+2, &h.failed)
 			h.server.Thaw()
 		case 1:
 			h.terminate()
 		case 2:
 			h.server.Stop("fast")
-			await(h.failed.Load()+2, &h.failed)
+			reaches(h.failed.Load()+2, &h.failed)
 			h.server.Start()
 		}
 	}
