@@ -72,6 +72,7 @@ max_client_conn = 200
 
 // Without word of the pooler, the error says which word that is.
 func TestPgbouncerNotNamed(t *testing.T) {
+	t.Parallel()
 	u := dbtest.ParseURL(t, throughPgbouncer(t, pgtest.New(t)))
 	q := u.Query()
 	q.Del("pooler")
@@ -87,6 +88,7 @@ func TestPgbouncerNotNamed(t *testing.T) {
 // TestPgbouncer holds the contract through a pooler that gives every
 // transaction another server connection.
 func TestPgbouncer(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, throughPgbouncer(t, pgtest.New(t)), nil)
 	for _, class := range []string{"unlogged", "async"} {
 		require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: class, Durability: howdah.Durability(class)}))
@@ -134,6 +136,7 @@ func TestPgbouncer(t *testing.T) {
 // Notifications do not pass the pooler: messages are polled for, and the log says so. A
 // URL past the pooler makes them arrive.
 func TestMessagesThroughPgbouncer(t *testing.T) {
+	t.Parallel()
 	direct := pgtest.New(t)
 	pooled := throughPgbouncer(t, direct)
 	var logs [3]dbtest.Log

@@ -42,8 +42,12 @@ import (
 
 // Main is the body of TestMain: it runs the tests, calls the functions that end
 // what the tests share beside the server, stops the server and exits.
-func Main(m *testing.M, end ...func()) {
-	code := m.Run()
+func Main(m *testing.M, end ...func()) { os.Exit(Run(m, end...)) }
+
+// Run is Main for a TestMain that looks at what is left over: it returns the code with
+// which to exit.
+func Run(m *testing.M, end ...func()) (code int) {
+	code = m.Run()
 	for _, f := range end {
 		f()
 	}
@@ -51,7 +55,7 @@ func Main(m *testing.M, end ...func()) {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)
 	}
-	os.Exit(code)
+	return code
 }
 
 // New makes a database that holds the schema and returns its URL. It is owned
