@@ -15,9 +15,12 @@
 // Citus engine.
 //
 // The shared server has two goroutines of its own until Main stops it. A test
-// that looks for leaked ones calls New first and then
+// that looks for leaked ones, and is not parallel, calls New first and then
 //
-//	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+//	defer leaks.Await(t, goleak.IgnoreCurrent())
+//
+// Where all tests of a package are parallel, TestMain looks for them at the end of all, with
+// Run and leaks.Exit.
 //
 // Tests in packages that this one imports (migrate, schema) must be external
 // test packages, such as migrate_test.
