@@ -379,6 +379,7 @@ func TestEventsOfBlockedClients(t *testing.T) {
 // TestExpiredAndWatchedOfRedis compares WATCH and EXEC, and the events, around the expiry of
 // a key, which nothing but these commands removes meanwhile.
 func TestExpiredAndWatchedOfRedis(t *testing.T) {
+	t.Parallel()
 	ofRedis, ofHowdah := startRedis(t, "--enable-debug-command", "yes"), serve(t, Options{}).addr()
 	redis, howdah := dial(t, ofRedis), dial(t, ofHowdah)
 	clocks := []*testClient{dial(t, ofRedis), dial(t, ofHowdah)} // not in a transaction
