@@ -193,8 +193,8 @@ func TestOlderWriteBehindPgbouncer(t *testing.T) {
 	answer := make(chan error, 1)
 	go func() { answer <- cache.Set(ctx, "k", []byte("older"), 0) }()
 	var pid int
-	eventually(t, "the write waits for the row", func() bool {
-		err := holder.QueryRow(t.Context(), "SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'").Scan(&pid)
+	dbtest.Eventually(t, "the write waits for the row", func() bool {
+		err := holder.QueryRow(t.Context(), "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&pid)
 		return err == nil
 	})
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
