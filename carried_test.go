@@ -11,6 +11,7 @@ import (
 // Options and CacheConfig are copied field by field into those of package core.
 // None is left out on the way.
 func TestEveryFieldIsCarried(t *testing.T) {
+	t.Parallel()
 	options := &Options{Logger: slog.New(slog.DiscardHandler), Tracer: struct{ Tracer }{}}
 	fill(reflect.ValueOf(options).Elem())
 	config := new(CacheConfig)

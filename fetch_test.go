@@ -49,6 +49,7 @@ func statements(db *howdah.DB, cache string) map[string]uint64 {
 
 // A miss that loads is two statements, a hit is one, and many keys share theirs.
 func TestFetchStatements(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	l := &counted{value: []byte("v")}
@@ -84,6 +85,7 @@ func TestFetchStatements(t *testing.T) {
 
 // That there is no value is remembered only if that is asked for.
 func TestFetchAbsent(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	l := &counted{err: howdah.ErrMiss}
@@ -108,6 +110,7 @@ func TestFetchAbsent(t *testing.T) {
 
 // That there is no value is made from what the tags name, as a value is.
 func TestFetchAbsentWithTags(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	o := howdah.FetchOptions{Absent: time.Hour, Tags: []string{"articles"}}
@@ -137,6 +140,7 @@ func TestFetchAbsentWithTags(t *testing.T) {
 // A load that panics, one that fails and one that is late are errors, and leave no
 // lease behind.
 func TestFetchFails(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	broken := errors.New("broken")
@@ -167,6 +171,7 @@ func TestFetchFails(t *testing.T) {
 
 // The largest value is stored, one that is larger is only returned.
 func TestFetchLargeValue(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	for _, c := range []struct {
@@ -202,9 +207,9 @@ func TestFetchFullCache(t *testing.T) {
 	for i := range 20 {
 		_ = cache.Set(t.Context(), string(rune('a'+i)), []byte("v"), 0)
 	}
-	_, err := db.Maintain(t.Context(), howdah.MaintainOptions{})
-	require.NoError(t, err)
 	dbtest.Eventually(t, "the cache is full", func() bool {
+		_, err := db.Maintain(t.Context(), howdah.MaintainOptions{}) // a round ends when its time is up
+		require.NoError(t, err)
 		return errors.Is(cache.Set(t.Context(), "another", nil, 0), howdah.ErrCacheFull)
 	})
 	l := &counted{value: []byte("v")}
@@ -219,6 +224,7 @@ func TestFetchFullCache(t *testing.T) {
 // While the database is away, values are loaded and not stored. One load at a time
 // is enough for all who wait.
 func TestFetchWithoutDatabase(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	db := dbtest.Open(t, server.NewURL(), &howdah.Options{Timeout: 200 * time.Millisecond})
 	cache := db.Cache("db0")
@@ -253,6 +259,7 @@ func TestFetchWithoutDatabase(t *testing.T) {
 
 // Wrong arguments are errors of one sentence.
 func TestFetchBadInput(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	l := &counted{value: []byte("v")}
@@ -282,6 +289,7 @@ func TestFetchBadInput(t *testing.T) {
 
 // The upkeep removes neither a lease nor a value that may still be served.
 func TestFetchStaleBesideUpkeep(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	o := howdah.FetchOptions{StaleIfError: time.Hour, Early: -1}
@@ -309,6 +317,7 @@ func TestFetchStaleBesideUpkeep(t *testing.T) {
 // While the origin is down, an expired value is served for as long as asked, by the
 // database's clock; then come errors.
 func TestFetchOriginDown(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	now := func() (at time.Time) {
@@ -338,6 +347,7 @@ func TestFetchOriginDown(t *testing.T) {
 
 // A value of a type of the application's own comes back as it was, by each codec.
 func TestTyped(t *testing.T) {
+	t.Parallel()
 	type article struct {
 		Title string
 		Tags  []string
@@ -379,6 +389,7 @@ func articles(db *howdah.DB) *howdah.Typed[string] {
 // A Fetch that finds its value in memory sends nothing, and sees this process's own
 // changes.
 func TestFetchFromMemory(t *testing.T) {
+	t.Parallel()
 	db := dbtest.OpenNear(t, pgtest.New(t))
 	cache := db.Cache("near")
 	l := &counted{value: []byte("v")}

@@ -15,6 +15,7 @@ import (
 // Whichever way an entry goes, its two places are locked in one order, by table
 // and hash: while the first is held by somebody, nobody holds the second.
 func TestTransfersLockInOneOrder(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, nil)
@@ -64,6 +65,7 @@ func TestTransfersLockInOneOrder(t *testing.T) {
 // Two processes, and two caches of one, copy and rename in opposite directions
 // as fast as they can: each call does what it says, or finds nothing.
 func TestTransfersInOppositeDirections(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	dbs := []*howdah.DB{dbtest.Open(t, url, nil), dbtest.Open(t, url, nil)}

@@ -17,6 +17,7 @@ import (
 // Somebody's transaction holds one entry for a while: what changes all of a
 // cache waits for it, as long as its context allows.
 func TestWholeCacheWaitsForARow(t *testing.T) {
+	t.Parallel()
 	for name, empty := range map[string]func(context.Context, *howdah.Cache) error{
 		"flush":         func(ctx context.Context, c *howdah.Cache) error { return c.Flush(ctx) },
 		"delete prefix": func(ctx context.Context, c *howdah.Cache) error { _, err := c.DeletePrefix(ctx, ""); return err },
@@ -56,6 +57,7 @@ func TestWholeCacheWaitsForARow(t *testing.T) {
 
 // A write whose statement was sent may have ended when its caller left.
 func TestCallerLeavesAWriteOfTheWholeCache(t *testing.T) {
+	t.Parallel()
 	for name, database := range map[string]string{"whole": pgtest.New(t), "in partitions": pgtest.Divided(t, 4)} {
 		for call, empty := range map[string]func(context.Context, *howdah.Cache) error{
 			"delete prefix":  func(ctx context.Context, c *howdah.Cache) error { _, err := c.DeletePrefix(ctx, ""); return err },
@@ -141,6 +143,7 @@ func TestDeletePrefix(t *testing.T) {
 // A cache with a prefix index finds what DeletePrefix removes by it, and reads
 // nothing of the others.
 func TestDeletePrefixUsesItsIndex(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: "c", PrefixIndex: true}))
 	dbtest.Fill(t, db, "c", 30_000, "'infinity'")

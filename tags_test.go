@@ -16,6 +16,7 @@ import (
 // A process that has invalidated a tag reads nothing older from its memory, in a
 // transaction neither; another process drops what was invalidated within its bound.
 func TestMemoryLosesInvalidatedEntries(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db, other := dbtest.OpenNear(t, url), dbtest.OpenNear(t, url)
@@ -46,6 +47,7 @@ func TestMemoryLosesInvalidatedEntries(t *testing.T) {
 // A move of an entry whose tag is being invalidated waits for the invalidation, and a
 // moved entry has its tags.
 func TestTransfersBesideAnInvalidation(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "other"}))
@@ -91,6 +93,7 @@ func TestTransfersBesideAnInvalidation(t *testing.T) {
 
 // Transactions of a snapshot are refused with a sentence, and may go on without tags.
 func TestTagsInTransact(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	c := db.Cache("db0")
@@ -108,6 +111,7 @@ func TestTagsInTransact(t *testing.T) {
 
 // An invalidation in a transaction that meets a lock for too long changes nothing.
 func TestInvalidationMeetsALock(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	c := db.Cache("db0")

@@ -125,6 +125,7 @@ func traced(t *testing.T) (*howdah.DB, *recorder) {
 }
 
 func TestTracerFollowsCalls(t *testing.T) {
+	t.Parallel()
 	db, r := traced(t)
 	c := db.Cache("db0")
 	in := func(name string) context.Context { return named(t.Context(), name) }
@@ -185,6 +186,7 @@ func TestTracerFollowsCalls(t *testing.T) {
 
 // A call in a transaction of the application is followed, and shares nothing.
 func TestTracerFollowsTransactions(t *testing.T) {
+	t.Parallel()
 	db, r := traced(t)
 	refused := errors.New("refused")
 	err := db.Transact(named(t.Context(), "tx"), howdah.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
@@ -200,6 +202,7 @@ func TestTracerFollowsTransactions(t *testing.T) {
 // Every call that is followed is named by the statement that it shares; those that are
 // not followed are counted.
 func TestTracerNamesCallsThatShare(t *testing.T) {
+	t.Parallel()
 	db, r := traced(t)
 	c := db.Cache("db0")
 	const callers = 200
@@ -230,6 +233,7 @@ func TestTracerNamesCallsThatShare(t *testing.T) {
 // A call that meets a lock shares one statement after another. One whose caller leaves
 // ends before them.
 func TestTracerFollowsCallsThatWaitForALock(t *testing.T) {
+	t.Parallel()
 	db, r := traced(t)
 	c := db.Cache("db0")
 	require.NoError(t, c.Set(t.Context(), "k", nil, 0))
@@ -271,6 +275,7 @@ func TestTracerFollowsCallsThatWaitForALock(t *testing.T) {
 // All who wait for a load learn which one it was, whether they came before or while it
 // ran, and it runs under a context of the tracer.
 func TestTracerFollowsLoads(t *testing.T) {
+	t.Parallel()
 	db, r := traced(t)
 	c := db.Cache("db0")
 	const callers = 20
@@ -319,6 +324,7 @@ func TestTracerFollowsLoads(t *testing.T) {
 
 // Reads that memory answers are not followed.
 func TestTracerIsNotToldOfMemory(t *testing.T) {
+	t.Parallel()
 	r := new(recorder)
 	db := dbtest.Open(t, pgtest.New(t), &howdah.Options{Timeout: dbtest.Timeout, Near: howdah.NearOptions{Bound: dbtest.NearBound}, Tracer: r})
 	require.NoError(t, db.EnsureCache(t.Context(), howdah.CacheConfig{Name: "near", Near: true}))
@@ -337,6 +343,7 @@ func TestTracerIsNotToldOfMemory(t *testing.T) {
 
 // A read that fails open is a miss for its caller; the tracer gets the reason.
 func TestTracerGetsTheReasonOfFailingOpen(t *testing.T) {
+	t.Parallel()
 	db, r := traced(t)
 	c := db.Cache("db0")
 	require.NoError(t, c.Set(t.Context(), "k", nil, 0))

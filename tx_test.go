@@ -20,6 +20,7 @@ import (
 // A statement fails, and nobody says so: PostgreSQL commits nothing, and
 // neither does Transact say that the call may be repeated.
 func TestTransactTellsOfSwallowedErrors(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	err := db.Transact(t.Context(), howdah.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
@@ -40,6 +41,7 @@ func TestTransactTellsOfSwallowedErrors(t *testing.T) {
 // One invalid call keeps all of a Do in a transaction from running, and each
 // says so; the transaction goes on.
 func TestInvalidCallInTransaction(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	tx, err := db.Pool().Begin(ctx)
@@ -69,6 +71,7 @@ func TestInvalidCallInTransaction(t *testing.T) {
 // Whatever the order in which absent keys are watched, their places are held
 // in that of the hashes: while somebody has the first, nobody has the last.
 func TestWatchLocksAbsentKeysInOneOrder(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, nil)
@@ -100,6 +103,7 @@ func TestWatchLocksAbsentKeysInOneOrder(t *testing.T) {
 // A transaction whose snapshot shows an entry that others have deleted since sees
 // its own new row beside the old one. Its own is the newer one.
 func TestTransactionsReadTheirOwnRowOfTwo(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, nil)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestMaintainRemovesWhatExpired(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	dbtest.Fill(t, db, "db0", 20_000, "statement_timestamp() + CASE WHEN i % 4 = 0 THEN interval '1 hour' ELSE interval '-1 second' END")
 
@@ -56,6 +57,7 @@ func keyBytes(r howdah.Upkeep) int64 {
 
 // A round of a millisecond ends soon, however much there is to do, and says so.
 func TestMaintainKeepsItsTime(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	dbtest.Fill(t, db, "db0", 60_000, "statement_timestamp() - interval '1 second'")
 	r := dbtest.Maintain(t, db, howdah.MaintainOptions{MaxTime: time.Microsecond, MaxRows: 1_000_000})
@@ -69,6 +71,7 @@ func TestMaintainKeepsItsTime(t *testing.T) {
 
 // An entry that is stored again over its expired row, while rounds run, stays.
 func TestMaintainLeavesRevivedEntries(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	var stop atomic.Bool
@@ -111,6 +114,7 @@ func TestMaintainLeavesRevivedEntries(t *testing.T) {
 
 // A row that somebody holds is left for later, at once.
 func TestMaintainWaitsForNobody(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	dbtest.Fill(t, db, "db0", 100, "statement_timestamp() - interval '1 second'")
 	tx, err := db.Pool().Begin(t.Context())
@@ -135,6 +139,7 @@ func TestMaintainWaitsForNobody(t *testing.T) {
 // Expired sessions go with the same rounds, within the same bounds; live ones
 // stay, and one that somebody holds is left for later.
 func TestMaintainRemovesSessions(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	rounds, err := db.Maintain(t.Context(), howdah.MaintainOptions{})
 	require.NoError(t, err)
@@ -177,6 +182,7 @@ func TestMaintainRemovesSessions(t *testing.T) {
 }
 
 func TestOneRoundAtATime(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, nil)
 	dbtest.Fill(t, db, "db0", 5000, "statement_timestamp() - interval '1 second'")
@@ -208,6 +214,7 @@ func TestOneRoundAtATime(t *testing.T) {
 }
 
 func TestMaintainRefusesBadArguments(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	_, err := db.Maintain(t.Context(), howdah.MaintainOptions{Cache: "none"})
 	require.ErrorIs(t, err, howdah.ErrCacheNotFound)
@@ -293,6 +300,7 @@ func TestAnotherTakesOver(t *testing.T) {
 
 // The role of an application may do the upkeep, and cannot do more than that.
 func TestUpkeepByTheRuntimeRole(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	owner := dbtest.Open(t, databaseURL, nil)
 	role, appURL := dbtest.NewRole(t, databaseURL)

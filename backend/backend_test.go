@@ -31,6 +31,7 @@ func patient() *backend.Options {
 }
 
 func TestPostgresConformance(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	caps, known := backend.CapabilitiesOf(open(t, url, patient()))
 	require.True(t, known)
@@ -39,6 +40,7 @@ func TestPostgresConformance(t *testing.T) {
 
 // TestDurabilityConformance: what a cache can do does not depend on its class.
 func TestDurabilityConformance(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := open(t, url, patient()).(*backend.Postgres).DB
 	for _, durability := range []string{"async", "sync"} {
@@ -59,6 +61,7 @@ func withParameter(url, parameter string) string {
 }
 
 func TestOpenPostgresCache(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db0 := open(t, url, patient()).(*backend.Postgres)
 	require.Equal(t, backend.DefaultCache, db0.Name())
@@ -83,6 +86,7 @@ func TestOpenPostgresCache(t *testing.T) {
 }
 
 func TestOpenPooler(t *testing.T) {
+	t.Parallel()
 	url := withParameter(pgtest.New(t), "cache=db0&pooler=transaction")
 	store := open(t, url, patient())
 	require.NoError(t, store.Set(t.Context(), "k", []byte("v"), 0))
@@ -92,6 +96,7 @@ func TestOpenPooler(t *testing.T) {
 }
 
 func TestOpenScheme(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	scheme, rest, _ := strings.Cut(url, "://")
 	other := map[string]string{"postgres": "postgresql", "postgresql": "postgres"}[scheme]
@@ -100,6 +105,7 @@ func TestOpenScheme(t *testing.T) {
 }
 
 func TestOpenMemory(t *testing.T) {
+	t.Parallel()
 	store := open(t, "memory://?max_bytes=100000&default_ttl=50ms&max_value_bytes=10", nil)
 	require.ErrorIs(t, store.Set(t.Context(), "k", make([]byte, 11), 0), howdah.ErrValueTooLarge)
 	require.NoError(t, store.Set(t.Context(), "k", nil, 0))
@@ -112,6 +118,7 @@ func TestOpenMemory(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	for url, want := range map[string]string{
 		"":                                  "no scheme",
 		"pages":                             "no scheme",
@@ -148,6 +155,7 @@ type described struct{ foreign }
 func (described) Capabilities() backend.Capabilities { return backend.Capabilities{Store: "own"} }
 
 func TestCapabilitiesOfOthers(t *testing.T) {
+	t.Parallel()
 	_, known := backend.CapabilitiesOf(foreign{})
 	require.False(t, known)
 	caps, known := backend.CapabilitiesOf(described{})
@@ -158,6 +166,7 @@ func TestCapabilitiesOfOthers(t *testing.T) {
 // TestDocumentedDifferences holds the table of docs/backends.md to the
 // capabilities that the conformance suite tests.
 func TestDocumentedDifferences(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("../docs/backends.md")
 	require.NoError(t, err)
 	require.Contains(t, string(doc), backend.Differences(),

@@ -31,6 +31,7 @@ func panels(t *testing.T) []panel {
 
 // No panel covers another one, and each says what it shows.
 func TestDashboard(t *testing.T) {
+	t.Parallel()
 	ids := make(map[int]bool)
 	covered := make(map[[2]int]string)
 	for _, p := range panels(t) {
@@ -62,6 +63,7 @@ func TestDashboard(t *testing.T) {
 // Each alert says how severe it is, what it means, and where the documentation tells
 // what to do.
 func TestAlertsAreDocumented(t *testing.T) {
+	t.Parallel()
 	document, err := os.ReadFile("../docs/operations.md")
 	require.NoError(t, err)
 	documented := regexp.MustCompile(`(?m)^### (Howdah\w+)$`).FindAllStringSubmatch(string(document), -1)
@@ -84,6 +86,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 // Each alert has a unit test in which it fires and one in which it does not. That they
 // pass is for promtool to say.
 func TestAlertsAreTested(t *testing.T) {
+	t.Parallel()
 	var tests strings.Builder
 	for _, file := range unitTests {
 		text, err := os.ReadFile(file)

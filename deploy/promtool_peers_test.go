@@ -11,6 +11,7 @@ import (
 
 // promtool finds nothing wrong with the rules, and its unit tests of them pass.
 func TestRulesByPromtool(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"check", "rules", "howdah.rules.yml"},
 		append([]string{"test", "rules"}, unitTests...),

@@ -12,6 +12,7 @@ import (
 
 // Grafana's own schema knows all of the board. It is not drawn: there is no Grafana here.
 func TestClientsOfTheBoard(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, command := range [][]string{
 		{"python3", "-m", "venv", dir},

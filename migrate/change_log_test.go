@@ -36,6 +36,7 @@ func runScript(t *testing.T, conn *pgx.Conn, name string) {
 // The change log comes to a database of schema 6 with its data as it is, under the
 // statements of programs that do not know it, which go on.
 func TestUpgradeToTheChangeLog(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	conn := connect(t, databaseURL)
 	runScript(t, conn, schema6)

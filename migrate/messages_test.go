@@ -12,6 +12,7 @@ import (
 // Messages come to a database of schema 12 under its programs, which go on: what they
 // ask of the change log is answered as before. Recorded roles may use messages at once.
 func TestUpgradeToMessages(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	conn := connect(t, databaseURL)
 	runScript(t, conn, schema12)

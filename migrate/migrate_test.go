@@ -71,6 +71,7 @@ func newRole(t *testing.T, databaseURL, name string) (string, *pgx.Conn) {
 }
 
 func TestUpInstalls(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.Empty(t))
 	require.ErrorIs(t, migrate.Check(ctx(t), conn), migrate.ErrMissing)
 	status, err := migrate.ReadStatus(ctx(t), conn)
@@ -103,6 +104,7 @@ func TestUpInstalls(t *testing.T) {
 }
 
 func TestTwentyMigratorsAtOnce(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	type outcome struct {
 		result migrate.Result
@@ -136,6 +138,7 @@ func TestTwentyMigratorsAtOnce(t *testing.T) {
 }
 
 func TestOlderProgramMeetsNewerSchema(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.New(t))
 	newer := schema.Latest() + 1
 	insert := fmt.Sprintf("INSERT INTO howdah.migration (version, name, breaking) VALUES (%d, 'next', ", newer)
@@ -162,6 +165,7 @@ func TestOlderProgramMeetsNewerSchema(t *testing.T) {
 }
 
 func TestOlderSchemaAndFunctions(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.New(t))
 	run(t, conn, "UPDATE howdah.meta SET functions = functions - 1")
 	err := migrate.Check(ctx(t), conn)
@@ -191,6 +195,7 @@ func TestOlderSchemaAndFunctions(t *testing.T) {
 
 // A session that was killed in the middle leaves nothing behind.
 func TestInterruptedMigration(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	conn, super := connect(t, databaseURL), connect(t, pgtest.SuperURL(databaseURL))
 	script, err := migrate.Script(migrate.Options{})
@@ -216,6 +221,7 @@ func TestInterruptedMigration(t *testing.T) {
 }
 
 func TestCancelledWhileWaiting(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	holder, waiter := connect(t, databaseURL), connect(t, databaseURL)
 	run(t, holder, fmt.Sprintf("SELECT pg_advisory_lock(%d)", 0x686f77646168))
@@ -228,6 +234,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 }
 
 func TestPrivileges(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	owner := connect(t, databaseURL)
 	role, dev := newRole(t, databaseURL, `de"v`)
@@ -278,6 +285,7 @@ func TestPrivileges(t *testing.T) {
 }
 
 func TestForeignSchemaIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, object := range []string{
 		"CREATE TABLE howdah.elephant ()", "CREATE FUNCTION howdah.f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE TYPE howdah.e AS ENUM ('x')",
 		"CREATE TABLE howdah.migration (x int); CREATE TABLE howdah.meta (y int)",
@@ -297,6 +305,7 @@ func TestForeignSchemaIsRefused(t *testing.T) {
 
 // Settings of the database or the session do not change what is installed.
 func TestOddSettings(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.Empty(t))
 	run(t, conn, "CREATE SCHEMA evil")
 	run(t, conn, "CREATE TABLE evil.cache (x int)")
@@ -324,6 +333,7 @@ func psql(t *testing.T, databaseURL, script string) string {
 }
 
 func TestPrintedScriptWorksInPsql(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	conn := connect(t, databaseURL)
 	script, err := migrate.Print(ctx(t), conn, migrate.Options{})
@@ -350,6 +360,7 @@ func TestPrintedScriptWorksInPsql(t *testing.T) {
 }
 
 func TestUninstall(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	conn := connect(t, databaseURL)
 	_, err := migrate.Uninstall(ctx(t), conn, false)

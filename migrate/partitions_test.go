@@ -21,6 +21,7 @@ func divide(conn *pgx.Conn, number int) (migrate.Result, error) {
 // A new database gets its partitions with the schema, and keeps them; so does one that is
 // there, as long as it has no entries.
 func TestPartitions(t *testing.T) {
+	t.Parallel()
 	for name, url := range map[string]string{"new": pgtest.Empty(t), "there": pgtest.New(t)} {
 		t.Run(name, func(t *testing.T) {
 			conn := connect(t, url)
@@ -61,6 +62,7 @@ func TestPartitions(t *testing.T) {
 
 // What cannot be divided is told in a sentence, and stays as it was.
 func TestPartitionsRefused(t *testing.T) {
+	t.Parallel()
 	empty := connect(t, pgtest.Empty(t))
 	for _, number := range []int{-2, 1, 3, 48, 128} {
 		_, err := divide(empty, number)
@@ -96,6 +98,7 @@ func TestPartitionsRefused(t *testing.T) {
 
 // Only the owner of the schema divides.
 func TestPartitionsPrivileges(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	owner := connect(t, databaseURL)
 	role, conn := newRole(t, databaseURL, "divider")
@@ -113,6 +116,7 @@ func TestPartitionsPrivileges(t *testing.T) {
 
 // Of many that divide at the same time one does; those with another number learn of it.
 func TestPartitionsAtOnce(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	errs := make(chan error, 8)
 	for i := range cap(errs) {
@@ -134,6 +138,7 @@ func TestPartitionsAtOnce(t *testing.T) {
 
 // What --print prints does the same in psql.
 func TestPrintedPartitions(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	conn := connect(t, databaseURL)
 	options := migrate.Options{Partitions: 8}

@@ -12,6 +12,7 @@ import (
 // The list of processes comes to a database under its programs, which go on; recorded roles may
 // enter themselves at once, and it goes with the schema.
 func TestUpgradeToProcesses(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Empty(t)
 	conn := connect(t, databaseURL)
 	runScript(t, conn, schema12)

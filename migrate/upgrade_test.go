@@ -36,6 +36,7 @@ const firstVersion = "testdata/first-version.tar.gz"
 // The program of the first version, built from the sources of that time, makes
 // the databases that are upgraded here.
 func TestUpgradeFromTheFirstVersion(t *testing.T) {
+	t.Parallel()
 	program := buildFirstVersion(t)
 	t.Run("data", func(t *testing.T) { upgradeKeepsData(t, program) })
 	t.Run("role", func(t *testing.T) { upgradeByAdministrator(t, program) })

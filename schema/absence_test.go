@@ -46,6 +46,7 @@ func watchAbsent(t *testing.T, db querier, key string) (version int64) {
 // prolongs that, and then upkeep removes it. What else an expired row is kept for
 // goes on.
 func TestUpkeepKeepsWatchedAbsence(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	name := table(t, db, "c")
 	const minutes = "(SELECT accessed - ceil(extract(epoch FROM now()) / 60)::integer FROM "
@@ -175,6 +176,7 @@ func TestWatchBehindALock(t *testing.T) {
 // Of several that watch a key which has expired, one learns it, and upkeep finds no
 // entry any more. What upkeep will find is not answered.
 func TestWatchOfAnExpiredEntry(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	name := table(t, db, "c")
 	run(t, db, "SELECT howdah.set('c', 'k', '1')")

@@ -20,6 +20,7 @@ func cacheID(t testing.TB, q querier, cache string) int {
 
 // Two databases hold a cache under one id, whatever each has made before.
 func TestTheIDOfACacheCanBeChosen(t *testing.T) {
+	t.Parallel()
 	first, second := open(t), open(t)
 	run(t, second, "SELECT howdah.create_cache('another')")
 	for _, db := range []querier{first, second} {
@@ -43,6 +44,7 @@ func TestTheIDOfACacheCanBeChosen(t *testing.T) {
 }
 
 func TestIDsThatCannotBeChosen(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('x', id => 100)")
 	refusedWith := func(id int, hint string) {
@@ -85,6 +87,7 @@ func patiently(ctx context.Context, q querier, sql string, args ...any) error {
 // Those who make caches with and without an id, make them again and turn the change
 // log on and off at the same time never get an id that was there before.
 func TestIDsAreUsedOnceAlsoAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	seed := seed.Of(t)
 	const callers, rounds = 8, 25
@@ -145,6 +148,7 @@ func TestIDsAreUsedOnceAlsoAtTheSameTime(t *testing.T) {
 // No session draws an id while another one chooses one. Caches that are made without an id do
 // not wait for each other.
 func TestWhoChoosesAnIDExcludesThoseWhoDraw(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, pair := range []struct {
 		first, second string

@@ -9,6 +9,7 @@ import (
 )
 
 func TestCreateCacheMakesATable(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, `SELECT howdah.create_cache('full', 'async', '1 hour', '1 day', 1000, 10, 'volatile-ttl', 70, true)`)
 	require.Equal(t, "async|01:00:00|1 day|1000|10|volatile-ttl|70|t", one[string](t, db, `
@@ -45,6 +46,7 @@ func TestCreateCacheMakesATable(t *testing.T) {
 }
 
 func TestInvalidCacheNames(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	longest := "a" + strings.Repeat("b", 47)
 	run(t, db, "SELECT howdah.create_cache($1, prefix_index => true)", longest)
@@ -68,6 +70,7 @@ func TestInvalidCacheNames(t *testing.T) {
 
 // Every verb says of a cache that is not there that it is not there.
 func TestUnknownCache(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, call := range []string{
 		"get('x', 'k')", "get_text('x', 'k')", "get_entry('x', 'k')", "get_many('x', '{k}')", "get_many_text('x', '{k}')",
@@ -84,6 +87,7 @@ func TestUnknownCache(t *testing.T) {
 }
 
 func TestInvalidSettings(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, setting := range []string{
 		"durability => 'fast'", "default_ttl => '0'", "default_ttl => '-1 s'", "max_ttl => '0'",
@@ -103,6 +107,7 @@ func TestInvalidSettings(t *testing.T) {
 }
 
 func TestAlterCache(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	row := func() string {
 		return one[string](t, db, `
@@ -135,6 +140,7 @@ func TestAlterCache(t *testing.T) {
 
 // A transaction that reads the cache delays the change for 2 s, not longer.
 func TestAlterAndDropGiveUp(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	tx, err := db.Begin(ctx(t))
 	require.NoError(t, err)
@@ -148,6 +154,7 @@ func TestAlterAndDropGiveUp(t *testing.T) {
 }
 
 func TestCachesListsSettingsAndSizes(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, `SELECT howdah.set_many('c', array_agg(int8send(i)), array_agg(decode(repeat('00', 9000), 'hex')))
 	            FROM generate_series(1, 50) AS i`)
@@ -174,6 +181,7 @@ func TestCachesListsSettingsAndSizes(t *testing.T) {
 }
 
 func TestCreateDatabase(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.drop_cache('db0', true)")
 	refused(t, db, "HW001", "SELECT howdah.create_database(1)")

@@ -196,6 +196,7 @@ func moved(err error) bool { return state(err) == "HW099" || state(err) == "42P0
 // The tables are as howdah makes them, on their nodes under names of their own;
 // the application's role uses them there.
 func TestCitusTables(t *testing.T) {
+	t.Parallel()
 	s := newSpread(t, 4, "unlogged")
 	places := s.places(s.owner)
 	require.Len(t, places, 4)
@@ -243,6 +244,7 @@ func first(found map[int64]string, err error) map[int64]string {
 // One view shows all partitions on each node, through Citus: to those who may use
 // the partitions. It is made on each node for itself.
 func TestCitusViews(t *testing.T) {
+	t.Parallel()
 	s := newSpread(t, 3, "unlogged")
 	var parts, want []string
 	for partition, p := range s.places(s.owner) {
@@ -270,6 +272,7 @@ func TestCitusViews(t *testing.T) {
 // What a function puts into a partition stays a table of the coordinator alone,
 // without an error.
 func TestCitusFunctionsMakeLocalTables(t *testing.T) {
+	t.Parallel()
 	s := newSpread(t, 1, "unlogged")
 	for _, sql := range []string{
 		"DO $$ BEGIN CREATE TABLE howdah_p00.made (n int); END $$",
@@ -285,6 +288,7 @@ func TestCitusFunctionsMakeLocalTables(t *testing.T) {
 // Whatever was acknowledged is found after the partition has moved, and moved
 // again, while many write and read it.
 func TestCitusMovesUnderLoad(t *testing.T) {
+	t.Parallel()
 	const writers, moves, width = 6, 10, 16
 	s := newSpread(t, 2, "unlogged")
 	var done atomic.Bool
@@ -358,6 +362,7 @@ func (s *spread) load(w, partition, width int, ledger map[int64]string, done *at
 // refused. One that says that it holds the partition is told the former place: only another
 // connection, asked when the first one holds the lock, knows where the partition is.
 func TestCitusOldSnapshots(t *testing.T) {
+	t.Parallel()
 	s := newSpread(t, 1, "unlogged")
 	p := s.places(s.owner)[0]
 	app := s.app(p.port)
@@ -379,6 +384,7 @@ func TestCitusOldSnapshots(t *testing.T) {
 
 // The guard runs with the rights of Howdah's owner, and takes no operator of its caller.
 func TestCitusGuardTakesNoOperatorOfItsCaller(t *testing.T) {
+	t.Parallel()
 	s := newSpread(t, 1, "async")
 	for _, p := range s.places(s.owner) {
 		run(t, connect(t, pgtest.LocalURL(pgtest.SuperURL(s.node(p.port).URL()))), "CREATE SCHEMA decoy AUTHORIZATION app")
@@ -402,6 +408,7 @@ func TestCitusGuardTakesNoOperatorOfItsCaller(t *testing.T) {
 // A move waits for a transaction that has found its partition, and a call that
 // comes meanwhile learns that it has moved; reads go on.
 func TestCitusMovesWaitForTransactions(t *testing.T) {
+	t.Parallel()
 	s := newSpread(t, 1, "unlogged")
 	p := s.places(s.owner)[0]
 	app := s.app(p.port)
@@ -431,6 +438,7 @@ func TestCitusMovesWaitForTransactions(t *testing.T) {
 // The partitions of a server that died are away, and the others go on. An
 // unlogged one is empty when the server is back, or another has taken its place.
 func TestCitusFailover(t *testing.T) {
+	t.Parallel()
 	s := newSpread(t, 2, "unlogged")
 	s.create(8, "sync", 2)
 	write := func(id int32, partition int) error {

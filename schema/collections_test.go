@@ -85,6 +85,7 @@ const (
 // SQL reads what Go packs: texts of all lengths, scores of all sizes, and hashes with
 // fields that have expired.
 func TestReadersUnpackWhatGoPacks(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	rng := seed.Rand(t)
 	word := func(i int) string {
@@ -173,6 +174,7 @@ func cut(all []element, start, stop int) []element {
 
 // Fields that have expired are not read, though they are still packed.
 func TestHgetallLeavesExpiredFieldsOut(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	at := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).UnixMilli(), 10) }
 	kind, value := packed(t, []string{"hset", "k", "a", "1", "b", "2", "c", "3"},
@@ -186,6 +188,7 @@ func TestHgetallLeavesExpiredFieldsOut(t *testing.T) {
 
 // The twins for text, and what they and the others answer for other keys.
 func TestReadersOfCollections(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	store := func(key string, lines ...[]string) {
 		kind, value := packed(t, lines...)
@@ -226,6 +229,7 @@ func storedBytes(t *testing.T, db querier) []any {
 
 // Bytes that Go cannot have packed are refused, and never read past their end.
 func TestReadersRefuseCorruptValues(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, kind := range []struct {
 		number int16
@@ -241,6 +245,7 @@ func TestReadersRefuseCorruptValues(t *testing.T) {
 
 // The functions that work on values refuse collections, and change nothing.
 func TestValueFunctionsRefuseCollections(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	kind, value := packed(t, []string{"hset", "k", "a", "1"})
 	storePacked(t, db, "k", kind, value)
@@ -276,6 +281,7 @@ func TestValueFunctionsRefuseCollections(t *testing.T) {
 
 // _double is exact to the last bit.
 func TestDoubles(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	numbers := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64, 0x1p-1022, 1.5}

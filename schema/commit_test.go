@@ -323,6 +323,7 @@ func TestGroupsDoNotDeadlock(t *testing.T) {
 
 // A group does with the live entry of another key in the slot what a set does.
 func TestCommitMeetsACollision(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for cache, want := range map[string]int64{"c": 2, "s": 1} {
 		g := newGroup(t, db, cache, "k", "l")

@@ -39,6 +39,7 @@ func together(t *testing.T, n int, fn func(ctx context.Context, i int) error) {
 // No increment is lost, from an absent key on, expired rows and other keys in
 // the slot included.
 func TestConcurrentIncrements(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	const callers, each = 16, 40
 	for name, prepare := range map[string]func(){
@@ -63,6 +64,7 @@ func TestConcurrentIncrements(t *testing.T) {
 // The counter counts what was counted even while others delete it: what the
 // deletes took and what is left is the sum.
 func TestIncrementsAgainstDeletes(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	const callers, each = 8, 100
 	var taken atomic.Int64
@@ -87,6 +89,7 @@ func TestIncrementsAgainstDeletes(t *testing.T) {
 }
 
 func TestOneOfManyWins(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	const callers = 50
 	version := "0"
@@ -126,6 +129,7 @@ func TestOneOfManyWins(t *testing.T) {
 
 // Writers of the same keys in opposite orders never deadlock.
 func TestOppositeOrdersDoNotDeadlock(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	seed := seed.Of(t)
 	together(t, 8, func(ctx context.Context, i int) error {
@@ -155,6 +159,7 @@ func TestOppositeOrdersDoNotDeadlock(t *testing.T) {
 
 // Replace, touch, expire and compare_and_set never bring a deleted key back.
 func TestDeleteIsNotUndone(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for round := range 30 {
 		version := one[int64](t, db, "SELECT howdah.set('c', 'k', 'old')")
@@ -175,6 +180,7 @@ func TestDeleteIsNotUndone(t *testing.T) {
 
 // A write waits for another transaction's and then sees what that one left.
 func TestWritesSeeWhatTheyWaitedFor(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, c := range []struct{ first, then, want, left string }{
 		{"set('c', 'k', '5')", "increment('c', 'k')::text", "6", "6"},
@@ -218,6 +224,7 @@ func TestWritesSeeWhatTheyWaitedFor(t *testing.T) {
 // A write of one version that waits for another transaction leaves alone what that one
 // has changed, removed, or made to expire, and takes effect where it was undone.
 func TestReplaceVersionBehindALock(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for first, want := range map[string]string{
 		"set('c', 'k', '5')":                   "5",
@@ -256,6 +263,7 @@ func TestReplaceVersionBehindALock(t *testing.T) {
 
 // The same verbs inside a transaction: commit publishes, rollback undoes.
 func TestTransactions(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.set('c', 'k', 'old')")
 	tx, err := db.Begin(ctx(t))
@@ -272,6 +280,7 @@ func TestTransactions(t *testing.T) {
 // A round of upkeep holds the table of a cache and then writes its own row.
 // Whoever drops the cache meanwhile waits for the round, not it for them.
 func TestDropWhileMaintained(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.maintain('c')") // makes the row
 	round, err := db.Begin(ctx(t))

@@ -25,6 +25,7 @@ func newDatabase(t testing.TB) string {
 // What tests say about functions holds in a database with partitions too: one test for each way
 // to the partitions. The others take longer, and run with the build tag peers.
 func TestDivided(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]func(*testing.T){
 		"TestSetAndGet":                       TestSetAndGet,
 		"TestManyKeys":                        TestManyKeys,

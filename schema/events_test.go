@@ -12,6 +12,7 @@ import (
 // SQL functions publish the events of what they change, at COMMIT, for caches that were
 // made before and after the setting; and nothing while nobody wants it.
 func TestEventsOfFunctions(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.set('c', 'quiet', 'v')")
 	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES (1, 'p', 2, false, 1, 0, 'infinity')")
@@ -64,6 +65,7 @@ func TestEventsOfFunctions(t *testing.T) {
 
 // The letters say which events are published, by which channels.
 func TestEventLetters(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES (1, 'p', 2, false, 1, 0, 'infinity')")
 	for _, c := range []struct {
@@ -86,6 +88,7 @@ func TestEventLetters(t *testing.T) {
 // Of two that set the events at once, the second decides for every cache, and so it does
 // for a cache that is made meanwhile.
 func TestEventsAreSetAtOnce(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	set := func(q querier, letters string) {
 		_, err := q.Exec(ctx(t), schema.Query("set_events"), letters)
@@ -126,6 +129,7 @@ func commitBefore(t *testing.T, db querier, tx pgx.Tx, fn func()) {
 // The events of many keys are several messages, in the order of the keys, and those who
 // poll are not notified.
 func TestEventsOfManyKeys(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES (1, 'p', 2, false, 1, 0, 'infinity')")
 	_, err := db.Exec(ctx(t), schema.Query("set_events"), "KEA")

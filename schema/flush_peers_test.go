@@ -27,6 +27,7 @@ func root(t *testing.T, command ...string) {
 
 // A cache on a disk of its own, which is full, can be flushed.
 func TestFlushOnADiskThatIsFull(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "howdah-full-disk-")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.Remove(dir) })

@@ -9,6 +9,7 @@ import (
 // TRUNCATE makes new files, for which a full disk has no room; DELETE needs none.
 // flush_peers_test.go does this on a disk that is full.
 func TestFlushOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, `CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$
 	            BEGIN RAISE 'no space left on device' USING ERRCODE = 'disk_full'; END $$`)

@@ -20,6 +20,7 @@ var hostile = [][]byte{
 
 // Bytes are bytes: no key and no value means anything to SQL.
 func TestHostileKeysAndValues(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for i, key := range hostile {
 		run(t, db, "SELECT howdah.set('c', $1, $2)", key, hostile[len(hostile)-1-i])
@@ -39,6 +40,7 @@ func TestHostileKeysAndValues(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	long := make([]byte, 65537)
 	for _, call := range []string{
@@ -60,6 +62,7 @@ func TestLimits(t *testing.T) {
 // Names that the caller's session puts in the way do not count: neither
 // tables nor functions whose arguments fit better than PostgreSQL's own.
 func TestSearchPathDoesNotMatter(t *testing.T) {
+	t.Parallel()
 	db := connect(t, newDatabase(t))
 	run(t, db, "SELECT howdah.create_cache('c', prefix_index => true)")
 	run(t, db, "CREATE SCHEMA evil; CREATE TABLE evil.cache (name text); CREATE TABLE evil.meta (seed bytea)")
@@ -90,6 +93,7 @@ func TestSearchPathDoesNotMatter(t *testing.T) {
 // the caches nor of the sessions, nor do the ones that are planned into the
 // statement of the caller.
 func TestDecoysInPublic(t *testing.T) {
+	t.Parallel()
 	url := newDatabase(t)
 	db := connect(t, url)
 	run(t, db, "SELECT howdah.create_cache('c', max_ttl => '1 day', default_ttl => '1 h', ttl_jitter => 30, max_entries => 1, eviction => 'volatile-lfu', prefix_index => true, near => true)")

@@ -47,6 +47,7 @@ func wins(t *testing.T, db querier, key string) int64 {
 // row was removed meanwhile. Their tokens differ even so. All statements of one
 // message have one timestamp.
 func TestTokensOfOneMoment(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	conn, err := db.Acquire(ctx(t))
 	require.NoError(t, err)
@@ -74,6 +75,7 @@ func TestTokensOfOneMoment(t *testing.T) {
 }
 
 func TestClaim(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	token := wins(t, db, "k")
 	require.Equal(t, claimed{State: "lost", Left: true}, claim(t, db, "k"))
@@ -127,6 +129,7 @@ func TestClaim(t *testing.T) {
 
 // A full cache grants no lease, and serves what it has.
 func TestAFullCacheGrantsNoLease(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.fulfil('c', 'k', (SELECT token FROM howdah.claim('c', 'k')), 'v', '1 h', '1 h')")
 	token := wins(t, db, "l")
@@ -183,6 +186,7 @@ var leaseSteps = map[string][]struct {
 // Whatever changes a key or removes it ends the right of a load that began before
 // to store, and leaves no caller waiting for that load.
 func TestWhatVoidsALease(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	versionOf(t, db, "c")
 	for _, name := range all[string](t, db, `
@@ -210,6 +214,7 @@ func TestWhatVoidsALease(t *testing.T) {
 
 // One of many that claim a key at once loads it.
 func TestOneOfManyClaims(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	const callers = 50
 	for round, prepare := range []func(){
@@ -238,6 +243,7 @@ func TestOneOfManyClaims(t *testing.T) {
 // The race that breaks cache-aside, in each order: a transaction changes a row and
 // removes what was made from it; somebody loads the row before it commits.
 func TestNothingOldIsStored(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "CREATE TABLE source (value text)")
 	for _, remove := range []string{"delete('c', 'k')", "delete_many('c', '{j,k,l}')", "get_and_delete('c', 'k')", "set('c', 'k', 'new')"} {
@@ -304,6 +310,7 @@ func nothingOld(t *testing.T, db *pgxpool.Pool, remove, end, first, was string) 
 // A claim waits for a transaction that is removing its key, not for long, and one
 // that ends in time lets it go on.
 func TestAClaimWaitsForARemoval(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, remove := range []string{"delete('c', 'k')", "delete_many('c', '{k}')", "get_and_delete('c', 'k')"} {
 		run(t, db, "SELECT howdah.flush('c')")
@@ -321,6 +328,7 @@ func TestAClaimWaitsForARemoval(t *testing.T) {
 // A snapshot that is older than the claim may show what was void before it: under
 // REPEATABLE READ no caller gets a lease.
 func TestNoLeaseUnderRepeatableRead(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for level, want := range map[string]string{"READ COMMITTED": "won", "REPEATABLE READ": "unleased", "SERIALIZABLE": "unleased"} {
 		tx, err := db.Begin(ctx(t))
@@ -335,6 +343,7 @@ func TestNoLeaseUnderRepeatableRead(t *testing.T) {
 // Under REPEATABLE READ a removal that cannot see the newest row fails, and is
 // repeated: it never passes over a claim.
 func TestRemovalUnderRepeatableRead(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, remove := range []string{"delete('c', 'k')", "delete_many('c', '{k}')", "get_and_delete('c', 'k')"} {
 		run(t, db, "SELECT howdah.flush('c')")
@@ -352,6 +361,7 @@ func TestRemovalUnderRepeatableRead(t *testing.T) {
 // The statement that the library uses finds, wins and loses in one batch as it does
 // key by key.
 func TestClaimStatementInOneBatch(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	token := wins(t, db, "stale")
 	run(t, db, "SELECT howdah.fulfil('c', 'stale', $1, 'v', '1 h', '1 h')", token)
@@ -386,6 +396,7 @@ func TestClaimStatementInOneBatch(t *testing.T) {
 
 // The statements of docs/fetch.md do what the page says.
 func TestDocumentedLeases(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	text, err := os.ReadFile("../docs/fetch.md")
 	require.NoError(t, err)

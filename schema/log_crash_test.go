@@ -12,6 +12,7 @@ import (
 // A prepared transaction is polled when it is committed. One that outlives a crash
 // has lost its rows: while it is there, durable caches are not to be kept in memory.
 func TestPreparedTransactionsAndCrashes(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t, "max_prepared_transactions", "5", "fsync", "off")
 	url := server.NewURL()
 	db := connect(t, url)

@@ -25,6 +25,7 @@ var held = flag.Duration("log.held", 0, "how long TestLogUnderAHeldSnapshot hold
 //
 //	go test ./schema -run TestLogUnderAHeldSnapshot -v -timeout 2h -log.held 1h
 func TestLogUnderAHeldSnapshot(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	w := newLogWriter(t, db)

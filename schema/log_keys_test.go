@@ -12,6 +12,7 @@ import (
 // Keys go into the log beside hashes, for caches with log_keys, which is turned on and off
 // as the log is: statements for the other state fail.
 func TestTurnKeysOnAndOff(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	refused(t, db, "HW004", "SELECT howdah.create_cache('k', log_keys => true)")
 	refused(t, db, "HW004", "SELECT howdah.alter_cache('c', log_keys => true)")
@@ -61,6 +62,7 @@ func TestTurnKeysOnAndOff(t *testing.T) {
 // More keys than a row may hold are an empty array, from statements and functions; a poll
 // that does not want keys gets one, too.
 func TestKeysOfARow(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('k', near => true, log_keys => true)")
 	id := one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'k'")
@@ -104,6 +106,7 @@ func TestKeysOfARow(t *testing.T) {
 
 // Upkeep notes what it removes by its keys, where the log has keys.
 func TestUpkeepNotesKeys(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, keyed := range []bool{false, true} {
 		run(t, db, "SELECT howdah.create_cache('k', near => true, log_keys => $1)", keyed)
@@ -124,6 +127,7 @@ func TestUpkeepNotesKeys(t *testing.T) {
 
 // The keys count in the bound of the log, also where they lie in its TOAST table.
 func TestKeysCountInTheBoundOfTheLog(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "INSERT INTO howdah_internal.change (cache, hashes, keys) SELECT 1, '{1}', ARRAY[decode(repeat(md5(g::text), 1900), 'hex'), decode(repeat('00', 30000), 'hex')] FROM generate_series(1, 1200) AS g")
 	require.Less(t, one[int64](t, db, "SELECT pg_relation_size('howdah_internal.change')"), int64(1<<20), "the keys are in TOAST")

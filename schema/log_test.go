@@ -59,6 +59,7 @@ func ask(t testing.TB, q querier, xmax string, xip ...string) (p poll) {
 }
 
 func TestPollAndNearReads(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	hash := one[int64](t, db, "SELECT howdah.key_hash('k')")
@@ -110,6 +111,7 @@ type writer struct {
 // Transactions of every kind, open across any number of polls: each change is
 // polled exactly once, in the first poll after its commit.
 func TestPollsMissNothingAndRepeatNothing(t *testing.T) {
+	t.Parallel()
 	random := seed.Rand(t)
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
@@ -188,6 +190,7 @@ func (w *writer) step(t *testing.T, random *rand.Rand, sql string, hash int64, d
 
 // A poll reads the log by its index and no more of it than it must.
 func TestPollOfALongLog(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	conn, err := db.Acquire(ctx(t))
 	require.NoError(t, err)
@@ -218,6 +221,7 @@ func TestPollOfALongLog(t *testing.T) {
 
 // More than 1,000 hashes in one statement are the whole cache.
 func TestManyHashesAreNotedAsAll(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	id := one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")
@@ -244,6 +248,7 @@ func TestManyHashesAreNotedAsAll(t *testing.T) {
 
 // A cache without a change log pays nothing: its statements hold no trace of one.
 func TestWithoutAChangeLog(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("statements/*.sql")
 	require.NoError(t, err)
 	marked := 0
@@ -280,6 +285,7 @@ func TestWithoutAChangeLog(t *testing.T) {
 // To turn the log on or off gives the table another name: statements that were
 // made for the other state fail, and nothing has happened.
 func TestTurnTheLogOnAndOff(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('p', prefix_index => true), howdah.set('p', 'k', 'v')")
 	settings := func() (id int32, on bool) {
@@ -343,6 +349,7 @@ func TestTurnTheLogOnAndOff(t *testing.T) {
 
 // However a cache is emptied, the log says so.
 func TestFlushIsNoted(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true), howdah.set('n', 'k', 'v')")
 	id := one[int32](t, db, "SELECT id FROM howdah_internal.cache WHERE name = 'n'")

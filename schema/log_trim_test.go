@@ -27,6 +27,7 @@ func logLength(t testing.TB, q querier) int {
 // Rows go when whoever asked within 30 ticks has seen them. Who has not finds the
 // floor above its tick.
 func TestTrimmedRowsAreBelowTheFloor(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	run(t, db, "SELECT howdah.set('n', 'early', 'v')")
@@ -79,6 +80,7 @@ func TestTrimmedRowsAreBelowTheFloor(t *testing.T) {
 
 // What a transaction wrote long ago, and commits only now, is still to be polled.
 func TestTrimSparesWhatCommitsLate(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	// So that the write does not happen to trim the log itself, and hold it until its end.
@@ -112,6 +114,7 @@ func TestTrimSparesWhatCommitsLate(t *testing.T) {
 
 // A round that meets its deadline goes on where it stopped.
 func TestTrimGoesOnAfterItsDeadline(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "INSERT INTO howdah_internal.change (cache, hashes) SELECT 1, ARRAY[i] FROM generate_series(1, 25000) AS i")
 	for range 31 {
@@ -132,6 +135,7 @@ func TestTrimGoesOnAfterItsDeadline(t *testing.T) {
 // A dump holds the tables of the log too. Restored on another server, its
 // transaction ids and snapshots mean nothing, and nothing is lost by them.
 func TestTrimAfterARestoreElsewhere(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	const future = "999999999999"
@@ -156,6 +160,7 @@ func TestTrimAfterARestoreElsewhere(t *testing.T) {
 
 // The log stays short where nobody runs upkeep and all write by SQL.
 func TestSQLAloneTrims(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	const loop = `DO $$ BEGIN
@@ -188,6 +193,7 @@ func TestSQLAloneTrims(t *testing.T) {
 // A role that runs applications may do what its calls do to the log and no more,
 // and loses it with the rest.
 func TestRuntimeRoleAndTheLog(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "app")
@@ -221,6 +227,7 @@ func TestRuntimeRoleAndTheLog(t *testing.T) {
 // Writers trim the log where nobody else does, through the protocol of drivers, which
 // begins a transaction a moment before its statement, and through the simple one.
 func TestWritersTrimTheLog(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	run(t, db, "SELECT howdah.set('n', 'k', 'v')")

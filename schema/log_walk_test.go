@@ -213,10 +213,16 @@ var functionEffects = map[string][]step{
 // Whatever changes an entry of a cache with a change log notes it in the same
 // transaction, and a conditional write that finds its condition not met costs no
 // transaction id.
-func TestEveryWriteIsNoted(t *testing.T) { testNotes(t, false) }
+func TestEveryWriteIsNoted(t *testing.T) {
+	t.Parallel()
+	testNotes(t, false)
+}
 
 // With log_keys the keys are noted too, and they are those of the hashes.
-func TestEveryWriteIsNotedWithKeys(t *testing.T) { testNotes(t, true) }
+func TestEveryWriteIsNotedWithKeys(t *testing.T) {
+	t.Parallel()
+	testNotes(t, true)
+}
 
 func testNotes(t *testing.T, keyed bool) {
 	db := open(t)

@@ -13,6 +13,7 @@ import (
 // Budgets count what a row and its index entry take beside key and value. The
 // constant is the same in each text, and close to what PostgreSQL needs.
 func TestOverheadOfARow(t *testing.T) {
+	t.Parallel()
 	const overhead = 100
 	for _, file := range []string{"functions/_maintain.sql", "functions/_sample.sql", "queries/stat_sample.sql"} {
 		text, err := os.ReadFile(file)

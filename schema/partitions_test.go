@@ -35,6 +35,7 @@ func hashTag(key []byte) []byte {
 }
 
 func TestHashTags(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for key, tag := range map[string]string{
 		"": "", "key": "key", "{user}.a": "user", "a{user}b{other}": "user", "a{}b{c}": "a{}b{c}", "{}": "{}", "{": "{", "}": "}", "a{b": "a{b",
@@ -48,6 +49,7 @@ func TestHashTags(t *testing.T) {
 
 // The partition is the top bits of the hash of the tag, and every function finds the row there.
 func TestPartitionOfAKey(t *testing.T) {
+	t.Parallel()
 	for _, number := range []int{2, 16, 64} {
 		db := connect(t, pgtest.Divided(t, number))
 		seed := one[[]byte](t, db, "SELECT seed FROM howdah.meta")
@@ -75,6 +77,7 @@ func TestPartitionOfAKey(t *testing.T) {
 
 // A caller may name the partition of a key, and no other.
 func TestNamedPartition(t *testing.T) {
+	t.Parallel()
 	db := openDivided(t, 4)
 	own := one[string](t, db, "SELECT (howdah_internal._settings('c', 'k')).name")
 	other := one[string](t, db, "SELECT name FROM howdah_internal.cache WHERE whole = 'c' AND name <> $1 LIMIT 1", own)
@@ -108,6 +111,7 @@ func TestNamedPartition(t *testing.T) {
 // Functions on many keys reach all partitions in one order, so that none of those who run
 // at once waits for another in a circle.
 func TestManyKeysInOneOrder(t *testing.T) {
+	t.Parallel()
 	db := openDivided(t, 8)
 	keys := make([]string, 64)
 	for i := range keys {
@@ -144,6 +148,7 @@ func TestManyKeysInOneOrder(t *testing.T) {
 
 // max_rows of delete_prefix is for all partitions together.
 func TestDeletePrefixOverPartitions(t *testing.T) {
+	t.Parallel()
 	db := openDivided(t, 8)
 	run(t, db, "SELECT howdah.set('c', convert_to('p:' || i, 'UTF8'), 'v') FROM generate_series(1, 100) AS i")
 	run(t, db, "SELECT howdah.set('c', 'other', 'v')")
@@ -156,6 +161,7 @@ func TestDeletePrefixOverPartitions(t *testing.T) {
 // A scan returns every key once, whatever the pages; its cursors are the partition above a
 // slot of 65,536 hashes, and stay below 2^53.
 func TestScanOverPartitions(t *testing.T) {
+	t.Parallel()
 	db := openDivided(t, 64)
 	run(t, db, "SELECT howdah.set('c', convert_to('k' || i, 'UTF8'), 'v') FROM generate_series(1, 500) AS i")
 	for _, count := range []int{1, 7, 100, 499, 500, 501, 10_000} {
@@ -187,6 +193,7 @@ func TestScanOverPartitions(t *testing.T) {
 
 // The budget of a cache is that of its partitions together.
 func TestBudgetsOfPartitions(t *testing.T) {
+	t.Parallel()
 	db := openDivided(t, 16)
 	budgets := func(cache string) string {
 		return one[string](t, db, "SELECT concat_ws(' ', max_bytes, max_entries) FROM howdah.caches() WHERE name = $1", cache)
@@ -208,6 +215,7 @@ func TestBudgetsOfPartitions(t *testing.T) {
 
 // The partitions of a cache are made, changed, exchanged and dropped together, or not at all.
 func TestPartitionsChangeTogether(t *testing.T) {
+	t.Parallel()
 	db := openDivided(t, 4)
 	state := func() []string {
 		return all[string](t, db, "SELECT concat_ws(' ', name, id, durability, max_entries, prefix_index) FROM howdah_internal.cache ORDER BY name")
@@ -256,6 +264,7 @@ func TestPartitionsChangeTogether(t *testing.T) {
 
 // A round of upkeep comes to each partition, and names it; it leaves the others.
 func TestMaintainPartitions(t *testing.T) {
+	t.Parallel()
 	db := openDivided(t, 4)
 	keys := all[string](t, db, "SELECT 'k' || i FROM generate_series(1, 50) AS i")
 	run(t, db, "SELECT howdah.set_many_text('c', $1, $1)", keys)
@@ -269,6 +278,7 @@ func TestMaintainPartitions(t *testing.T) {
 
 // Events and errors name the cache, and not its partition.
 func TestPartitionsAreNotNamed(t *testing.T) {
+	t.Parallel()
 	db := openDivided(t, 4)
 	run(t, db, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES (1, 'p', 2, false, 1, 0, 'infinity')")
 	run(t, db, schema.Query("set_events"), "KA")
@@ -290,6 +300,7 @@ func TestPartitionsAreNotNamed(t *testing.T) {
 // A database is divided once, while its caches are empty; their settings and the watches of
 // tables stay.
 func TestDivide(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, number := range []string{"NULL", "-2", "0", "1", "3", "12", "65", "128"} {
 		refused(t, db, "HW012", "SELECT howdah_internal._divide("+number+")")
@@ -328,6 +339,7 @@ func TestDivide(t *testing.T) {
 // Of two transactions one of which makes a cache while the other divides the database, the
 // second sees what the first has done.
 func TestDivideWhileACacheIsMade(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	tx, err := db.Begin(ctx(t))
 	require.NoError(t, err)
@@ -347,6 +359,7 @@ func TestDivideWhileACacheIsMade(t *testing.T) {
 
 // A role uses all partitions of caches that are there and that come later, and divides nothing.
 func TestRuntimeRoleOfPartitions(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.Divided(t, 4)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "app")

@@ -14,6 +14,7 @@ import (
 // PostgreSQL compiles no statement of a call with many keys (JIT), though
 // nothing is known of howdah.meta: that would take ten times as long as the call.
 func TestManyKeysAreNotCompiled(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	config, err := pgx.ParseConfig(databaseURL)
 	require.NoError(t, err)

@@ -31,6 +31,7 @@ func newRole(t *testing.T, databaseURL, name string) (string, *pgxpool.Pool) {
 }
 
 func TestRuntimeRole(t *testing.T) {
+	t.Parallel()
 	databaseURL := newDatabase(t)
 	owner := connect(t, databaseURL)
 	run(t, owner, "SELECT howdah.create_cache('c')")
@@ -90,6 +91,7 @@ func TestRuntimeRole(t *testing.T) {
 
 // A role that was allowed to call create_cache but may not create hears why.
 func TestCreateCacheWithoutPrivilege(t *testing.T) {
+	t.Parallel()
 	databaseURL := newDatabase(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "dev")
@@ -104,6 +106,7 @@ func TestCreateCacheWithoutPrivilege(t *testing.T) {
 // What an administrator makes belongs to the owner all the same; a role that
 // was granted and then dropped is no obstacle.
 func TestAdministratorMakesCache(t *testing.T) {
+	t.Parallel()
 	databaseURL := newDatabase(t)
 	owner := connect(t, databaseURL)
 	super := connect(t, pgtest.SuperURL(databaseURL))
@@ -116,6 +119,7 @@ func TestAdministratorMakesCache(t *testing.T) {
 // What was granted is taken back as a whole: the role could be dropped, and
 // caches and functions that come later are not granted to it again.
 func TestRevokeRuntime(t *testing.T) {
+	t.Parallel()
 	databaseURL := newDatabase(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, `app "x'`)

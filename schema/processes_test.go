@@ -20,6 +20,7 @@ func renewProcess(t *testing.T, db *pgxpool.Pool, id int64) {
 // A role that was granted to may enter itself in the list of processes, read it and leave it. One
 // that was not may do none of it, and what was granted can be taken back.
 func TestRightsOfProcesses(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "app")
@@ -53,6 +54,7 @@ func TestRightsOfProcesses(t *testing.T) {
 
 // What others may create in public runs in none of these statements.
 func TestDecoysOfProcesses(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := connect(t, url)
 	pgtest.Decoys(t, url, "queries/process_*.sql", "queries/stat_processes.sql")

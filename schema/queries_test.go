@@ -12,6 +12,7 @@ import (
 
 // PostgreSQL understands every query, and a comment says what it is for.
 func TestQueriesCanBePrepared(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	conn, err := db.Acquire(ctx(t))
 	require.NoError(t, err)

@@ -49,6 +49,7 @@ var sections = []struct {
 // The second half of docs/sql.md is made from the comments in the database.
 // go generate ./schema brings it up to date.
 func TestReferenceIsUpToDate(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(referenceFile)
 	require.NoError(t, err)
 	marker := regexp.MustCompile(`(?m)^<!-- What follows is generated .*-->\n`).FindIndex(text)
@@ -138,6 +139,7 @@ func markdown(comment string) string {
 // Every error that the functions raise is in the table of the documentation,
 // and the other way round.
 func TestErrorsAreDocumented(t *testing.T) {
+	t.Parallel()
 	var raised, documented []string
 	for _, f := range schema.Functions() {
 		for _, m := range regexp.MustCompile(`ERRCODE = '(HW\d{3})'`).FindAllStringSubmatch(f.SQL, -1) {

@@ -22,6 +22,7 @@ var update = flag.Bool("update", false, "rewrite generated files")
 var rows = flag.Int("rows", 20_000, "how many rows the tests of bulk changes of watched tables change")
 
 func TestMigrationsAreNumberedWithoutGaps(t *testing.T) {
+	t.Parallel()
 	for i, m := range schema.Migrations() {
 		require.Equal(t, i+1, m.Version, m.Name)
 		require.NotEmpty(t, m.Name)
@@ -34,6 +35,7 @@ func TestMigrationsAreNumberedWithoutGaps(t *testing.T) {
 // text. Released sets therefore need different numbers: when this test fails
 // after a release, raise FunctionsVersion; then run go test ./schema -update.
 func TestFunctionsVersionNamesOneText(t *testing.T) {
+	t.Parallel()
 	const name = "functions.sha256"
 	want := fmt.Sprintf("%d %s\n", schema.FunctionsVersion, schema.FunctionsDigest())
 	if *update {
@@ -46,6 +48,7 @@ func TestFunctionsVersionNamesOneText(t *testing.T) {
 
 // What a table lacks for values out of line is told by what _create_table gives it.
 func TestToastLacks(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	const lacks = "SELECT coalesce(array_to_string(howdah_internal._toast_lacks(c), ', '), '') FROM howdah_internal.cache AS c WHERE c.name = 'c'"
 	require.Empty(t, one[string](t, db, lacks))
@@ -68,6 +71,7 @@ func toastNames(options []string) (names []string) {
 // What is in the database is what is in the files, each function is explained,
 // has one signature, and belongs to nobody but by grant.
 func TestFunctionsOfTheDatabase(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	var names []string
 	for _, f := range schema.Functions() {
@@ -104,6 +108,7 @@ func keyHash(seed, key []byte) int64 {
 }
 
 func TestKeyHashAgreesWithGo(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	seed := one[[]byte](t, db, "SELECT seed FROM howdah.meta")
 	require.Len(t, seed, 16)

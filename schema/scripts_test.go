@@ -27,6 +27,7 @@ func scriptSources(t *testing.T, db querier) []string {
 // Where there are too many scripts, those loaded longest ago are removed. One that is
 // loaded again within a day is not written again.
 func TestScriptsAreBounded(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for i := range 5 {
 		saveScript(t, db, fmt.Sprint("return ", i), 3, 1000)
@@ -57,6 +58,7 @@ func TestScriptsAreBounded(t *testing.T) {
 // Servers that save scripts at once do not wait for each other for ever, and keep about
 // as many as they may.
 func TestScriptsAreSavedAtOnce(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	var work sync.WaitGroup
 	for i := range 8 {
@@ -77,6 +79,7 @@ func TestScriptsAreSavedAtOnce(t *testing.T) {
 
 // A change of the libraries that was decided by another state does nothing.
 func TestFunctionChangesAreGuarded(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	state := func() string { return one[string](t, db, "SELECT functions::text FROM howdah_internal.script_state") }
 	first := state()
@@ -102,6 +105,7 @@ func TestFunctionChangesAreGuarded(t *testing.T) {
 // A role that was granted to may do what the server does, and no more; one that was not
 // cannot plant a script. What was granted can be taken back.
 func TestRightsOfScripts(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "app")
@@ -148,6 +152,7 @@ func TestRightsOfScripts(t *testing.T) {
 
 // What others may create in public runs in none of these statements.
 func TestDecoysOfScripts(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := connect(t, url)
 	pgtest.Decoys(t, url, "queries/script_*.sql", "queries/function*.sql")

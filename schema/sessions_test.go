@@ -16,6 +16,7 @@ const (
 
 // What a runtime role needs for sessions it has, and no more.
 func TestRuntimeRoleAndSessions(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "app")
@@ -49,6 +50,7 @@ func TestRuntimeRoleAndSessions(t *testing.T) {
 }
 
 func TestSessionArguments(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	create := func(rest string) string { return "SELECT howdah.session_create(" + sessionID + ", " + rest + ")" }
 	for code, calls := range map[string][]string{
@@ -104,6 +106,7 @@ func TestSessionLimitNeedsReadCommitted(t *testing.T) {
 
 // Each round is bounded, and rounds go all the way around.
 func TestSessionExpireIsBounded(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, `
 		INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at, payload)
@@ -153,6 +156,7 @@ func TestSessionExpireIsBounded(t *testing.T) {
 // A read is one probe of the primary key, and the plan of every verb stays
 // with the index however small the table was.
 func TestSessionReadsUseTheIndex(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, `
 		INSERT INTO howdah.session (id, secret_hash, user_id, idle_expires_at, absolute_expires_at)
@@ -173,6 +177,7 @@ func TestSessionReadsUseTheIndex(t *testing.T) {
 // Where VACUUM has last seen no session, the planner expects one, and to read
 // the table costs as little as to look one up: a touch looks up all the same.
 func TestTouchLooksUp(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	const fill = `INSERT INTO howdah.session (id, secret_hash, idle_seconds, idle_expires_at, absolute_expires_at)
 		SELECT gen_random_uuid(), sha256('x'), 1800, statement_timestamp() + '1 min', statement_timestamp() + '1 day' FROM generate_series(1, 10000)`

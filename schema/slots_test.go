@@ -43,6 +43,7 @@ var absent = []struct {
 }
 
 func TestExpiredIsAbsentToEveryVerb(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, cache := range []string{"c", "s"} {
 		for _, c := range absent {
@@ -65,6 +66,7 @@ func TestExpiredIsAbsentToEveryVerb(t *testing.T) {
 // Another live key in the slot: reads miss, conditional writes fail, plain
 // writes take the slot; in class sync they are refused.
 func TestCollision(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, cache := range []string{"c", "s"} {
 		for _, c := range absent {
@@ -93,6 +95,7 @@ func TestCollision(t *testing.T) {
 
 // Two keys of one call with one hash: the hash is cut to a bit to get there.
 func TestCollisionWithinOneCall(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, `CREATE OR REPLACE FUNCTION howdah_internal._hash(seed bytea, key bytea) RETURNS bigint
 	            LANGUAGE sql IMMUTABLE AS 'SELECT 1::bigint'`)

@@ -12,6 +12,7 @@ import (
 // What comes next may rely on versions: a write gives a greater one than any
 // the entry had, also when the clock of the database has gone back since.
 func TestVersionsNeverFallWhenTheClockDoes(t *testing.T) {
+	t.Parallel()
 	const ahead = int64(9e18) // written when the clock was ahead
 	many := "ARRAY[h], ARRAY[k], "
 	statements := map[string]string{ // with the arguments after $1 and $2

@@ -10,6 +10,7 @@ import (
 // Two caches exchange their entries with all that belongs to them, and keep their
 // settings.
 func TestSwapCaches(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('a', prefix_index => true, max_ttl => '1 h'), howdah.create_cache('b', prefix_index => true)")
 	run(t, db, "SELECT howdah.set_tagged('a', 'k', 'of a', '{t}'), howdah.set('a', 'x', '1', '10 min'), howdah.set('b', 'k', 'of b'), howdah.set_tagged('b', 'y', '1', '{t}')")
@@ -40,6 +41,7 @@ func TestSwapCaches(t *testing.T) {
 
 // What upkeep found in a table goes with the table.
 func TestSwapKeepsEstimates(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('a', max_entries => 100), howdah.create_cache('b', max_entries => 100)")
 	run(t, db, "SELECT howdah.set_many('a', '{k,l,m}', '{1,1,1}')")
@@ -49,6 +51,7 @@ func TestSwapKeepsEstimates(t *testing.T) {
 }
 
 func TestSwapIsRefused(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('a'), howdah.create_cache('n', near => true), howdah.create_cache('w')")
 	run(t, db, "CREATE TABLE public.article (id int); SELECT howdah.watch_table('public.article', 'w', $$'article:' || id$$)")
@@ -69,6 +72,7 @@ func TestSwapIsRefused(t *testing.T) {
 
 // The owner lets a role swap by a grant, and the role's rights on the tables stay.
 func TestRoleSwaps(t *testing.T) {
+	t.Parallel()
 	databaseURL := newDatabase(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "swapper")

@@ -18,6 +18,7 @@ import (
 // People look at a cache through its view, which shows what is live, hides what
 // statements need, and cannot be written, not even by the owner.
 func TestViewOfACache(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.set_many('c', '{a,b}', '{1,2}', '1 hour'), howdah.set('c', 'c', '3')")
 	expireNow(t, db, "c", "b")
@@ -48,6 +49,7 @@ func TestViewOfACache(t *testing.T) {
 // A statement that was made for a table finds it gone when the cache was
 // dropped and made again.
 func TestEachCacheThatIsMadeHasATableOfItsOwn(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	first := table(t, db, "c")
 	run(t, db, "SELECT howdah.drop_cache('c'), howdah.create_cache('c')")
@@ -57,6 +59,7 @@ func TestEachCacheThatIsMadeHasATableOfItsOwn(t *testing.T) {
 }
 
 func TestNothingInternalIsListed(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	require.Empty(t, all[string](t, db, "SELECT proname::text FROM pg_proc WHERE pronamespace = 'howdah'::regnamespace AND proname LIKE '\\_%'"))
 	require.Empty(t, all[string](t, db, "SELECT relname::text FROM pg_class WHERE relnamespace = 'howdah'::regnamespace AND relkind = 'r' AND relname LIKE 'cache%'"))
@@ -81,6 +84,7 @@ func marks(t *testing.T, db querier, key string) string {
 // No statement that stores a value is forgotten here. A claim stores none: it moves
 // into a slot that it finds free, or adds its lease to what is there.
 func TestStatementsThatStoreSayFresh(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("statements/*.sql")
 	require.NoError(t, err)
 	stores := 0
@@ -97,6 +101,7 @@ func TestStatementsThatStoreSayFresh(t *testing.T) {
 
 // Whatever stores a value leaves nothing of what belonged to the old one.
 func TestAStoredValueIsFresh(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	versionOf(t, db, "c")
 	const fresh = "0|0|-infinity"
@@ -162,6 +167,7 @@ func execute(t *testing.T, db *pgxpool.Pool, sql string) {
 // Upkeep leaves an expired row while it may be served stale, and while somebody
 // holds the lease to load it, and no longer. Readers do not see it all the while.
 func TestMaintainSparesStaleAndLeasedRows(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.set_many('c', '{gone,stale,stalest,leased,claimed,absent}', '{1,1,1,1,1,1}')")
 	set := func(key, what string) {
@@ -188,6 +194,7 @@ func TestMaintainSparesStaleAndLeasedRows(t *testing.T) {
 
 // A budget takes live entries, and no lease: whoever loads may store.
 func TestABudgetTakesNoLease(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.alter_cache('c', max_entries => 1, eviction => 'allkeys-random')")
 	token := wins(t, db, "claimed")

@@ -242,6 +242,7 @@ func staleOrders(t *testing.T, store tagStore, mutate func(db querier), states .
 // it is made from and invalidates its tag: when both have ended, no entry remains that
 // was loaded before the change.
 func TestInvalidationAndStoreInEveryOrder(t *testing.T) {
+	t.Parallel()
 	for _, store := range tagStores {
 		t.Run(store.name, func(t *testing.T) {
 			require.Empty(t, staleOrders(t, store, func(db querier) { withBarrier(t, db) }, empty, taggedEntry, otherEntry))
@@ -251,6 +252,7 @@ func TestInvalidationAndStoreInEveryOrder(t *testing.T) {
 
 // Each guard is needed: without it, some order leaves a stale entry.
 func TestGuardsOfTags(t *testing.T) {
+	t.Parallel()
 	for name, mutate := range map[string]func(db querier){
 		"without the lock": func(db querier) {
 			withBarrier(t, db, "pg_try_advisory_xact_lock_shared(1752135540, l.key)", "true")
@@ -276,6 +278,7 @@ func TestGuardsOfTags(t *testing.T) {
 // A function sees more than the statement that calls it: the value comes from the
 // snapshot of the statement, and so must what the store is judged by.
 func TestTaggedSetIsJudgedByItsStatement(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, function := range []string{"set_tagged", "set_tagged_text"} {
 		holder, err := db.Acquire(ctx(t))
@@ -293,7 +296,8 @@ func TestTaggedSetIsJudgedByItsStatement(t *testing.T) {
 			stored <- version
 		}()
 		require.Eventually(t, func() bool {
-			return one[bool](t, holder, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted)", barrier)
+			return one[bool](t, holder, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted "+
+				"AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))", barrier)
 		}, time.Minute, time.Millisecond)
 		run(t, holder, "SELECT howdah.invalidate_tag('c', 't')")
 		run(t, holder, "SELECT pg_advisory_unlock($1)", barrier)

@@ -24,6 +24,7 @@ func sweep(t *testing.T, db querier) {
 // Upkeep removes the tags of entries that are gone, a part with each round, and no
 // others.
 func TestSweepOfTags(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.set_tagged_text('c', i::text, 'v', ARRAY['t' || i % 10, 'u']) FROM generate_series(1, 10000) AS i")
 	run(t, db, "SELECT howdah.delete_many_text('c', (SELECT array_agg(i::text) FROM generate_series(1, 9000) AS i))")
@@ -43,6 +44,7 @@ func TestSweepOfTags(t *testing.T) {
 // Marks stay for an hour, and longer where a transaction of that time runs. What was
 // claimed before a mark that is gone cannot be stored.
 func TestSweepOfMarks(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	marks := func() int {
 		return one[int](t, db, "SELECT count(*) FROM "+tags(t, db, "c")+" WHERE hash = -1 AND tag >= 0")
@@ -89,6 +91,7 @@ func TestSweepOfMarks(t *testing.T) {
 // A store that finds a tag of a former entry, while the sweep is about to remove it,
 // keeps it: in every order of the store and of the two steps of the sweep.
 func TestSweepLeavesWhatIsStoredMeanwhile(t *testing.T) {
+	t.Parallel()
 	for _, mutant := range []bool{false, true} {
 		for _, order := range []string{"before", "between", "open"} {
 			t.Run(fmt.Sprint(order, mutant), func(t *testing.T) {

@@ -25,6 +25,7 @@ func keysOf(t testing.TB, q querier, cache string) string {
 
 // An entry with a tag goes with the tag; others stay.
 func TestInvalidateTag(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, cache := range []string{"c", "s"} {
 		run(t, db, "SELECT howdah.set_tagged($1, 'a', '1', '{x,y}'), howdah.set_tagged_text($1, 'b', '1', '{y,y}'), howdah.set($1, 'u', '1')", cache)
@@ -46,6 +47,7 @@ func TestInvalidateTag(t *testing.T) {
 // Whatever is done to an entry but a store with other tags and a removal: its tags
 // stay, or more goes than must.
 func TestTagsStay(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, write := range []string{
 		"howdah.set('c', 'a', '2')", "howdah.set_many('c', '{a,b}', '{2,2}')", "howdah.increment('c', 'a')", "howdah.replace('c', 'a', '2')",
@@ -70,6 +72,7 @@ func TestTagsStay(t *testing.T) {
 
 // The table of tags goes with its cache, wherever that goes.
 func TestTagsFollowTheirCache(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	relations := func() []string {
 		return all[string](t, db, `
@@ -108,6 +111,7 @@ func TestTagsFollowTheirCache(t *testing.T) {
 
 // A claim that is older than a flush is void, though the flush removes the marks.
 func TestFlushVoidsClaimsWithTheirMarks(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	claim := claimedInSQL(t, db, "")
 	run(t, db, "SELECT howdah.invalidate_tag('c', 't')")
@@ -117,6 +121,7 @@ func TestFlushVoidsClaimsWithTheirMarks(t *testing.T) {
 }
 
 func TestInvalidTags(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, tag := range []string{"", strings.Repeat("t", 257), strings.Repeat("ä", 129), strings.Repeat("t", 1<<20)} {
 		refused(t, db, "HW017", "SELECT howdah.set_tagged('c', 'a', '1', ARRAY['x', $1])", tag)
@@ -143,6 +148,7 @@ func TestInvalidTags(t *testing.T) {
 
 // A snapshot that is older than what others do is no ground to decide on.
 func TestTagsNeedReadCommitted(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
 		for _, call := range []string{
@@ -160,6 +166,7 @@ func TestTagsNeedReadCommitted(t *testing.T) {
 // What a transaction has stored with a tag, and not committed, is not missed by an
 // invalidation: it waits.
 func TestInvalidationWaitsForStores(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, store := range []string{"SELECT howdah.set_tagged('c', 'a', 'old', '{t}')", "SELECT howdah.fulfil('c', 'a', %d, 'old', tags => '{t}', snapshot => '%s')"} {
 		if strings.Contains(store, "%d") {
@@ -190,6 +197,7 @@ func TestInvalidationWaitsForStores(t *testing.T) {
 // A transaction may store with a tag that it has invalidated itself, and what it
 // rolls back has no effect, in a savepoint either.
 func TestTagsInATransaction(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.set_tagged('c', 'a', '1', '{t}')")
 	tx, err := db.Begin(ctx(t))
@@ -219,6 +227,7 @@ func TestTagsInATransaction(t *testing.T) {
 
 // Invalidations note what they remove: more than 1,000 entries as all of the cache.
 func TestInvalidationsAreNoted(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('n', near => true)")
 	for _, entries := range []int{1000, 1001} {
@@ -237,6 +246,7 @@ func TestInvalidationsAreNoted(t *testing.T) {
 // The runtime role needs no more than its grant, also for caches that are made later,
 // and loses it.
 func TestTagPrivileges(t *testing.T) {
+	t.Parallel()
 	databaseURL := newDatabase(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "app")
@@ -254,6 +264,7 @@ func TestTagPrivileges(t *testing.T) {
 
 // Tables are read by their indexes, whatever the statistics say.
 func TestTagsUseTheirIndexes(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	scans := func(tx querier) int64 {
 		return one[int64](t, tx, "SELECT pg_stat_get_xact_numscans($1::text::regclass) + pg_stat_get_xact_numscans($2::text::regclass)", table(t, db, "c"), tags(t, db, "c"))
@@ -293,6 +304,7 @@ func TestTagsUseTheirIndexes(t *testing.T) {
 // No lock is held by a store of an untagged entry, and none of its statements knows of
 // tags.
 func TestUntaggedEntriesPayNothing(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"set", "set_one", "set_keep", "set_version", "add", "replace", "replace_version", "exchange", "delete", "increment", "append", "expire", "fulfil", "get"} {
 		require.NotContains(t, schema.Statement(name, schema.Table{Name: "howdah_internal.cache_1"}), "tag", name)
 	}
@@ -307,6 +319,7 @@ func TestUntaggedEntriesPayNothing(t *testing.T) {
 // A crash empties the tags of an UNLOGGED cache with its entries, and keeps those of a
 // durable one.
 func TestTagsAndCrashes(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t, "fsync", "off")
 	url := server.NewURL()
 	db := connect(t, url)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestSetAndGet(t *testing.T) {
+	t.Parallel()
 	for _, cache := range []string{"c", "s"} {
 		db := open(t)
 		require.Nil(t, one[[]byte](t, db, "SELECT howdah.get($1, 'k')", cache))
@@ -22,6 +23,7 @@ func TestSetAndGet(t *testing.T) {
 }
 
 func TestGetEntryAndTTL(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	entry := func() string {
 		return one[string](t, db, `
@@ -43,6 +45,7 @@ func TestGetEntryAndTTL(t *testing.T) {
 }
 
 func TestTTLArguments(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('d', default_ttl => '1 min', max_ttl => '1 hour')")
 	// Each verb that takes a TTL, with the expiry in seconds that it should give.
@@ -95,6 +98,7 @@ func TestTTLArguments(t *testing.T) {
 }
 
 func TestAddAndReplace(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	require.False(t, one[bool](t, db, "SELECT howdah.replace('c', 'k', '0')"))
 	require.True(t, one[bool](t, db, "SELECT howdah.add('c', 'k', '1')"))
@@ -105,6 +109,7 @@ func TestAddAndReplace(t *testing.T) {
 }
 
 func TestManyKeys(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	require.EqualValues(t, 2, one[int64](t, db, "SELECT howdah.set_many('c', '{a,b,a}', '{1,2,3}')"))
 	require.Equal(t, []string{"a=3", "b=2"}, all[string](t, db, `
@@ -135,6 +140,7 @@ func TestManyKeys(t *testing.T) {
 // array_agg() of no rows is NULL: the trigger of a statement that changed no row
 // asks for no key, and must not fail that statement.
 func TestNullArrayIsNoKeys(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for call, want := range map[string]string{
 		"delete_many('c', NULL)": "0", "delete_many_text('c', NULL)": "0", "set_many('c', NULL, NULL)": "0",
@@ -164,6 +170,7 @@ func TestNullArrayIsNoKeys(t *testing.T) {
 // A delete takes the row of an expired entry along, whatever waits in it, and
 // says that there was no key.
 func TestDeleteRemovesExpiredRows(t *testing.T) {
+	t.Parallel()
 	for _, prefixIndex := range []bool{false, true} {
 		db := open(t)
 		run(t, db, "SELECT howdah.alter_cache('c', prefix_index => $1)", prefixIndex)
@@ -185,6 +192,7 @@ func TestDeleteRemovesExpiredRows(t *testing.T) {
 // max_rows bounds the keys that delete_prefix counts, and expired rows do not
 // use it up: less than max_rows means that none is left.
 func TestDeletePrefixInPieces(t *testing.T) {
+	t.Parallel()
 	for _, prefixIndex := range []bool{false, true} {
 		db := open(t)
 		run(t, db, "SELECT howdah.alter_cache('c', prefix_index => $1)", prefixIndex)
@@ -207,6 +215,7 @@ func TestDeletePrefixInPieces(t *testing.T) {
 }
 
 func TestDelete(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.set('c', 'k', 'v')")
 	require.True(t, one[bool](t, db, "SELECT howdah.delete('c', 'k')"))
@@ -222,6 +231,7 @@ func TestDelete(t *testing.T) {
 }
 
 func TestTouchExpirePersist(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	for _, verb := range []string{"touch('c', 'k', '1 s')", "expire('c', 'k', '1 s')", "persist('c', 'k')"} {
 		require.False(t, one[bool](t, db, "SELECT howdah."+verb), "an absent key stays absent")
@@ -253,6 +263,7 @@ func TestTouchExpirePersist(t *testing.T) {
 }
 
 func TestCompareAndSet(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	cas := func(version int64, value string) *int64 {
 		return one[*int64](t, db, "SELECT howdah.compare_and_set('c', 'k', $1, convert_to($2, 'UTF8'))", version, value)
@@ -273,6 +284,7 @@ func TestCompareAndSet(t *testing.T) {
 // Versions grow with every write and are not reused after a delete, not even
 // within one statement, where the statement's clock stands still.
 func TestVersionsIncrease(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, `
 		DO $$
@@ -303,6 +315,7 @@ func TestVersionsIncrease(t *testing.T) {
 }
 
 func TestIncrement(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	require.EqualValues(t, 1, one[int64](t, db, "SELECT howdah.increment('c', 'k')"))
 	require.EqualValues(t, -9, one[int64](t, db, "SELECT howdah.increment('c', 'k', -10)"))
@@ -343,6 +356,7 @@ func TestIncrement(t *testing.T) {
 }
 
 func TestTextTwins(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	const key, value = "schlüssel 🐘", "wert \\ ' \" $1 %s"
 	run(t, db, "SELECT howdah.set_text('c', $1, $2)", key, value)
@@ -378,6 +392,7 @@ func TestTextTwins(t *testing.T) {
 
 // Every function that takes a key, or several, has a twin for text.
 func TestEveryKeyHasATextTwin(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	require.Empty(t, all[string](t, db, `
 		SELECT p.proname::text
@@ -390,6 +405,7 @@ func TestEveryKeyHasATextTwin(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	require.Nil(t, one[*string](t, db, "SELECT howdah.get_json('c', 'k')::text"))
 	version := one[int64](t, db, `SELECT howdah.set_json('c', 'k', '{"b": [1, null], "a": "ä"}', '1 h')`)

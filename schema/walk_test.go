@@ -32,6 +32,7 @@ func walk(t *testing.T, q querier, count int, prefix []byte, between func()) (ke
 }
 
 func TestScanReturnsEveryKeyOnce(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	random := seed.Rand(t)
 
@@ -66,6 +67,7 @@ func TestScanReturnsEveryKeyOnce(t *testing.T) {
 
 // Rows that share a slot of 1024 hashes, and rows at the ends of the range.
 func TestScanOfCrowdedSlots(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, `
 		INSERT INTO `+table(t, db, "c")+` (hash, version, expires_at, key, value)
@@ -90,6 +92,7 @@ func TestScanOfCrowdedSlots(t *testing.T) {
 
 // Reads find their rows by the index, whatever the statistics say.
 func TestReadsUseTheIndex(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, `SELECT howdah.set_many('c', array_agg(int8send(i)), array_agg('v'::bytea)) FROM generate_series(1, 20000) AS i`)
 	for _, statistics := range []string{"none", "fresh"} {
@@ -116,6 +119,7 @@ func TestReadsUseTheIndex(t *testing.T) {
 }
 
 func TestDeletePrefix(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.create_cache('p', prefix_index => true)")
 	long := slices.Clip([]byte(strings.Repeat("l", 2000)))
@@ -150,6 +154,7 @@ func TestDeletePrefix(t *testing.T) {
 }
 
 func TestFlush(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	run(t, db, "SELECT howdah.set_many('c', '{a,b}', '{1,2}')")
 	require.Equal(t, "truncate", one[string](t, db, "SELECT howdah.flush('c')"))

@@ -361,6 +361,7 @@ func TestWatchWithoutHowdah(t *testing.T) {
 // The text that watch_table makes calls nothing of Howdah's but the one function
 // that keeps its name and arguments.
 func TestBodyOfAWatch(t *testing.T) {
+	t.Parallel()
 	var found int
 	for _, f := range schema.Functions() {
 		if f.Name == "_note_watch" {

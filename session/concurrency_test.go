@@ -37,6 +37,7 @@ func together(n int, fn func(i int)) {
 }
 
 func TestMergesLoseNothing(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	s := create(t, m, session.Start{})
 	together(12, func(i int) {
@@ -53,6 +54,7 @@ func TestMergesLoseNothing(t *testing.T) {
 }
 
 func TestPatchesLoseNothing(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	s := create(t, m, session.Start{Payload: []byte("0")})
 	together(8, func(int) {
@@ -70,6 +72,7 @@ func TestPatchesLoseNothing(t *testing.T) {
 // Of many that rotate one token, one wins; saves by the old token land before
 // the rotation or not at all.
 func TestRotateAgainstEverything(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	for range 10 {
 		s := create(t, m, session.Start{})
@@ -113,6 +116,7 @@ func TestRotateAgainstEverything(t *testing.T) {
 
 // Whatever runs at the same time as a revocation, the session stays dead.
 func TestRevokedIsNeverResurrected(t *testing.T) {
+	t.Parallel()
 	random := seed.Rand(t)
 	m, pool := open(t, session.Options{})
 	for range 15 {
@@ -156,6 +160,7 @@ func TestRevokedIsNeverResurrected(t *testing.T) {
 }
 
 func TestUserLimitUnderRaces(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{UserLimit: 3})
 	var mu sync.Mutex
 	var made []*session.Session
@@ -187,6 +192,7 @@ func TestUserLimitUnderRaces(t *testing.T) {
 }
 
 func TestRevokeOldestUnderRaces(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{UserLimit: 3, RevokeOldest: true})
 	first := create(t, m, session.Start{User: "ada"})
 	together(12, func(int) { create(t, m, session.Start{User: "ada"}) })
@@ -224,6 +230,7 @@ func TestRevokeOldestUnderRaces(t *testing.T) {
 // Batches of the same sessions in any order do not deadlock, nor do they with
 // revocations.
 func TestBatchesDoNotDeadlock(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	m, _ := openURL(t, url, session.Options{})
 	config, err := pgxpool.ParseConfig(url)
@@ -298,6 +305,7 @@ func TestLockedSession(t *testing.T) {
 
 // One that is being created counts for the next: that one waits and sees.
 func TestUserLimitCountsWhatIsNotCommitted(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{UserLimit: 1})
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
@@ -310,7 +318,8 @@ func TestUserLimitCountsWhatIsNotCommitted(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "the second has answered or waits", func() bool {
-		return len(done) == 1 || one[bool](t, pool, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)")
+		return len(done) == 1 || one[bool](t, pool, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "+
+			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))")
 	})
 	require.NoError(t, tx.Commit(t.Context()))
 	require.ErrorIs(t, <-done, session.ErrUserLimit)
@@ -319,6 +328,7 @@ func TestUserLimitCountsWhatIsNotCommitted(t *testing.T) {
 // Reads at the same time share statements, and each caller gets what is its own:
 // its session, a refusal, or the end of its own time.
 func TestReadsShareStatements(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	var tokens []session.Token
 	for i := range 20 {
@@ -362,6 +372,7 @@ func TestReadsShareStatements(t *testing.T) {
 // A connection that has forgotten the prepared statements (DISCARD ALL, say) is
 // no failure of a read.
 func TestReadsOnAConnectionThatForgot(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{})
 	s := create(t, m, session.Start{Payload: []byte("kept")})
 	get(t, m, s.Token())
@@ -378,6 +389,7 @@ func TestReadsOnAConnectionThatForgot(t *testing.T) {
 // A save between the read and the write of a rotation is not lost: the caller of
 // Rotate sees it, or its next save returns ErrConflict.
 func TestRotateSeesSaveInBetween(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	m, pool := openURL(t, url, session.Options{})
 	for name, rotate := range map[string]func(s *session.Session) (*session.Session, error){
@@ -406,6 +418,7 @@ func TestRotateSeesSaveInBetween(t *testing.T) {
 // If Rotate cannot read what another request saved meanwhile, the next save of its
 // caller returns ErrConflict.
 func TestRotateThatCannotReadAgain(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{})
 	s := create(t, m, session.Start{Payload: []byte("P0")})
 	// The session ends for the read after the rotation, and comes back.

@@ -13,6 +13,7 @@ import (
 
 // What others may create in the schema public runs in no statement on sessions.
 func TestDecoys(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	pgtest.Decoys(t, url, "../schema/queries/*.sql", "../schema/functions/*.sql")
 	m, pool := openURL(t, url, session.Options{

@@ -8,6 +8,7 @@ import (
 )
 
 func TestHeartbeatAges(t *testing.T) {
+	t.Parallel()
 	var h heartbeats
 	require.Equal(t, unknown, h.age(0), "no row")
 	require.Equal(t, unknown, h.age(1), "not ours")
@@ -34,6 +35,7 @@ func TestHeartbeatAges(t *testing.T) {
 }
 
 func TestRecentWrites(t *testing.T) {
+	t.Parallel()
 	r := recent{span: time.Hour}
 	require.False(t, r.has(subject{}), "nothing was written")
 	r.note(subject{})
@@ -60,6 +62,7 @@ func TestRecentWrites(t *testing.T) {
 }
 
 func TestBucket(t *testing.T) {
+	t.Parallel()
 	b := bucket{perSecond: 10}
 	taken := func() (n int) {
 		for b.take() {

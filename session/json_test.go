@@ -33,6 +33,7 @@ var mergeable = []string{
 // A session that CheckJSON lets begin can be changed; what it refuses does not
 // reach the database.
 func TestCheckJSON(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	s := create(t, m, session.Start{})
 	merge := func(s *session.Session, text string) ([]byte, error) {
@@ -56,6 +57,7 @@ func TestCheckJSON(t *testing.T) {
 
 // Payloads that came another way, by Save or from SQL, are not written out either.
 func TestMergeInto(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{})
 	for _, number := range []string{"1e131071", "-1e309", "0e-16383", "1e-1001", "1e400000"} {
 		s := create(t, m, session.Start{Payload: []byte(`{"a":{"b":[` + number + `]}}`)})
@@ -74,6 +76,7 @@ func TestMergeInto(t *testing.T) {
 // Fields are bounded before they are sent, as they are written and not as HTML
 // would have them.
 func TestFieldsAreBounded(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{MaxPayloadBytes: 1000})
 	s := create(t, m, session.Start{Payload: []byte(`{"f":"old"}`)})
 	for range 2 { // also in the place of as much
@@ -89,6 +92,7 @@ func TestFieldsAreBounded(t *testing.T) {
 // A handler hears at once of a value that cannot be kept, and the session that
 // it may have begun can be changed.
 func TestSetRefuses(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	handlers := pages(t)
 	handlers["/refused"] = func(w http.ResponseWriter, r *http.Request) {

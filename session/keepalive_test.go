@@ -20,6 +20,7 @@ var byHand = session.Options{FlushInterval: time.Minute, ExpireInterval: time.Ho
 // The promise: a session used at u lives until u + idle timeout, whether or not
 // the use was written; and at most the skip window longer.
 func TestPromiseIsNeverCutShort(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, byHand) // 30 minutes, skip 10
 	stop := running(t, m)
 	s := create(t, m, session.Start{})
@@ -68,6 +69,7 @@ func TestPromiseIsNeverCutShort(t *testing.T) {
 
 // Changes count as uses, and cover the window for free.
 func TestChangesExtend(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, byHand)
 	for name, change := range map[string]func(s *session.Session) error{
 		"save": func(s *session.Session) error {
@@ -92,6 +94,7 @@ func TestChangesExtend(t *testing.T) {
 
 // The flush counts from the use, not from itself.
 func TestFlushKnowsWhenTheUseWas(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, byHand)
 	s := create(t, m, session.Start{})
 	age(t, pool, s.ID, 15*time.Minute)
@@ -122,6 +125,7 @@ func TestFlushKnowsWhenTheUseWas(t *testing.T) {
 
 // What cannot be written is kept, and the reader is served all the same.
 func TestFlushFails(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, byHand)
 	s := create(t, m, session.Start{})
 	age(t, pool, s.ID, 15*time.Minute)
@@ -137,6 +141,7 @@ func TestFlushFails(t *testing.T) {
 }
 
 func TestAbsoluteLimitIsNeverExtended(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{Lifetime: time.Hour, FlushInterval: time.Minute})
 	stop := running(t, m)
 	s := create(t, m, session.Start{})
@@ -169,6 +174,7 @@ func TestAbsoluteLimitIsNeverExtended(t *testing.T) {
 }
 
 func TestWithoutIdleTimeoutAndWithoutSkip(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{IdleTimeout: session.NoIdleTimeout, Lifetime: time.Hour})
 	s := create(t, m, session.Start{})
 	age(t, pool, s.ID, 59*time.Minute)
@@ -189,6 +195,7 @@ func TestWithoutIdleTimeoutAndWithoutSkip(t *testing.T) {
 
 // Stopping writes what is in memory.
 func TestShutdownFlushes(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, byHand)
 	stop := running(t, m)
 	s := create(t, m, session.Start{})
@@ -207,6 +214,7 @@ func TestShutdownFlushes(t *testing.T) {
 
 // Run does it by itself.
 func TestRunFlushesAndExpires(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{FlushInterval: 5 * time.Millisecond, ExpireInterval: 5 * time.Millisecond})
 	running(t, m)
 	gone, stays := create(t, m, session.Start{}), create(t, m, session.Start{})
@@ -224,6 +232,7 @@ func TestRunFlushesAndExpires(t *testing.T) {
 // Where the upkeep of the database looks after sessions, Run does not do it a
 // second time; it takes over when that has ended.
 func TestUpkeepHasOneOwner(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{ExpireInterval: 5 * time.Millisecond, FlushInterval: time.Minute})
 	run(t, pool, "INSERT INTO howdah.upkeep (cache, last_round) VALUES ('howdah.session', statement_timestamp() + interval '1 hour')")
 	gone := create(t, m, session.Start{})
@@ -240,6 +249,7 @@ func TestUpkeepHasOneOwner(t *testing.T) {
 // A flush neither waits for a row that somebody holds, nor forgets it, nor
 // brings back what was ended.
 func TestFlushMeetsLockedAndEndedSessions(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, byHand)
 	running(t, m)
 	eventually(t, "Run has begun", func() bool {
@@ -283,6 +293,7 @@ func numbered(t *testing.T, i int) session.ID {
 
 // More uses than one statement takes: all are written.
 func TestFlushOfMoreThanOneStatement(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, byHand)
 	run(t, pool, `
 		INSERT INTO howdah.session (id, secret_hash, idle_expires_at, absolute_expires_at, idle_seconds, skip_seconds)
@@ -304,6 +315,7 @@ func TestFlushOfMoreThanOneStatement(t *testing.T) {
 
 // A full batch does not wait for the interval.
 func TestFullBatchIsWrittenAtOnce(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, byHand)
 	s := create(t, m, session.Start{})
 	running(t, m)
@@ -333,6 +345,7 @@ func updates(t *testing.T, url string) (n int64) {
 
 // A hundred reads a lifetime: the skip saves all but a few of the writes.
 func TestKeepaliveWritesLittle(t *testing.T) {
+	t.Parallel()
 	const sessions, reads = 50, 100
 	measure := func(skip time.Duration) int64 {
 		url := pgtest.New(t)
@@ -368,6 +381,7 @@ func TestKeepaliveWritesLittle(t *testing.T) {
 
 // No touch writes to an index.
 func TestTouchesAreHOT(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, byHand)
 	for range 200 {
 		s := create(t, m, session.Start{User: "u", Payload: make([]byte, 200)})

@@ -18,6 +18,7 @@ import (
 
 // The same verbs behind each kind of connection.
 func TestVerbs(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) *session.Manager{
 		"pool of our own": func(t *testing.T) *session.Manager {
 			m, _ := open(t, session.Options{})
@@ -181,6 +182,7 @@ func verbs(t *testing.T, m *session.Manager) {
 }
 
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{MaxPayloadBytes: 1000})
 	ctx := t.Context()
 	big := make([]byte, 1001)
@@ -236,6 +238,7 @@ func TestBadInput(t *testing.T) {
 
 // The largest options that New takes work.
 func TestLargestOptions(t *testing.T) {
+	t.Parallel()
 	const day, most = 24 * time.Hour, 30 * 365 * 24 * time.Hour
 	m, pool := open(t, session.Options{
 		IdleTimeout: most, SkipWindow: most, Lifetime: most, FlushInterval: day, ExpireInterval: day, Timeout: day,

@@ -107,6 +107,7 @@ func pages(t testing.TB) map[string]http.HandlerFunc {
 }
 
 func TestMiddleware(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{})
 	server := site(t, m, pages(t))
 	ada := browser(t, server)
@@ -196,6 +197,7 @@ func TestMiddleware(t *testing.T) {
 // What a request has set before it logs in belongs to the session as it was:
 // nobody's, or the same user's, and it stays; another user's, and it goes.
 func TestLoginAfterSet(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	handlers := pages(t)
 	handlers["/enter"] = func(w http.ResponseWriter, r *http.Request) {
@@ -224,6 +226,7 @@ func TestLoginAfterSet(t *testing.T) {
 
 // Cookies that are not ours cost no statement and open nothing.
 func TestForeignCookies(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	server := site(t, m, pages(t))
 	a, b := create(t, m, session.Start{User: "a"}).Token().Reveal(), create(t, m, session.Start{User: "b"}).Token().Reveal()
@@ -261,6 +264,7 @@ func TestForeignCookies(t *testing.T) {
 // What a client sends in its headers ends up in a column, not in a header or
 // in a log.
 func TestHeaderInjection(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	server := site(t, m, pages(t))
 	req, err := http.NewRequest("GET", server.URL+"/login?user="+url.QueryEscape("ada\r\nSet-Cookie: evil=1"), nil)
@@ -278,6 +282,7 @@ func TestHeaderInjection(t *testing.T) {
 
 // Requests of one session that run at the same time keep their own fields.
 func TestConcurrentRequests(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	arrived := make(chan struct{}, 10)
 	leave := make(chan struct{})

@@ -19,6 +19,7 @@ import (
 
 // The same verbs through a real pgbouncer, each transaction on any connection.
 func TestBehindPgbouncer(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	url := pgbouncer(t, server.NewURL())
 	m, _ := openURL(t, url, session.Options{})

@@ -20,6 +20,7 @@ import (
 
 // A session that cannot be read or saved is neither logged in nor logged out.
 func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	db, err := howdah.Open(t.Context(), server.NewURL(), nil)
 	require.NoError(t, err)
@@ -85,6 +86,7 @@ func mustParse(t testing.TB, text string) session.Token {
 
 // What handlers do with their writers works through the middleware.
 func TestResponseController(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{})
 	late := make(chan error, 4)
 	server := site(t, m, map[string]http.HandlerFunc{
@@ -197,6 +199,7 @@ func TestResponseController(t *testing.T) {
 }
 
 func TestErrorHandlerOfTheApplication(t *testing.T) {
+	t.Parallel()
 	var heard error
 	m, pool := open(t, session.Options{ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 		heard = err
@@ -219,11 +222,13 @@ func TestErrorHandlerOfTheApplication(t *testing.T) {
 }
 
 func TestFromWithoutMiddleware(t *testing.T) {
+	t.Parallel()
 	require.Panics(t, func() { session.From(context.Background()) })
 }
 
 // Cookies for plain HTTP, for a domain, and ones that stay.
 func TestCookieOptions(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		cookie session.Cookie
 		want   string

@@ -28,6 +28,7 @@ import (
 // Forms that are not tokens are refused without asking the database: this
 // manager has none.
 func TestMalformedTokens(t *testing.T) {
+	t.Parallel()
 	raw := bytes.Repeat([]byte{0xff}, 48)
 	version := func(v byte) string {
 		raw := bytes.Clone(raw)
@@ -50,6 +51,7 @@ func TestMalformedTokens(t *testing.T) {
 
 // Who knows everything but the secret knows nothing.
 func TestGuessing(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	s := create(t, m, session.Start{User: "ada", Payload: []byte("secret")})
 	text := s.Token().Reveal()
@@ -90,6 +92,7 @@ func TestGuessing(t *testing.T) {
 }
 
 func TestTokensDiffer(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	seen := map[string]bool{}
 	var last session.ID
@@ -106,6 +109,7 @@ func TestTokensDiffer(t *testing.T) {
 // The secret is in nothing that prints, in no file of the server, though it
 // logs all it can, and in no log of ours.
 func TestSecretIsNowhere(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t, "log_statement", "all", "log_min_duration_statement", "0", "log_parameter_max_length", "-1",
 		"log_parameter_max_length_on_error", "-1", "logging_collector", "on", "log_directory", "log", "log_min_messages", "debug1")
 	url := server.NewURL()
@@ -208,6 +212,7 @@ func TestSecretIsNowhere(t *testing.T) {
 // The clock of this process decides nothing: the rows are moved, not it, and
 // an id that claims another time changes nothing.
 func TestClientClockIsIgnored(t *testing.T) {
+	t.Parallel()
 	m, pool := open(t, session.Options{})
 	run(t, pool, `SELECT howdah.session_create('00000000-0000-7000-8000-000000000001', sha256('x'), 'ada')`)                      // 1970
 	run(t, pool, `SELECT howdah.session_create('ffffffff-ffff-7fff-bfff-ffffffffffff', sha256('x'), 'ada', lifetime => '1 min')`) // far away
@@ -223,6 +228,7 @@ func TestClientClockIsIgnored(t *testing.T) {
 // An unknown id is asked for as one whose secret is wrong: by one statement of
 // its own. What follows the answer is not measured here.
 func TestUnknownIDIsAskedFor(t *testing.T) {
+	t.Parallel()
 	m, _ := open(t, session.Options{})
 	s := create(t, m, session.Start{Payload: make([]byte, 100)})
 	raw, err := base64.RawURLEncoding.DecodeString(s.Token().Reveal())

@@ -21,6 +21,7 @@ import (
 // TestStandbys shares one primary and its standbys, as they take a while to
 // start; the last test ends the primary.
 func TestStandbys(t *testing.T) {
+	t.Parallel()
 	primary := pgtest.Own(t)
 	c := &cluster{primary: primary, url: primary.NewURL(), standbys: []*pgtest.Server{
 		primary.Standby("a"),

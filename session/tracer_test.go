@@ -59,6 +59,7 @@ func (r *recorder) EndShared(context.Context, howdah.TraceShared, error) {
 
 // A tracer of the database follows statements on sessions, and the reads that share one.
 func TestTracer(t *testing.T) {
+	t.Parallel()
 	r := new(recorder)
 	db, err := howdah.Open(t.Context(), pgtest.New(t), &howdah.Options{Timeout: 20 * time.Second, Tracer: r})
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestExpiration(t *testing.T) {
+	t.Parallel()
 	now := time.Unix(1_800_000_000, 500_000_000)
 	for _, test := range []struct {
 		ttl  time.Duration
@@ -38,6 +39,7 @@ func TestExpiration(t *testing.T) {
 }
 
 func TestCheckKey(t *testing.T) {
+	t.Parallel()
 	for _, key := range []string{"k", strings.Repeat("k", MaxKeyBytes), "käse", "\x80\xff", "!~"} {
 		require.NoError(t, checkKey(key), "%q", key)
 	}
@@ -50,6 +52,7 @@ func TestCheckKey(t *testing.T) {
 }
 
 func TestSplitURL(t *testing.T) {
+	t.Parallel()
 	for url, want := range map[string][]string{
 		"memcached://a":                     {"a:11211"},
 		"memcached://a/":                    {"a:11211"},
@@ -71,6 +74,7 @@ func TestSplitURL(t *testing.T) {
 }
 
 func TestOpenRefusesParameters(t *testing.T) {
+	t.Parallel()
 	for _, query := range []string{"default_ttl=10", "default_ttl=-1s", "timeout=x", "max_value_bytes=0", "max_idle_conns=x", "unknown=1"} {
 		_, err := Open(t.Context(), "memcached://127.0.0.1:1?"+query)
 		require.ErrorContains(t, err, strings.SplitN(query, "=", 2)[0])

@@ -32,6 +32,7 @@ func open(t *testing.T, url string) *memcached.Store {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	one := peers.Memcached(t).Addr
 	two := peers.Memcached(t).Addr
 	for name, url := range map[string]string{
@@ -49,6 +50,7 @@ func TestConformance(t *testing.T) {
 
 // TestServersShareKeys: every key is on one server, and both have some.
 func TestServersShareKeys(t *testing.T) {
+	t.Parallel()
 	one, two := peers.Memcached(t).Addr, peers.Memcached(t).Addr
 	store := open(t, "memcached://"+one+","+two+"?timeout=5s")
 	var items []howdah.Item
@@ -69,6 +71,7 @@ func TestServersShareKeys(t *testing.T) {
 
 // TestOwnClient: New works with an application's client.
 func TestOwnClient(t *testing.T) {
+	t.Parallel()
 	client := memcache.New(peers.Memcached(t).Addr)
 	client.Timeout = 5 * time.Second
 	store, err := memcached.New(client, &memcached.Options{DefaultTTL: time.Second, MaxValueBytes: 10})
@@ -86,6 +89,7 @@ func TestOwnClient(t *testing.T) {
 // TestLargerItems: servers with a larger item limit hold larger values, and a
 // limit set too high is told by the server's own refusal.
 func TestLargerItems(t *testing.T) {
+	t.Parallel()
 	large := peers.Memcached(t, "-I", "4m").Addr
 	store := open(t, fmt.Sprintf("memcached://%s?timeout=5s&max_value_bytes=%d", large, 3<<20))
 	value := make([]byte, 3<<20)
@@ -102,6 +106,7 @@ func TestLargerItems(t *testing.T) {
 // TestStoppedServer: a server that hangs holds nobody longer than the
 // caller's context, and is of use again when it goes on.
 func TestStoppedServer(t *testing.T) {
+	t.Parallel()
 	peer := peers.Memcached(t)
 	store := open(t, "memcached://"+peer.Addr+"?timeout=4s")
 	patient := open(t, "memcached://"+peer.Addr+"?timeout=1h")
@@ -146,6 +151,7 @@ func runs(t *testing.T, pid int) bool {
 }
 
 func TestServerAway(t *testing.T) {
+	t.Parallel()
 	peer := peers.Memcached(t)
 	store := open(t, "memcached://"+peer.Addr)
 	require.NoError(t, peer.Process.Kill())

@@ -27,12 +27,14 @@ func open(t *testing.T, opts *memory.Options) *memory.Store {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	caps, known := backend.CapabilitiesOf(open(t, nil))
 	require.True(t, known)
 	backendtest.Run(t, func(t *testing.T) howdah.Backend { return open(t, nil) }, caps)
 }
 
 func TestBoundedByBytes(t *testing.T) {
+	t.Parallel()
 	const budget = 256 << 10
 	store := open(t, &memory.Options{MaxBytes: budget})
 	value := make([]byte, 1024)
@@ -49,6 +51,7 @@ func TestBoundedByBytes(t *testing.T) {
 }
 
 func TestBoundedByEntries(t *testing.T) {
+	t.Parallel()
 	store := open(t, &memory.Options{MaxEntries: 100})
 	var keys []string
 	for i := range 2000 {
@@ -65,6 +68,7 @@ func TestBoundedByEntries(t *testing.T) {
 // TestEntryLargerThanBudget: an entry that the budget could never hold is
 // refused, and not stored to be dropped at once.
 func TestEntryLargerThanBudget(t *testing.T) {
+	t.Parallel()
 	store := open(t, &memory.Options{MaxBytes: 1000})
 	require.Less(t, store.MaxValueBytes(), 1000)
 	require.NoError(t, store.Set(t.Context(), "", make([]byte, store.MaxValueBytes()), howdah.NoExpiry))
@@ -75,6 +79,7 @@ func TestEntryLargerThanBudget(t *testing.T) {
 }
 
 func TestDefaultTTL(t *testing.T) {
+	t.Parallel()
 	store := open(t, &memory.Options{DefaultTTL: 100 * time.Millisecond})
 	require.NoError(t, store.Set(t.Context(), "default", nil, 0))
 	require.NoError(t, store.Set(t.Context(), "never", nil, howdah.NoExpiry))
@@ -87,6 +92,7 @@ func TestDefaultTTL(t *testing.T) {
 }
 
 func TestWrongOptions(t *testing.T) {
+	t.Parallel()
 	for _, opts := range []memory.Options{
 		{MaxBytes: -1}, {MaxEntries: -1}, {MaxValueBytes: -1}, {DefaultTTL: -1},
 		{MaxBytes: 1 << 20, MaxEntries: 10}, {MaxBytes: 100}, {MaxEntries: 1, MaxValueBytes: math.MaxInt},

@@ -28,6 +28,7 @@ func open(t *testing.T, url string) *redis.Store {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	url := "redis://" + peers.Redis(t).Addr + "/3?pool_size=20"
 	caps, known := backend.CapabilitiesOf(open(t, url))
 	require.True(t, known)
@@ -36,6 +37,7 @@ func TestConformance(t *testing.T) {
 
 // TestOwnClient: New works with an application's client, and leaves it open.
 func TestOwnClient(t *testing.T) {
+	t.Parallel()
 	client := goredis.NewClient(&goredis.Options{Addr: peers.Redis(t).Addr})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	store, err := redis.New(client, &redis.Options{DefaultTTL: time.Minute, MaxValueBytes: 10})
@@ -50,6 +52,7 @@ func TestOwnClient(t *testing.T) {
 }
 
 func TestURLParameters(t *testing.T) {
+	t.Parallel()
 	addr := peers.Redis(t, "--requirepass", "secret").Addr
 	store := open(t, "redis://:secret@"+addr+"?default_ttl=1h&max_value_bytes=5&read_timeout=2s")
 	require.Equal(t, 5, store.MaxValueBytes())
@@ -66,6 +69,7 @@ func TestURLParameters(t *testing.T) {
 // TestStoppedServer: a server that hangs holds nobody longer than the
 // caller's context, and is of use again when it goes on.
 func TestStoppedServer(t *testing.T) {
+	t.Parallel()
 	peer := peers.Redis(t)
 	store := open(t, "redis://"+peer.Addr+"?read_timeout=4s&max_retries=-1")
 	patient := open(t, "redis://"+peer.Addr+"?read_timeout=1h&max_retries=-1")
@@ -93,6 +97,7 @@ func TestStoppedServer(t *testing.T) {
 }
 
 func TestServerAway(t *testing.T) {
+	t.Parallel()
 	peer := peers.Redis(t)
 	store := open(t, "redis://"+peer.Addr)
 	require.NoError(t, peer.Process.Kill())
@@ -105,6 +110,7 @@ func TestServerAway(t *testing.T) {
 }
 
 func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
 	addr := peers.Redis(t, "--maxmemory", "1", "--maxmemory-policy", "noeviction").Addr
 	store := open(t, "redis://"+addr)
 	require.ErrorIs(t, store.Set(t.Context(), "k", []byte("v"), 0), howdah.ErrCacheFull)

@@ -16,6 +16,7 @@ import (
 
 // The small commands behave alike against a server and against a database.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	p := serve(t, nil, "--database-url", url)
 	for name, target := range map[string]string{
@@ -72,6 +73,7 @@ func TestCommands(t *testing.T) {
 
 // The database in the URL of a server is the one that commands work on.
 func TestServerDatabase(t *testing.T) {
+	t.Parallel()
 	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t))
 	in := func(database string, args ...string) result {
 		return execute(t, "", []string{"HOWDAH_SERVER=redis://:hunter2@" + p.redis + database}, args...)
@@ -101,6 +103,7 @@ func TestServerDatabase(t *testing.T) {
 }
 
 func TestServerPassword(t *testing.T) {
+	t.Parallel()
 	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t))
 	server := func(password string) string { return "redis://:" + password + "@" + p.redis }
 	require.Equal(t, 0, execute(t, "", nil, "set", "k", "v", "--server", server("hunter2")).code)
@@ -113,6 +116,7 @@ func TestServerPassword(t *testing.T) {
 }
 
 func TestMigrateCommand(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Empty(t)
 	env := []string{"HOWDAH_DATABASE_URL=" + url}
 	run := func(stdin string, args ...string) result {
@@ -155,6 +159,7 @@ func TestMigrateCommand(t *testing.T) {
 
 // --runtime-role migrates a fresh database before it grants.
 func TestRuntimeRoleOfFreshDatabase(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Empty(t)
 	role := newRole(t, url, "howdah_test_fresh")
 	r := execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "howdah_test_fresh", "--allow-databases")
@@ -192,6 +197,7 @@ func newRole(t *testing.T, databaseURL, name string) string {
 // A role with nothing but what --runtime-role gives serves; it cannot change
 // the schema.
 func TestRuntimeRole(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	runtime := newRole(t, url, "howdah_test_runtime")
 

@@ -9,6 +9,7 @@ import (
 )
 
 func TestCaches(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	env := []string{"HOWDAH_DATABASE_URL=" + url}
 	do := func(stdin string, args ...string) result {
@@ -116,6 +117,7 @@ func TestCaches(t *testing.T) {
 
 // Shells complete commands, flags, and the names of caches.
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	query(t, url, "SELECT howdah.create_cache('pages')")
 	env := []string{"HOWDAH_DATABASE_URL=" + url}

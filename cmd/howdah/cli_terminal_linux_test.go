@@ -103,6 +103,7 @@ func (l lazily) String() string { return l() }
 // The whole prompt in a terminal: commands, completion, hints, history, a
 // transaction, Ctrl-C, a server that goes away and comes back.
 func TestCLITerminal(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", url, "--redis-addr", reserve(t))
 	history := filepath.Join(t.TempDir(), "state", "history")
@@ -189,6 +190,7 @@ func TestCLITerminal(t *testing.T) {
 
 // A password that is asked for is not shown.
 func TestCLIAskPassword(t *testing.T) {
+	t.Parallel()
 	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t))
 	m := openTerminal(t, 80, 24, "cli", "-u", p.redis, "--askpass", "PING")
 	m.shows(`Password: $`)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestCLI(t *testing.T) {
+	t.Parallel()
 	p := serve(t, nil, "--database-url", pgtest.New(t))
 	do := func(stdin string, args ...string) result {
 		return execute(t, stdin, []string{"HOWDAH_SERVER=" + p.redis}, append([]string{"cli"}, args...)...)
@@ -74,6 +75,7 @@ func TestCLI(t *testing.T) {
 }
 
 func TestCLIPassword(t *testing.T) {
+	t.Parallel()
 	cert, key := certificate(t)
 	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2"}, "--database-url", pgtest.New(t), "--tls-cert", cert, "--tls-key", key)
 	file := filepath.Join(t.TempDir(), "password")
@@ -120,6 +122,7 @@ func TestCLIPassword(t *testing.T) {
 
 // Mass insertion takes RESP and lines, and counts replies and errors.
 func TestCLIPipe(t *testing.T) {
+	t.Parallel()
 	p := serve(t, nil, "--database-url", pgtest.New(t))
 	do := func(stdin string, args ...string) result {
 		return execute(t, stdin, []string{"HOWDAH_SERVER=" + p.redis}, append([]string{"cli"}, args...)...)
@@ -151,6 +154,7 @@ func TestCLIPipe(t *testing.T) {
 
 // What is published comes until a signal.
 func TestCLISubscribe(t *testing.T) {
+	t.Parallel()
 	p := serve(t, nil, "--database-url", pgtest.New(t))
 	var out bytes.Buffer
 	read, write, err := os.Pipe()

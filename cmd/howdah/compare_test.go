@@ -11,6 +11,7 @@ import (
 
 // What a terminal shows has neither links of Markdown nor blanks at the ends of lines.
 func TestComparisonIsPlainText(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	require.NoError(t, printComparison(&out, &transfer.Comparison{
 		Server:  "Redis 7.0.15",

@@ -22,6 +22,7 @@ import (
 // Commands find the embedded PostgreSQL of a running server by its data
 // directory, and say what to do where there is none.
 func TestEmbeddedDatabase(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	env := []string{"HOWDAH_DATA_DIR=" + dir}
 	do := func(args ...string) result { return execute(t, "", env, args...) }
@@ -70,6 +71,7 @@ func TestEmbeddedDatabase(t *testing.T) {
 // Containers have no home directory, and need none where the database is
 // elsewhere.
 func TestServeWithoutHome(t *testing.T) {
+	t.Parallel()
 	program, err := os.Open(os.Args[0])
 	require.NoError(t, err)
 	defer program.Close()

@@ -87,6 +87,7 @@ func shown(t *testing.T, path string, here bool) {
 
 // Every command has an example, and every example prints what the page says.
 func TestCommandLinePage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/cli.md")
 	require.NoError(t, err)
 	all := examples(string(page))

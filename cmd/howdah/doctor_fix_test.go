@@ -15,6 +15,7 @@ import (
 )
 
 func TestDoctorFix(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	query(t, url, "CREATE TABLE public.cache (key varchar(10) PRIMARY KEY, value text)")
 	query(t, url, "CREATE TABLE public.page_cache (key varchar(10) PRIMARY KEY, value text)")
@@ -78,6 +79,7 @@ func TestDoctorFix(t *testing.T) {
 
 // A statement outside of a transaction block, and a finding without a repair.
 func TestDoctorFixKinds(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	query(t, url, "CREATE TABLE public.cache (key text PRIMARY KEY, value text, expires_at timestamptz)")
 	query(t, url, "CREATE INDEX cache_key_again ON public.cache (key)")
@@ -107,6 +109,7 @@ func TestDoctorFixKinds(t *testing.T) {
 
 // Ctrl-C cancels the statement in the database too.
 func TestDoctorFixStopped(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	query(t, url, "CREATE TABLE public.cache (key text PRIMARY KEY, value text, expires_at timestamptz)")
 	query(t, url, "CREATE INDEX cache_key_again ON public.cache (key)")

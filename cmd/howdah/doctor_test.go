@@ -11,6 +11,7 @@ import (
 )
 
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	// A server with normal durability: the shared one has fsync off.
 	server := pgtest.Own(t)
 	databaseURL := server.NewURL()

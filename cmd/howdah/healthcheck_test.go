@@ -32,6 +32,7 @@ func awaitReady(t *testing.T, want string, env []string, args ...string) {
 }
 
 func TestHealthcheck(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	p := serve(t, []string{"HOWDAH_PASSWORD=hunter2", "HOWDAH_TOKEN=hunter3"}, "--database-url", url)
 	check := func(env []string, args ...string) result {
@@ -73,6 +74,7 @@ func TestHealthcheck(t *testing.T) {
 }
 
 func TestHealthcheckTLS(t *testing.T) {
+	t.Parallel()
 	cert, key := certificate(t)
 	env := []string{"HOWDAH_TLS_CERT=" + cert, "HOWDAH_TLS_KEY=" + key}
 	p := serve(t, env, "--database-url", pgtest.New(t))

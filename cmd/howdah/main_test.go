@@ -126,6 +126,7 @@ func (p *process) wait() int {
 
 // Every mistake gets one sentence that says what to do, and exit code 1 or 2.
 func TestMistakes(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { taken.Close() })
@@ -237,6 +238,7 @@ func TestMistakes(t *testing.T) {
 
 // A role that there is not is found before anything is changed.
 func TestMigrateForNoRole(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Empty(t)
 	r := execute(t, "", nil, "migrate", "--database-url", url, "--runtime-role", "nobody_there")
 	require.Equal(t, exitFailed, r.code)
@@ -264,6 +266,7 @@ func query(t *testing.T, url, sql string) {
 }
 
 func TestServeAndStop(t *testing.T) {
+	t.Parallel()
 	p := serve(t, []string{"HOWDAH_DATABASE_URL=" + pgtest.New(t), "HOWDAH_PASSWORD=hunter2"}, "--max-clients", "100")
 	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.cmd.Process.Pid))
 	if err == nil {
@@ -276,6 +279,7 @@ func TestServeAndStop(t *testing.T) {
 
 // Secrets on the command line are gone from the process list.
 func TestProcessTitle(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	p := serve(t, nil, "--database-url", url, "--password", "hunter2", "--token=hunter3", "--session-token", "hunter4")
 	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.cmd.Process.Pid))
@@ -295,6 +299,7 @@ func TestProcessTitle(t *testing.T) {
 // Another SIGTERM, which "timeout" and others send with the first, changes nothing; Ctrl-C
 // pressed again does not wait for the orderly end.
 func TestSecondSignal(t *testing.T) {
+	t.Parallel()
 	for name, impatient := range map[string]bool{"SIGTERM": false, "SIGINT": true} {
 		t.Run(name, func(t *testing.T) {
 			p := serve(t, nil, "--database-url", pgtest.New(t), "--timeout", "30s")
@@ -340,6 +345,7 @@ func TestSecondSignal(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	r := execute(t, "", nil, "version")
 	require.Equal(t, 0, r.code)
 	require.Regexp(t, `^howdah \S+ \w+/\w+ go`, r.out)
@@ -347,6 +353,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	r := execute(t, "", nil, "help")
 	require.Equal(t, 0, r.code)
 	require.Equal(t, execute(t, "", nil, "caches", "create", "--help"), execute(t, "", nil, "help", "caches", "create"))
@@ -365,6 +372,7 @@ func TestHelp(t *testing.T) {
 
 // A server may be set to run no scripts.
 func TestServeNoScripts(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	for flag, want := range map[string]string{"--no-scripts": "-NOPERM this server is set to run no scripts\r\n", "--no-scripts=false": ":1\r\n"} {
 		p := serve(t, nil, flag, "--database-url", url)
@@ -383,6 +391,7 @@ func TestServeNoScripts(t *testing.T) {
 
 // A server is a cluster only if it is set to be one, and shows the address that it is told to.
 func TestServeCluster(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	nodes := func(env []string, flags ...string) string {
 		p := serve(t, env, append(flags, "--database-url", url)...)
@@ -407,6 +416,7 @@ func TestServeCluster(t *testing.T) {
 
 // Clients are told the version of Redis that they are to be told.
 func TestServeRedisVersion(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	for want, env := range map[string][]string{"7.0.15": nil, "7.4.0": {"HOWDAH_REDIS_VERSION=7.4.0"}} {
 		p := serve(t, env, "--database-url", url)
@@ -424,6 +434,7 @@ func TestServeRedisVersion(t *testing.T) {
 // The bound is printed with how to do without, and caches without a change log are
 // named with what to run.
 func TestServeSaysTheBound(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	p := serve(t, []string{"HOWDAH_NEAR=2s", "HOWDAH_NEAR_EXCLUDE=a:,b:"}, "--database-url", url, "--near-bytes", "2MiB", "--near-exclude", "c:")
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))

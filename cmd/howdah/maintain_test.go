@@ -12,6 +12,7 @@ import (
 )
 
 func TestMaintain(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)

@@ -36,6 +36,7 @@ func withoutOutput() map[string]string {
 
 // Every command prints JSON, or has a reason not to, and is in a group of the help.
 func TestOutputOfEveryCommand(t *testing.T) {
+	t.Parallel()
 	root := newRoot()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -75,6 +76,7 @@ func jsonLines(t *testing.T, text string) []map[string]any {
 
 // The fields of what the commands print are stable: docs/cli.md names them.
 func TestOutputJSON(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	env := []string{"HOWDAH_DATABASE_URL=" + url}
 	run := func(args ...string) []map[string]any {
@@ -124,6 +126,7 @@ func keysOf(value map[string]any) []string { return slices.Collect(maps.Keys(val
 
 // Errors have one shape in JSON, also those of the command line.
 func TestErrorsInJSON(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	for want, test := range map[string]struct {
 		code int

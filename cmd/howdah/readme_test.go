@@ -19,6 +19,7 @@ import (
 // TestReadme takes the way of README.md's "Use it with your database", word for
 // word, from an empty database.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(readme), "\n## Use it with your database\n")

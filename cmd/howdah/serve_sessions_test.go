@@ -22,6 +22,7 @@ func sessionsOf(t *testing.T, args ...string) (session.Options, error) {
 
 // What is not given is what the library does by itself.
 func TestSessionFlagDefaults(t *testing.T) {
+	t.Parallel()
 	o, err := sessionsOf(t)
 	require.NoError(t, err)
 	require.Equal(t, session.Options{
@@ -31,6 +32,7 @@ func TestSessionFlagDefaults(t *testing.T) {
 }
 
 func TestSessionFlags(t *testing.T) {
+	t.Parallel()
 	o, err := sessionsOf(t, "--session-idle-timeout", "600", "--session-skip-window", "0", "--session-lifetime", "24h",
 		"--session-flush-interval", "45s", "--session-user-limit", "3", "--session-revoke-oldest", "--session-max-payload", "8KiB",
 		"--session-max-staleness", "2s", "--session-miss-rate", "50",
@@ -48,6 +50,7 @@ func TestSessionFlags(t *testing.T) {
 }
 
 func TestSessionFlagErrors(t *testing.T) {
+	t.Parallel()
 	for want, args := range map[string][]string{
 		"--session-idle-timeout is 10ms; it must be":  {"--session-idle-timeout", "10ms"},
 		"must not be negative":                        {"--session-skip-window", "-1s"},
@@ -65,6 +68,7 @@ func TestSessionFlagErrors(t *testing.T) {
 }
 
 func TestReadURLErrors(t *testing.T) {
+	t.Parallel()
 	for want, args := range map[string][]string{
 		"--read-url must begin with postgres://": {"--http-addr", "127.0.0.1:0", "--read-url", "mysql://u:hunter2@h/d"},
 		"give --http-addr an address":            {"--http-addr", "off", "--read-url", "postgres://u:hunter2@h/d"},

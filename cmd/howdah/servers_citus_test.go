@@ -61,6 +61,7 @@ func lookedAt(t *testing.T, c *pgtest.Citus, env []string) {
 }
 
 func TestCitusServers(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	c.Role("app")
 	url, worker := pgtest.TCP(c.Coordinator().URL()), pgtest.TCP(c.Nodes()[1].URL())

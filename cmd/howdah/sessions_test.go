@@ -14,6 +14,7 @@ import (
 )
 
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	db, err := howdah.Open(t.Context(), databaseURL, &howdah.Options{Timeout: 10 * time.Second})
 	require.NoError(t, err)
@@ -69,6 +70,7 @@ func TestSessions(t *testing.T) {
 
 // TestSessionPages: a list goes on behind its first page, with one header.
 func TestSessionPages(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	query(t, databaseURL, fmt.Sprintf(`
 		SELECT howdah.session_create(id => gen_random_uuid(), secret_hash => sha256(i::text::bytea))

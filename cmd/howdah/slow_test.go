@@ -39,6 +39,7 @@ func follow(t *testing.T, env []string, args ...string) (next func() string, end
 }
 
 func TestSlowCommand(t *testing.T) {
+	t.Parallel()
 	p := serve(t, []string{"HOWDAH_CONSOLE_MASK=invite:"}, "--database-url", pgtest.New(t), "--slow-call", "1ns")
 	env := []string{"HOWDAH_SERVER=redis://" + p.redis}
 	run := func(args ...string) string {
@@ -80,6 +81,7 @@ func TestSlowCommand(t *testing.T) {
 }
 
 func TestMonitorCommand(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	p := serve(t, nil, "--database-url", url, "--monitor=false")
 	r := execute(t, "", nil, "monitor", "--server", "redis://"+p.redis)
@@ -113,6 +115,7 @@ func TestMonitorCommand(t *testing.T) {
 }
 
 func TestReadMonitorLine(t *testing.T) {
+	t.Parallel()
 	line, err := readMonitorLine([]byte(`1339518083.107412 [3 [::1]:60866] "get" "a\x00] \"b"`))
 	require.NoError(t, err)
 	require.Equal(t, 3, line.Database)

@@ -93,6 +93,7 @@ func (m *terminal) mode() *unix.Termios {
 }
 
 func TestStatLive(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)

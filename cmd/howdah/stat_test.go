@@ -13,6 +13,7 @@ import (
 
 // A server that reads from memory shows how often.
 func TestStatOfMemory(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	query(t, url, "SELECT howdah.alter_cache('db0', near => true)")
 	p := serve(t, nil, "--database-url", url, "--near", "10s")
@@ -34,6 +35,7 @@ func TestStatOfMemory(t *testing.T) {
 }
 
 func TestStatOnce(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	p := serve(t, nil, "--database-url", url)
 	env := []string{"HOWDAH_DATABASE_URL=" + url}

@@ -12,6 +12,7 @@ import (
 // Only Ctrl-C that a person presses again ends the program at once: not a second SIGTERM, and not
 // a SIGINT that comes with the first one.
 func TestTakeSignals(t *testing.T) {
+	t.Parallel()
 	for _, first := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		signals, done, at := make(chan os.Signal), make(chan struct{}), time.Unix(1, 0)
 		ended, stops := make(chan bool), 0

@@ -12,6 +12,7 @@ import (
 
 // In a terminal keys change the order and what is shown below the table.
 func TestTopLive(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	query(t, url, "SELECT howdah.create_cache('zzz'); SELECT howdah.set_text('zzz', 'page/' || i, 'v') FROM generate_series(1, 5) AS i")
 	m := openTerminal(t, 120, 40, "top", "--database-url", url, "--interval", "100ms", "--sort", "entries")

@@ -10,6 +10,7 @@ import (
 )
 
 func TestBigkeys(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	query(t, url, "SELECT howdah.create_cache('other'); SELECT howdah.set_text('db0', 'user:' || i || ':x', repeat('x', 100), '1 hour') FROM generate_series(1, 30) AS i;"+
 		"SELECT howdah.set_text('db0', 'big', repeat('x', 5000)); SELECT howdah.set_text('other', 'o', 'x')")
@@ -62,6 +63,7 @@ func TestBigkeys(t *testing.T) {
 }
 
 func TestTopOnce(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	p := serve(t, nil, "--database-url", url)
 	query(t, url, "SELECT howdah.create_cache('aaa'); SELECT howdah.set_text('db0', 'user:' || i, 'v') FROM generate_series(1, 5) AS i")
@@ -97,6 +99,7 @@ func TestTopOnce(t *testing.T) {
 }
 
 func TestGroupClients(t *testing.T) {
+	t.Parallel()
 	list := "id=1 addr=127.0.0.1:5 name=web cmd=get lib-name=go-redis lib-ver=9.1\n" +
 		"id=2 addr=127.0.0.1:6 name= cmd=set lib-name= lib-ver=\n" +
 		"id=3 addr=127.0.0.1:7 name=web cmd=get lib-name=go-redis lib-ver=9.1\n"

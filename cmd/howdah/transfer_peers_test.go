@@ -143,6 +143,7 @@ func doneKeys(t *testing.T, file string) int64 {
 
 // An import that is killed twice and goes on copies what an undisturbed one does.
 func TestKilledImport(t *testing.T) {
+	t.Parallel()
 	const keys = 20_000
 	addr := startRedis(t)
 	fillRedis(t, redisClient(t, &redis.Options{Addr: addr}), keys)
@@ -166,6 +167,7 @@ func TestKilledImport(t *testing.T) {
 }
 
 func TestImportWithTLS(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cert, key := certificate(t)
 	addr := peers.Start(t, "redis-server", peers.Says("Ready to accept connections"), func(port string) []string {
@@ -184,6 +186,7 @@ func TestImportWithTLS(t *testing.T) {
 
 // A node of a cluster has a part of the keys, which must be known to who copies it.
 func TestImportFromACluster(t *testing.T) {
+	t.Parallel()
 	addr := startRedis(t, "--cluster-enabled", "yes")
 	c := redisClient(t, &redis.Options{Addr: addr})
 	require.NoError(t, c.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
@@ -201,6 +204,7 @@ func TestImportFromACluster(t *testing.T) {
 }
 
 func TestCompareWithRedis(t *testing.T) {
+	t.Parallel()
 	addr := startRedis(t, "--requirepass", "secret", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lfu", "--appendonly", "yes", "--notify-keyspace-events", "Ex")
 	url := "redis://:secret@" + addr
 	c := redisClient(t, &redis.Options{Addr: addr, Password: "secret", DB: 2, Protocol: 2, DisableIdentity: true})
@@ -230,6 +234,7 @@ func TestCompareWithRedis(t *testing.T) {
 // TestMillionKeys copies many keys of all types while clients write to them, killed twice, and
 // then says what the second pass found. It is left out unless -transfer.keys asks for it.
 func TestMillionKeys(t *testing.T) {
+	t.Parallel()
 	keys := *millionKeys
 	if keys == 0 {
 		t.Skip("-transfer.keys=1000000 runs it")

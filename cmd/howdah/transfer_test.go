@@ -34,6 +34,7 @@ func fill(t *testing.T, env []string, prefix string, n int) {
 }
 
 func TestExportAndImport(t *testing.T) {
+	t.Parallel()
 	from, to := []string{"HOWDAH_DATABASE_URL=" + pgtest.New(t)}, []string{"HOWDAH_DATABASE_URL=" + pgtest.New(t)}
 	fill(t, from, "page:", 30)
 	succeed(t, "\xff\x00", from, "set", "binary", "-")
@@ -90,6 +91,7 @@ func (f badFile) Close() error              { return f.close }
 
 // An export whose file may be incomplete fails. A pipe or a device has nothing to sync.
 func TestExportIntoABadFile(t *testing.T) {
+	t.Parallel()
 	write := func(out io.Writer) error {
 		_, err := io.WriteString(out, "{}")
 		return err
@@ -112,6 +114,7 @@ func lastLine(text string) string {
 
 // A server of Howdah is a source like a Redis server.
 func TestImportFromAServer(t *testing.T) {
+	t.Parallel()
 	source := pgtest.New(t)
 	p := serve(t, []string{"HOWDAH_PASSWORD=secret"}, "--database-url", source)
 	fill(t, []string{"HOWDAH_DATABASE_URL=" + source}, "k", 50)
@@ -176,6 +179,7 @@ func TestImportFromAServer(t *testing.T) {
 
 // Howdah lacks nothing of itself.
 func TestCompareWithItself(t *testing.T) {
+	t.Parallel()
 	p := serve(t, nil, "--database-url", pgtest.New(t))
 	server := []string{"HOWDAH_SERVER=redis://" + p.redis}
 	succeed(t, "", server, "set", "k", "v")
@@ -192,6 +196,7 @@ func TestCompareWithItself(t *testing.T) {
 // A role with nothing but what --runtime-role gives copies in both directions. It cannot make
 // caches.
 func TestTransferByARuntimeRole(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	role := newRole(t, url, "howdah_test_transfer")
 	succeed(t, "", []string{"HOWDAH_DATABASE_URL=" + url}, "migrate", "--runtime-role", "howdah_test_transfer")
@@ -213,6 +218,7 @@ func TestTransferByARuntimeRole(t *testing.T) {
 
 // The password in the URL of a source does not stay in the list of processes.
 func TestURLsOfSourcesAreHidden(t *testing.T) {
+	t.Parallel()
 	const url = "redis://:secret@host"
 	args := []string{"howdah", "import", strings.Clone(url)}
 	require.Equal(t, url, hideSecrets(args)[2])

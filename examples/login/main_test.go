@@ -22,11 +22,13 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // Without a database the example says where to get one.
 func TestWhichDatabase(t *testing.T) {
+	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), "127.0.0.1:0", ""), "howdah url")
 }
 
 // The tour that the example invites to, in two browsers.
 func TestTour(t *testing.T) {
+	t.Parallel()
 	database := pgtest.Empty(t)
 	require.NoError(t, install(t.Context(), database))
 	require.NoError(t, install(t.Context(), database), "again is no error")

@@ -19,6 +19,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // Page views are counted in Howdah, for as long as the session lives.
 func TestViews(t *testing.T) {
+	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), "127.0.0.1:0", ""), "howdah url")
 	database := pgtest.Empty(t)
 	require.NoError(t, install(t.Context(), database))

@@ -29,6 +29,7 @@ func refused(t testing.TB, err error, says string) {
 }
 
 func TestCitusPrepare(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 2)
 	c.Role("app")
 	c.Divide(4)
@@ -62,6 +63,7 @@ func TestCitusPrepare(t *testing.T) {
 
 // What was interrupted is repaired by the next run, and what differs is found.
 func TestCitusRepair(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 2)
 	c.Role("app")
 	c.Divide(4)
@@ -120,6 +122,7 @@ func TestCitusRepair(t *testing.T) {
 }
 
 func TestCitusRefusals(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	_, err := prepare(t, c, cluster.Options{})
 	refused(t, err, "say into how many partitions")
@@ -183,6 +186,7 @@ func TestCitusRefusals(t *testing.T) {
 
 // Watches of tables could not reach entries on other servers: they are named, with what ends them.
 func TestCitusRefusesWatches(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	c.Migrate()
 	for i, node := range c.Nodes() {
@@ -208,6 +212,7 @@ func TestCitusRefusesWatches(t *testing.T) {
 
 // A new server is given the schema before Citus hears of it, and partitions by Rebalance.
 func TestCitusAddAndRebalance(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	c.Role("app")
 	c.Divide(4)
@@ -267,6 +272,7 @@ func TestCitusAddAndRebalance(t *testing.T) {
 
 // A server that is not one of these stays away, and nothing is lost: neither its own, nor here.
 func TestCitusRefusesServers(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	c.Divide(4)
 	home := connect(t, c.Coordinator().URL())
@@ -327,6 +333,7 @@ func toast(t testing.TB, c *pgtest.Citus) (lacking []int) {
 // The storage parameters for values out of line are those of any cache after Citus has taken
 // tables, and after each move. One that Citus makes by itself is found and repaired.
 func TestCitusKeepsToast(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	c.Divide(4)
 	require.NoError(t, create(t, c, "pages", "", false, false))
@@ -357,6 +364,7 @@ func TestCitusKeepsToast(t *testing.T) {
 
 // One program moves partitions at a time; another is told, and can still plan.
 func TestCitusRebalancesOnce(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	c.Divide(4)
 	c.AddNode()
@@ -379,6 +387,7 @@ func TestCitusRebalancesOnce(t *testing.T) {
 
 // Citus's own rebalancer fails on UNLOGGED tables for ever, unless it is told how to move.
 func TestCitusWrongMode(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	c.Divide(4)
 	c.AddNode()

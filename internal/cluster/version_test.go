@@ -9,6 +9,7 @@ import (
 )
 
 func TestCheckVersion(t *testing.T) {
+	t.Parallel()
 	for version, says := range map[string]string{
 		"": "Citus is not there", "11.3-2": "Citus 11.3-2 is too old", "none": "too old", "12.0-1": "", "13.2-1": "",
 	} {

@@ -21,6 +21,7 @@ import (
 // Whatever a page looks for, its statements on entries are READ ONLY, PostgreSQL ends them after
 // two seconds, and those of a list look at 10,000 entries at most.
 func TestStatementsOfPagesAreBounded(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	conn, err := pgx.Connect(t.Context(), s.db.Pool().Config().ConnString())
 	require.NoError(t, err)
@@ -80,6 +81,7 @@ func TestStatementsOfPagesAreBounded(t *testing.T) {
 // However many visitors look for entries of a cache that is locked, two statements run at a time at
 // most, and each page answers while the lock is held.
 func TestTwoLookupsAtATime(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	conn, err := pgx.Connect(t.Context(), s.db.Pool().Config().ConnString())
 	require.NoError(t, err)
@@ -141,6 +143,7 @@ func sessionsOf(t *testing.T, address string) func() int {
 // Nothing that a visitor sends leads to another database, though it is on the same server and
 // open to the same role.
 func TestNoOtherDatabase(t *testing.T) {
+	t.Parallel()
 	const marker, secret = "key-of-another-database", "value of another database"
 	address := pgtest.New(t)
 	other, err := howdah.Open(t.Context(), address, &howdah.Options{Timeout: 20 * time.Second})

@@ -16,6 +16,7 @@ import (
 
 // A change comes from a form of this console in this browser, or is refused.
 func TestFormsOfOthers(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	s.fill()
 	b := s.browser(adminToken)
@@ -40,6 +41,7 @@ func TestFormsOfOthers(t *testing.T) {
 
 // A link from another site opens a page: it changes nothing.
 func TestLinksOfOthers(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	b := s.browser(viewerToken)
 	b.get("doctor", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document").want(t, http.StatusOK)
@@ -47,6 +49,7 @@ func TestLinksOfOthers(t *testing.T) {
 
 // What destroys needs the name, and the count that the page has shown.
 func TestConfirmations(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	s.fill()
 	b := s.browser(adminToken, sessionsToken)
@@ -94,6 +97,7 @@ func TestConfirmations(t *testing.T) {
 }
 
 func TestCountsThatDiffer(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		shown, now int64
 		differs    bool
@@ -104,6 +108,7 @@ func TestCountsThatDiffer(t *testing.T) {
 
 // An entry is deleted only as the one that was shown.
 func TestDeleteEntry(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	s.fill()
 	b := s.browser(adminToken)
@@ -118,6 +123,7 @@ func TestDeleteEntry(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	b := s.browser(adminToken)
 	b.get("caches/db0/settings").want(t, http.StatusOK).has(t, "Longest TTL", "allkeys-lru")
@@ -161,6 +167,7 @@ func TestSettings(t *testing.T) {
 
 // A change of the class rewrites the table: the page says so, and asks for the name.
 func TestChangeOfClass(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	b := s.browser(adminToken)
 	form := url.Values{"durability": {"sync"}}
@@ -183,6 +190,7 @@ func stateField(t *testing.T, p page) string {
 }
 
 func TestCloseAConnection(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	b := s.browser(adminToken)
 	b.get("clients").want(t, http.StatusOK).has(t, "redis-py", "subscribed")
@@ -192,6 +200,7 @@ func TestCloseAConnection(t *testing.T) {
 }
 
 func TestInvalidateTag(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	c := (*howdah.DB)(s.db).Cache("db0")
 	require.NoError(t, c.SetWith(t.Context(), "page", []byte("v"), 0, howdah.SetOptions{Tags: []string{"news"}}))
@@ -222,6 +231,7 @@ func TestInvalidateTag(t *testing.T) {
 
 // A tag of very many entries is counted up to a bound.
 func TestCountOfATag(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	c := (*howdah.DB)(s.db).Cache("db0")
 	for i := range 12 {

@@ -16,6 +16,7 @@ import (
 // A browser that stops waiting is not told that its page or its change was done,
 // and the log is not told that something failed.
 func TestBrowserThatLeaves(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	s.fill()
 	b := s.browser(adminToken)

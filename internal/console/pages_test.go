@@ -50,6 +50,7 @@ var links = regexp.MustCompile(`(?:href|action|src)="([^"]*)"`)
 // TestLinks follows every link from the overview on: all are relative, lead to a page that is
 // there, and every answer has the headers that keep others out.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	s.fill()
 	_, err := s.sessions.Create(t.Context(), session.Start{User: "ada"})
@@ -104,6 +105,7 @@ func checkHeaders(t *testing.T, h http.Header) {
 
 // Neither templates nor scripts hold what the policy forbids.
 func TestTemplatesHaveNoInlineScriptOrStyle(t *testing.T) {
+	t.Parallel()
 	files, err := templateFiles.ReadDir("templates")
 	require.NoError(t, err)
 	for _, file := range files {
@@ -144,6 +146,7 @@ func (s *site) watchHostile(text string) {
 
 // Hostile text in keys, values, fields, clients, users and addresses is text on every page.
 func TestHostileText(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	c := (*howdah.DB)(s.db).Cache("db0")
 	ctx := t.Context()
@@ -204,6 +207,7 @@ func withPassword(t *testing.T, address string) string {
 // Those who see figures only see neither values nor the secrets in keys, and no page shows a
 // token, the secret of a session, its payload or the password of the database.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	s := openAt(t, withPassword(t, pgtest.New(t)), nil)
 	require.Equal(t, password, s.db.Pool().Config().ConnConfig.Password)
 	s.fill()
@@ -241,6 +245,7 @@ func TestSecrets(t *testing.T) {
 
 // Every kind of value is readable, and its download never runs in a browser.
 func TestValues(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	c := (*howdah.DB)(s.db).Cache("db0")
 	ctx := t.Context()
@@ -282,6 +287,7 @@ func TestValues(t *testing.T) {
 
 // A small file that unpacks to a large one takes no memory.
 func TestGzipIsBounded(t *testing.T) {
+	t.Parallel()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	_, _ = w.Write(make([]byte, 64<<20))
@@ -293,6 +299,7 @@ func TestGzipIsBounded(t *testing.T) {
 
 // A page looks at a bounded number of entries, and goes on where it ended.
 func TestEntriesAreBounded(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	_, err := s.db.Pool().Exec(t.Context(), `SELECT count(*) FROM generate_series(1, 25000) AS i, LATERAL howdah.set('db0', convert_to('k:' || i, 'UTF8'), 'v'::bytea)`)
 	require.NoError(t, err)
@@ -318,6 +325,7 @@ func TestEntriesAreBounded(t *testing.T) {
 
 // Without the database pages still answer, and say what is missing.
 func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	conn, err := pgx.Connect(t.Context(), server.URL())
 	require.NoError(t, err)
@@ -345,12 +353,14 @@ func TestDatabaseAway(t *testing.T) {
 
 // A server whose role is not the owner says what the owner has to run.
 func TestRoleThatIsNotTheOwner(t *testing.T) {
+	t.Parallel()
 	err := asOwner(fmt.Errorf("x: %w", fault.ErrPermission), "SELECT 1;")
 	require.ErrorContains(t, err, "As the owner, run: SELECT 1;")
 	require.ErrorIs(t, asOwner(fault.ErrCacheInUse, ""), fault.ErrCacheInUse)
 }
 
 func TestFormats(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "1,234,567", number(1234567))
 	require.Equal(t, "-1,000", number(-1000))
 	require.Equal(t, "999", number(999))
@@ -378,6 +388,7 @@ func TestFormats(t *testing.T) {
 // The SQL that pages show runs, with any key and user, and the command lines are one word for
 // the shell.
 func TestStatementsThatPagesShow(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	c := (*howdah.DB)(s.db).Cache("db0")
 	keys := []string{"plain", "it's", `back\slash`, "\xff\x00", hostile, "tab\t", ""}
@@ -438,6 +449,7 @@ func TestStatementsThatPagesShow(t *testing.T) {
 // The empty key is a key: the list leads to it, and it has a name that can be read. A key of which
 // a removal keeps the beginning is cut, not masked.
 func TestEmptyAndCutKeys(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	c := (*howdah.DB)(s.db).Cache("db0")
 	require.NoError(t, c.Set(t.Context(), "", []byte("v"), 0))

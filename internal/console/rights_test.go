@@ -60,6 +60,7 @@ var valuesOf = []string{"POST caches/{cache}/entry/value", "POST caches/{cache}/
 var openTo = []string{"GET assets/{file}", "GET login", "POST login", "POST logout", "POST theme"}
 
 func TestRoutesAreWhatTheyShouldBe(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	found := map[string]right{}
 	for _, rt := range s.console.routes() {
@@ -85,6 +86,7 @@ func TestRoutesAreWhatTheyShouldBe(t *testing.T) {
 // TestEveryRouteMethodAndRole asks for each path by each method as each role, with and without the
 // token of a form, and looks at what is left of the data.
 func TestEveryRouteMethodAndRole(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	s.fill()
 	start, err := s.sessions.Create(t.Context(), session.Start{User: "ada"})
@@ -159,6 +161,7 @@ func TestEveryRouteMethodAndRole(t *testing.T) {
 
 // A viewer with a hand-made form changes nothing and sees no value, on any route.
 func TestViewerChangesNothing(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	s.fill()
 	b := s.browser(viewerToken)
@@ -193,6 +196,7 @@ func (s *site) version(key string) string {
 
 // A console that is read-only changes nothing, whatever the token; it still shows values.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(o *Options) { o.ReadOnly = true })
 	s.fill()
 	b := s.browser(adminToken, sessionsToken)
@@ -206,6 +210,7 @@ func TestReadOnly(t *testing.T) {
 
 // Without a token the visitors of a loopback address may manage, but sessions stay closed.
 func TestOpenConsole(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(o *Options) { o.Token, o.ViewerToken = "", "" })
 	b := s.browser()
 	b.get("").want(t, http.StatusOK).has(t, "no token needed")
@@ -215,6 +220,7 @@ func TestOpenConsole(t *testing.T) {
 }
 
 func TestHostThatIsNotServed(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(o *Options) {
 		o.KnownHost = func(r *http.Request) bool { return !strings.HasPrefix(r.Host, "evil") }
 	})
@@ -224,6 +230,7 @@ func TestHostThatIsNotServed(t *testing.T) {
 }
 
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	b := s.browser()
 	first := b.get("caches/db0?x=1").want(t, http.StatusSeeOther)
@@ -246,6 +253,7 @@ func TestLogin(t *testing.T) {
 
 // What a form or link names as the next page never leads to another site.
 func TestNextStaysHere(t *testing.T) {
+	t.Parallel()
 	for _, next := range []string{
 		"//evil.example", "/etc", "https://evil.example", "javascript:alert(1)", `\\evil.example`, "..//evil.example", "../x", "a/../../b",
 		".", "a\r\nSet-Cookie: x=y", "a//b",
@@ -258,6 +266,7 @@ func TestNextStaysHere(t *testing.T) {
 }
 
 func TestCookies(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	b := s.browser()
 	host := strings.TrimPrefix(strings.TrimSuffix(s.url, Prefix), "http://")
@@ -276,6 +285,7 @@ func TestCookies(t *testing.T) {
 
 // A login lasts twelve hours, is taken by every server with the token, and ends with it.
 func TestLifeOfALogin(t *testing.T) {
+	t.Parallel()
 	k := newKey("admin", adminToken, view|manage)
 	now := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	c := &Console{now: func() time.Time { return now }}
@@ -297,6 +307,7 @@ func TestLifeOfALogin(t *testing.T) {
 }
 
 func TestTicket(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	link := Ticket(viewerToken, time.Now())
 	require.NotContains(t, link, viewerToken)
@@ -322,6 +333,7 @@ func TestTicket(t *testing.T) {
 // Viewers learn no masked part of a key by guesses: a right one is answered as a wrong one is, on
 // every page that takes keys or prefixes.
 func TestGuesses(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	s.fill()
 	const laravel = "b3C1f0aa77aBcDeFgHiJkLmNoPqRsTuVwXyZ0123"
@@ -373,6 +385,7 @@ func TestGuesses(t *testing.T) {
 
 // Nothing about masked keys follows their order: neither that of the lists nor how many look alike.
 func TestMaskedKeysHaveNoOrder(t *testing.T) {
+	t.Parallel()
 	prefixes := observe.NewPrefixes(1)
 	s := open(t, func(o *Options) { o.Prefixes = prefixes })
 	c := (*howdah.DB)(s.db).Cache("db0")
@@ -410,6 +423,7 @@ func TestMaskedKeysHaveNoOrder(t *testing.T) {
 // What somebody did to the sessions of users is shown to those who may see sessions, and is in
 // the log.
 func TestPersonsAreNotShown(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	one, err := s.sessions.Create(t.Context(), session.Start{User: "ada"})
 	require.NoError(t, err)

@@ -258,6 +258,7 @@ func TestReservedNames(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
+	t.Parallel()
 	r := &doctor.Report{Database: "app", Role: "me", Server: "18", Findings: []doctor.Finding{
 		{ID: "bad", Severity: doctor.Error, Object: "public.\x1b[2Jx", Evidence: strings.Repeat("word ", 40), Why: "Why.", Repair: []string{"SELECT\n  1;", "SELECT 2"}},
 		{ID: "worse", Severity: doctor.Warning, Object: "o", Evidence: "e", Why: "w", Note: "n"},

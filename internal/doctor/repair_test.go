@@ -13,6 +13,7 @@ import (
 // What waits for an exclusive lock waits briefly; what would leave a half-made
 // index, or blocks no other session, may wait.
 func TestSteps(t *testing.T) {
+	t.Parallel()
 	for statement, want := range map[string]struct {
 		wait    time.Duration
 		warning string

@@ -15,6 +15,7 @@ import (
 
 // What is said of Citus in the database, seen from its coordinator.
 func TestCitusFindings(t *testing.T) {
+	t.Parallel()
 	c := pgtest.StartCitus(t, 1)
 	conn, admin := connect(t, c.Coordinator().URL()), connect(t, c.Coordinator().SuperURL())
 

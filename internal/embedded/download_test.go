@@ -94,6 +94,7 @@ func left(t *testing.T, f *fetcher) (names []string) {
 }
 
 func TestDownload(t *testing.T) {
+	t.Parallel()
 	// Nobody else must need our umask to read the binaries.
 	defer syscall.Umask(syscall.Umask(0o077))
 	archive := good(t)
@@ -125,6 +126,7 @@ func TestDownload(t *testing.T) {
 }
 
 func TestDownloadOnce(t *testing.T) {
+	t.Parallel()
 	archive := good(t)
 	var requests atomic.Int32
 	f := fetcherFor(t, archive, func(w http.ResponseWriter, r *http.Request) {
@@ -146,6 +148,7 @@ func TestDownloadOnce(t *testing.T) {
 }
 
 func TestWrongHashIsRefused(t *testing.T) {
+	t.Parallel()
 	archive := good(t)
 	tampered := bytes.Clone(archive)
 	tampered[len(tampered)/2] ^= 1
@@ -161,6 +164,7 @@ func TestWrongHashIsRefused(t *testing.T) {
 }
 
 func TestInterruptedDownloadIsContinued(t *testing.T) {
+	t.Parallel()
 	archive := good(t)
 	cut := len(archive) / 3
 	var ranges []string
@@ -182,6 +186,7 @@ func TestInterruptedDownloadIsContinued(t *testing.T) {
 }
 
 func TestStalledDownloadIsGivenUp(t *testing.T) {
+	t.Parallel()
 	archive := good(t)
 	f := fetcherFor(t, archive, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
@@ -194,6 +199,7 @@ func TestStalledDownloadIsGivenUp(t *testing.T) {
 }
 
 func TestMissingArchive(t *testing.T) {
+	t.Parallel()
 	f := fetcherFor(t, good(t), http.NotFound)
 	_, err := f.ensure(t.Context())
 	one(t, err, "404")
@@ -201,6 +207,7 @@ func TestMissingArchive(t *testing.T) {
 }
 
 func TestPathsThatLeadOut(t *testing.T) {
+	t.Parallel()
 	for name, h := range map[string]tar.Header{
 		"parent":        {Name: "../evil", Typeflag: tar.TypeReg, Mode: 0o644},
 		"nested parent": {Name: "bin/../../evil", Typeflag: tar.TypeReg, Mode: 0o644},
@@ -223,6 +230,7 @@ func TestPathsThatLeadOut(t *testing.T) {
 // A link inside that is used to write through is refused by os.Root or by the
 // file being there already.
 func TestWritingThroughALink(t *testing.T) {
+	t.Parallel()
 	archive := jar(t,
 		tar.Header{Name: "bin/postgres", Typeflag: tar.TypeReg, Mode: 0o755},
 		tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "bin/postgres"},
@@ -234,6 +242,7 @@ func TestWritingThroughALink(t *testing.T) {
 }
 
 func TestUnwritableCache(t *testing.T) {
+	t.Parallel()
 	f := fetcherFor(t, good(t), http.NotFound)
 	f.dir = "/proc/howdah"
 	_, err := f.ensure(t.Context())
@@ -241,6 +250,7 @@ func TestUnwritableCache(t *testing.T) {
 }
 
 func TestPins(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for _, p := range pins {
 		raw, err := hex.DecodeString(p.sha256)

@@ -13,6 +13,7 @@ import (
 
 // A message of several lines is of one severity.
 func TestOutputSeverity(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	o, err := newOutput(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
 		Level: slog.LevelDebug,

@@ -24,6 +24,7 @@ func one(t *testing.T, err error, want ...string) {
 }
 
 func TestRefusedConfig(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, c := range []struct {
 		config Config
@@ -43,6 +44,7 @@ func TestRefusedConfig(t *testing.T) {
 }
 
 func TestRefusedDataDir(t *testing.T) {
+	t.Parallel()
 	make := func(files ...string) func(*testing.T) string {
 		return func(t *testing.T) string {
 			dir := dataDir(t)
@@ -84,6 +86,7 @@ func TestRefusedDataDir(t *testing.T) {
 }
 
 func TestWrongVersion(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	s := begin(t, Config{DataDir: dir})
 	bin := filepath.Dir(s.cmd.Path)
@@ -107,6 +110,7 @@ func TestWrongVersion(t *testing.T) {
 }
 
 func TestRefusedBinDir(t *testing.T) {
+	t.Parallel()
 	_, err := Start(t.Context(), Config{DataDir: dataDir(t), BinDir: "/usr"})
 	one(t, err, "/usr holds no initdb program", "give the bin directory")
 
@@ -119,11 +123,13 @@ func TestRefusedBinDir(t *testing.T) {
 }
 
 func TestBadSettingIsReported(t *testing.T) {
+	t.Parallel()
 	_, err := Start(t.Context(), Config{DataDir: dataDir(t), Settings: map[string]string{"work_mem": "plenty"}})
 	one(t, err, "work_mem", "plenty")
 }
 
 func TestStartIsBounded(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := Start(ctx, Config{DataDir: dataDir(t), BinDir: findOne(t)})
@@ -143,6 +149,7 @@ func findOne(t *testing.T) string {
 // An account that cannot enter the data directory is named, with the
 // directory that is closed to it.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	closed := t.TempDir()
 	require.NoError(t, os.Chmod(closed, 0o700))
 	who := account{name: "somebody", uid: 54321, gid: 54321, drop: true}

@@ -110,6 +110,7 @@ func ask(t *testing.T, url, sql string) (answer string) {
 }
 
 func TestStartStopRestart(t *testing.T) {
+	t.Parallel()
 	c := Config{DataDir: dataDir(t), Settings: map[string]string{"work_mem": "7MB"}}
 	s := begin(t, c)
 	for sql, want := range map[string]string{
@@ -144,6 +145,7 @@ func TestStartStopRestart(t *testing.T) {
 }
 
 func TestNeverRoot(t *testing.T) {
+	t.Parallel()
 	s := begin(t, Config{DataDir: dataDir(t)})
 	for _, pid := range []int{s.cmd.Process.Pid, s.watchdog.cmd.Process.Pid} {
 		info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
@@ -161,6 +163,7 @@ func TestNeverRoot(t *testing.T) {
 
 // A terminal's Ctrl-C goes to a process group: PostgreSQL is in another one.
 func TestOwnSession(t *testing.T) {
+	t.Parallel()
 	s := begin(t, Config{DataDir: dataDir(t)})
 	ours, err := syscall.Getpgid(0)
 	require.NoError(t, err)
@@ -174,6 +177,7 @@ func TestOwnSession(t *testing.T) {
 // A start, a stop and a crash recovery are nothing to warn of; a client's
 // error is passed on, without what it was about to store.
 func TestLog(t *testing.T) {
+	t.Parallel()
 	var text lines
 	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	dir := dataDir(t)
@@ -211,6 +215,7 @@ func (l *lines) String() string {
 }
 
 func TestTCP(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	s := begin(t, Config{DataDir: dir, Listen: "127.0.0.1:0"})
 	u, err := url.Parse(s.URL())
@@ -235,6 +240,7 @@ func TestTCP(t *testing.T) {
 }
 
 func TestSecondStartRefused(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	s := begin(t, Config{DataDir: dir})
 	_, err := Start(t.Context(), Config{DataDir: dir})
@@ -245,6 +251,7 @@ func TestSecondStartRefused(t *testing.T) {
 }
 
 func TestLongPath(t *testing.T) {
+	t.Parallel()
 	parent := dataDir(t)
 	require.NoError(t, os.Mkdir(parent, 0o755))
 	dir := filepath.Join(parent, strings.Repeat("long", 40))
@@ -257,6 +264,7 @@ func TestLongPath(t *testing.T) {
 }
 
 func TestStopIsBounded(t *testing.T) {
+	t.Parallel()
 	s := begin(t, Config{DataDir: dataDir(t)})
 	conn, err := pgx.Connect(t.Context(), s.URL())
 	require.NoError(t, err)
@@ -301,6 +309,7 @@ func childURL(dir string) string {
 }
 
 func TestKilledProgramLeavesNoPostgreSQL(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	cmd, postmaster, dog := startChild(t, dir)
 	run(t, childURL(dir), "CREATE UNLOGGED TABLE kept (n int)", "INSERT INTO kept VALUES (42)")
@@ -313,6 +322,7 @@ func TestKilledProgramLeavesNoPostgreSQL(t *testing.T) {
 }
 
 func TestCreationCutShort(t *testing.T) {
+	t.Parallel()
 	dir, bin := dataDir(t), findOne(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -348,6 +358,7 @@ func TestSearchCutShort(t *testing.T) {
 // When not even the watchdog lived, the next start finds the server and stops
 // it.
 func TestOrphanIsStopped(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	cmd, postmaster, dog := startChild(t, dir)
 	run(t, childURL(dir), "CREATE UNLOGGED TABLE kept (n int)", "INSERT INTO kept VALUES (42)")
@@ -367,6 +378,7 @@ func TestOrphanIsStopped(t *testing.T) {
 // Another program finds a running server by its data directory alone, and
 // nothing of one that has ended, in order or not.
 func TestRunning(t *testing.T) {
+	t.Parallel()
 	for name, dir := range map[string]string{
 		"by default":  dataDir(t),
 		"a long path": filepath.Join(dataDir(t), strings.Repeat("long", 40)),
@@ -397,6 +409,7 @@ func TestRunning(t *testing.T) {
 }
 
 func TestCrashedServerRecovers(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	s := begin(t, Config{DataDir: dir})
 	run(t, s.URL(), "CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (42)")
@@ -408,6 +421,7 @@ func TestCrashedServerRecovers(t *testing.T) {
 // In a container the number in a stale postmaster.pid soon belongs to some
 // other process of the same user, and PostgreSQL by itself would not start.
 func TestStalePIDOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	s := begin(t, Config{DataDir: dir})
 	run(t, s.URL(), "CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (42)")

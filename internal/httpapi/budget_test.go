@@ -10,6 +10,7 @@ import (
 
 // A full cache refuses what needs room with 507, and nothing else.
 func TestFullCache(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	c.json("POST", "/v1/caches", `{"name":"full","eviction":"noeviction","max_entries":2}`).want(t, 201)
 	_, err := c.db.Pool().Exec(t.Context(), "SELECT howdah.set('full', k::text::bytea, '1') FROM generate_series(1, 3) AS k")
@@ -25,6 +26,7 @@ func TestFullCache(t *testing.T) {
 
 // A class change that cannot get its lock says so, and changes nothing.
 func TestCacheInUse(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	c.json("POST", "/v1/caches", `{"name":"held"}`).want(t, 201)
 	tx, err := c.db.Pool().Begin(t.Context())

@@ -23,6 +23,7 @@ func (a answer) json(t testing.TB, want string) {
 }
 
 func TestHashes(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	k := collectionPath("hashes", "a/b?")
 	c.do("GET", k, "").json(t, `{"fields":{}}`)
@@ -54,6 +55,7 @@ func headTTL(t *testing.T, c *client, key string) string {
 }
 
 func TestSets(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	k := collectionPath("sets", "s")
 	c.do("GET", k, "").json(t, `{"members":[]}`)
@@ -67,6 +69,7 @@ func TestSets(t *testing.T) {
 }
 
 func TestSortedSets(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	k := collectionPath("sorted-sets", "z")
 	c.do("GET", k, "").json(t, `{"members":[]}`)
@@ -88,6 +91,7 @@ func TestSortedSets(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	k := collectionPath("lists", "l")
 	c.do("GET", k, "").json(t, `{"elements":[]}`)
@@ -103,6 +107,7 @@ func TestLists(t *testing.T) {
 
 // What is not text is base64, in answers and in requests.
 func TestCollectionsOfBytes(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	hash, set, zset, list := collectionPath("hashes", "h"), collectionPath("sets", "s"), collectionPath("sorted-sets", "z"), collectionPath("lists", "l")
 	c.json("PATCH", hash, `{"encoding":"base64","fields":{"/w==":"AP8=","YQ==":"MQ=="}}`).want(t, 200)
@@ -125,6 +130,7 @@ func TestCollectionsOfBytes(t *testing.T) {
 
 // A key of another kind is refused and unchanged, and so is what is too large.
 func TestCollectionsRefused(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	bodies := map[string]string{
 		"hashes": `{"fields":{"%s":"1"}}`, "sets": `{"add":["%s"]}`, "sorted-sets": `{"add":[{"member":"%s","score":1}]}`, "lists": `{"push":["%s"]}`,
@@ -154,6 +160,7 @@ func TestCollectionsRefused(t *testing.T) {
 
 // PATCH and POST take the conditions of entries, and GET has what they need.
 func TestCollectionConditions(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	patches := map[string]string{
 		"hashes": `{"fields":{"a":"1"}}`, "sets": `{"add":["%d"]}`, "sorted-sets": `{"add":[{"member":"a","score":%d}]}`, "lists": `{"push":["a"]}`,
@@ -202,6 +209,7 @@ func TestCollectionConditions(t *testing.T) {
 
 // A field that expires is no new version: an ETag would name two answers.
 func TestHashOfFieldsThatExpire(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	k := collectionPath("hashes", "h")
 	c.json("PATCH", k, `{"fields":{"a":"1","b":"2"}}`).want(t, 200)
@@ -218,6 +226,7 @@ func TestHashOfFieldsThatExpire(t *testing.T) {
 // Of writers that race with the same condition exactly one changes the collection, also
 // where their edits share a commit.
 func TestOneEditorWins(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	k := collectionPath("lists", "l")
 	condition := "If-None-Match: *"

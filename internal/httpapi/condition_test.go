@@ -12,6 +12,7 @@ import (
 )
 
 func TestWriteConditions(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	path := entryPath("db0", "k")
 	c.do("PUT", path, "v", "If-Match: *").problem(t, 412, "precondition-failed")
@@ -59,6 +60,7 @@ func TestWriteConditions(t *testing.T) {
 }
 
 func TestReadConditions(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	path := entryPath("db0", "k")
 	c.do("GET", path, "", "If-Match: *").problem(t, 412, "precondition-failed")
@@ -80,6 +82,7 @@ func TestReadConditions(t *testing.T) {
 // TestOneWriterWins lets writers race with the same condition: exactly one is
 // told that it stored, and its value is the one that is there.
 func TestOneWriterWins(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	etag := "" // before the first round the key is absent
 	for round := range 20 {
@@ -128,6 +131,7 @@ func TestOneWriterWins(t *testing.T) {
 // TestCreatedOnce: of writers without a condition, as many are told that they
 // created the entry as there were deletes, and one.
 func TestCreatedOnce(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	var created, deleted atomic.Int32
 	var wg sync.WaitGroup

@@ -31,6 +31,7 @@ type example struct {
 // TestDocumentedExamples runs every command in docs/http.md, in order, against
 // one server.
 func TestDocumentedExamples(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { withSessions(t)(o); withFigures(t)(o) })
 	(*core.DB)(c.db).Observe(engine.Observed{Removals: observe.NewRemovals(observe.DefaultRemovals), Prefixes: observe.NewPrefixes(1)})
 	examples := readExamples(t)
@@ -134,6 +135,7 @@ func shellWords(t *testing.T, command string) (words []string) {
 
 // TestDocumentedProblems holds the table of problems to the code.
 func TestDocumentedProblems(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile(docFile)
 	require.NoError(t, err)
 	require.Contains(t, string(doc), problemTable(), "docs/http.md is out of date; the table must be:\n\n%s", problemTable())

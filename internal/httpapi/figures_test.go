@@ -29,6 +29,7 @@ func (c *client) figures(path string) (got map[string]any) {
 }
 
 func TestFigures(t *testing.T) {
+	t.Parallel()
 	c := serve(t, withFigures(t))
 	for i := range 12 {
 		c.do("PUT", entryPath("db0", fmt.Sprintf("user:%d:name", i%4*10+i))+"?ttl=1h", "v").want(t, 201)
@@ -90,6 +91,7 @@ func TestFigures(t *testing.T) {
 
 // The last good figures are answered while PostgreSQL is away, and a problem without any.
 func TestFiguresWithoutADatabase(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	db, err := core.Open(t.Context(), server.NewURL(), core.Options{Timeout: 10 * time.Second})
 	require.NoError(t, err)

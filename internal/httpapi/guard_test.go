@@ -15,6 +15,7 @@ import (
 )
 
 func TestToken(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { o.Token = "correct horse" })
 	for _, header := range []string{
 		"X: y", "Authorization: ", "Authorization: Bearer", "Authorization: Bearer ", "Authorization: Bearer wrong",
@@ -35,6 +36,7 @@ func TestToken(t *testing.T) {
 }
 
 func TestHost(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { o.AllowedHosts = []string{"cache.example.com"} })
 	c.do("POST", "/set?key=k", "v").want(t, 204)
 	for _, host := range []string{
@@ -54,6 +56,7 @@ func TestHost(t *testing.T) {
 }
 
 func TestOrigin(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	c.do("POST", "/set?key=k", "v").want(t, 204)
 	host := strings.TrimPrefix(c.url, "http://")
@@ -74,6 +77,7 @@ func TestOrigin(t *testing.T) {
 // TestListenerAddress: the address that the connection came in on is a name of
 // the server, without being told to it.
 func TestListenerAddress(t *testing.T) {
+	t.Parallel()
 	handler := New(Options{DB: (*core.DB)(openDB(t, pgtest.New(t)))})
 	local := &net.TCPAddr{IP: net.ParseIP("192.0.2.7"), Port: 8080}
 	for host, want := range map[string]int{"192.0.2.7:8080": 404, "192.0.2.7": 404, "192.0.2.8:8080": 403} {
@@ -89,6 +93,7 @@ func TestListenerAddress(t *testing.T) {
 // TestOriginBehindAProxy: a proxy may give a request another Host. What the browser says of
 // the origin itself decides then.
 func TestOriginBehindAProxy(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { o.Token = "correct horse" })
 	token := "Authorization: Bearer correct horse"
 	c.do("POST", "/set?key=k", "v", token, "Origin: https://ops.example", "Sec-Fetch-Site: same-origin").want(t, 204)

@@ -116,6 +116,7 @@ func entryPath(cache, key string) string {
 }
 
 func TestSimpleRoutes(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	c.do("GET", "/get?key=greeting", "").problem(t, 404, "key-not-found")
 	c.do("POST", "/set?key=greeting&ttl=60", "hello").want(t, 204)
@@ -144,6 +145,7 @@ func TestSimpleRoutes(t *testing.T) {
 }
 
 func TestEntry(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	path := entryPath("db0", "k")
 	c.do("GET", path, "").problem(t, 404, "key-not-found")
@@ -191,6 +193,7 @@ func awkwardKeys() []string {
 // TestAwkwardKeys stores under each key by the path, and finds exactly it by
 // every other way.
 func TestAwkwardKeys(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	for i, key := range awkwardKeys() {
 		if key == "." || key == ".." {
@@ -222,6 +225,7 @@ func TestAwkwardKeys(t *testing.T) {
 // TestLiteralSlashes: a key's slashes need no encoding, and nobody is
 // redirected to a tidier key.
 func TestLiteralSlashes(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	for _, key := range []string{"a/b", "a//b", "a/", "//", "http://host/x"} {
 		path := "/v1/caches/db0/entries/" + key
@@ -234,6 +238,7 @@ func TestLiteralSlashes(t *testing.T) {
 }
 
 func TestBinaryAndLargeValues(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { o.MaxValueBytes = 2 << 20 })
 	value := string(bytes.Repeat([]byte("\x00\xff\r\n<script>"), 100_000))
 	c.do("PUT", entryPath("db0", "k"), value, "Content-Type: text/html").want(t, 201)
@@ -250,6 +255,7 @@ func TestBinaryAndLargeValues(t *testing.T) {
 
 // TestEndlessBody: a body without a length is cut off at the limit.
 func TestEndlessBody(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { o.MaxValueBytes = 1 << 20 })
 	endless := io.MultiReader(strings.NewReader("x"), zeros{})
 	request, err := http.NewRequestWithContext(t.Context(), "PUT", c.url+entryPath("db0", "k"), endless)
@@ -268,6 +274,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestActions(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	path := entryPath("db0", "hits")
 	first := c.do("POST", path+"/increment?ttl=1h", "").want(t, 200)
@@ -313,6 +320,7 @@ func TestActions(t *testing.T) {
 }
 
 func TestFlush(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	c.do("POST", "/set?key=k", "v").want(t, 204)
 	c.do("POST", "/v1/caches/db0/flush", "").want(t, 204)

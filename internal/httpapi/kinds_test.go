@@ -19,6 +19,7 @@ func (c *client) collection(key string) {
 }
 
 func TestWrongType(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	c.collection("k")
 	path := entryPath("db0", "k")

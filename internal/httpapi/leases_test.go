@@ -17,6 +17,7 @@ func (c *client) asks(t *testing.T, path, state string, status int) answer {
 }
 
 func TestLeases(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	k := entryPath("db0", "k")
 	won := c.asks(t, k, "won", 404)

@@ -24,6 +24,7 @@ import (
 // A client that stops waiting is not told that its call was done, and the log is
 // not told of it at all.
 func TestClientThatLeaves(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	db := openDB(t, pgtest.New(t))
 	require.NoError(t, db.Cache("db0").Set(t.Context(), "k", []byte("v"), 0))
@@ -48,6 +49,7 @@ func TestClientThatLeaves(t *testing.T) {
 // Where the write of a client that left had been sent, its outcome is unknown. The
 // same error of a request that goes on is for the log.
 func TestUnknownOutcomeOfClientThatLeaves(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	a := &api{log: slog.New(slog.NewTextHandler(&log, nil))}
 	left, leave := context.WithCancel(t.Context())
@@ -71,6 +73,7 @@ func TestUnknownOutcomeOfClientThatLeaves(t *testing.T) {
 // which must not be that its write was done while another transaction holds the
 // row.
 func TestClientThatClosesItsSide(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	require.NoError(t, c.db.Cache("db0").Set(t.Context(), "k", []byte("v"), 0))
 	tx, err := c.db.Pool().Begin(t.Context())

@@ -19,6 +19,7 @@ func base64url(s string) string { return base64.RawURLEncoding.EncodeToString([]
 func base64std(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
 func TestMany(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	const caches = "/v1/caches/db0"
 	c.json("POST", caches+"/set-many", `{"entries":[{"key":"a","value":"1"},{"key":"","value":"é\u00e9\ud83d\ude00"},{"key":"a","value":"2"}],"ttl":"1h"}`).want(t, 204)
@@ -54,6 +55,7 @@ func TestMany(t *testing.T) {
 }
 
 func TestManyIsAllOrNothing(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { o.MaxValueBytes = 10 })
 	for _, second := range []string{
 		`{"key":"b","value":"longer than ten"}`, `{"key":"b"}`, `{"value":"v"}`, `{"key":"b","value":"?","encoding":"base64"}`,
@@ -66,6 +68,7 @@ func TestManyIsAllOrNothing(t *testing.T) {
 }
 
 func TestManyBounds(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { o.MaxManyBytes = 200_000; o.MaxValueBytes = 150_000 })
 	for _, key := range []string{"a", "b"} {
 		c.do("PUT", entryPath("db0", key), strings.Repeat(key, 150_000)).want(t, 201)
@@ -85,6 +88,7 @@ func TestManyBounds(t *testing.T) {
 }
 
 func TestListEntries(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	want := map[string]bool{"page:\xff\x00": true, "page:": true}
 	for i := range 50 {
@@ -138,6 +142,7 @@ func TestListEntries(t *testing.T) {
 }
 
 func TestCaches(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	got := c.json("POST", "/v1/caches", `{"name":"pages","default_ttl":"10m","max_entries":1000}`).want(t, 201)
 	require.Equal(t, "/v1/caches/pages", got.header.Get("Location"))
@@ -198,6 +203,7 @@ func TestCaches(t *testing.T) {
 
 // Two patches at once of different settings: both hold.
 func TestPatchesAtOnce(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	c.json("POST", "/v1/caches", `{"name":"pages"}`).want(t, 201)
 	for i := 1; i <= 50; i++ {

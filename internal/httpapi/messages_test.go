@@ -57,6 +57,7 @@ func (c *client) events(path string) (next func() string) {
 }
 
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	onOne := func(o *Options) { o.DB = (*core.DB)(openDB(t, url)) }
 	one, other := serve(t, onOne), serve(t, onOne)
@@ -84,6 +85,7 @@ func TestMessages(t *testing.T) {
 
 // A client that leaves leaves nothing behind, and a stream ends when the server stops.
 func TestStreamsEnd(t *testing.T) {
+	t.Parallel()
 	o := Options{DB: (*core.DB)(openDB(t, pgtest.New(t)))}
 	api := New(o)
 	server := httptest.NewServer(api)
@@ -111,6 +113,7 @@ func TestStreamsEnd(t *testing.T) {
 
 // A client that does not read is told so when it does, and cannot fill the server's memory.
 func TestSlowStream(t *testing.T) {
+	t.Parallel()
 	var logged bytes.Buffer
 	c := serve(t, func(o *Options) {
 		o.DB = (*core.DB)(openDB(t, pgtest.New(t)))
@@ -140,6 +143,7 @@ func TestSlowStream(t *testing.T) {
 }
 
 func TestMessagesRefused(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { o.MaxValueBytes = 10 })
 	c.do("POST", "/v1/publish", "x").problem(t, http.StatusBadRequest, "bad-request")
 	c.do("POST", "/v1/publish?channel=a&channel=b", "x").problem(t, http.StatusBadRequest, "bad-request")

@@ -34,6 +34,7 @@ func serveNear(t *testing.T) *client {
 
 // An answer from memory has all that one of PostgreSQL has, and says what it is.
 func TestReadsFromMemory(t *testing.T) {
+	t.Parallel()
 	c := serveNear(t)
 	k := entryPath("near", "k")
 	c.do("PUT", k+"?ttl=1h", "v").want(t, 201)

@@ -25,6 +25,7 @@ import (
 const jsonType = "Content-Type: application/json"
 
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	c.do("PUT", entryPath("db0", "k"), "v").want(t, 201)
 	long := strings.Repeat("k", howdah.MaxKeyBytes+1)
@@ -162,6 +163,7 @@ func TestBadInput(t *testing.T) {
 // TestTooLargeUnread: a body that says it is too large is refused before it is
 // sent, where the client waits to be told.
 func TestTooLargeUnread(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
 	require.NoError(t, err)
@@ -176,6 +178,7 @@ func TestTooLargeUnread(t *testing.T) {
 
 // TestBrokenBody: a body that ends early stores nothing.
 func TestBrokenBody(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
 	require.NoError(t, err)
@@ -195,6 +198,7 @@ func TestBrokenBody(t *testing.T) {
 // TestDatabaseAway: within the deadline every route says so, and how long to
 // wait; afterwards it serves again by itself.
 func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	db, err := howdah.Open(t.Context(), server.NewURL(), nil)
 	require.NoError(t, err)
@@ -235,6 +239,7 @@ func TestDatabaseAway(t *testing.T) {
 // TestHeldRow: a row that another transaction holds is answered at the deadline,
 // and not when the transaction ends, which it does only after that.
 func TestHeldRow(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	patient := openDB(t, databaseURL)
 	require.NoError(t, patient.Cache("db0").Set(t.Context(), "k", []byte("v"), 0))
@@ -264,6 +269,7 @@ func TestHeldRow(t *testing.T) {
 }
 
 func TestShuttingDown(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	require.NoError(t, c.db.Close())
 	got := c.do("GET", "/get?key=k", "").problem(t, 503, "shutting-down")
@@ -272,6 +278,7 @@ func TestShuttingDown(t *testing.T) {
 
 // TestEveryProblem holds the table of kinds to what the interface promises.
 func TestEveryProblem(t *testing.T) {
+	t.Parallel()
 	for _, f := range failures {
 		p := problemOf(fmt.Errorf("%w: /var/run/secret", f.err))
 		require.Equal(t, f.code, p.code)
@@ -287,6 +294,7 @@ func TestEveryProblem(t *testing.T) {
 // TestRuntimeRole: a server whose role may only use caches serves entries and
 // sessions, and says which right it lacks for the rest.
 func TestRuntimeRole(t *testing.T) {
+	t.Parallel()
 	owner := pgtest.New(t)
 	super, err := pgx.Connect(t.Context(), pgtest.SuperURL(owner))
 	require.NoError(t, err)

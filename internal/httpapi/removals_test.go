@@ -49,6 +49,7 @@ func observed(t testing.TB) *client {
 
 // Every request that ends entries is remembered, with its client.
 func TestRequestsThatRemove(t *testing.T) {
+	t.Parallel()
 	c := observed(t)
 	caches := "/v1/caches"
 	entries := caches + "/db0/entries/"
@@ -106,6 +107,7 @@ func TestRequestsThatRemove(t *testing.T) {
 
 // Keys need not be text, and a person's changes are among the removals.
 func TestRemovalsInJSON(t *testing.T) {
+	t.Parallel()
 	c := observed(t)
 	removals := (*core.DB)(c.db).Removals()
 	removals.Key(observe.Caller{Command: "del"}, "db0", observe.Deleted, []byte("\xff"+strings.Repeat("x", 300)), true)
@@ -127,6 +129,7 @@ func TestRemovalsInJSON(t *testing.T) {
 }
 
 func TestPrefixesOverHTTP(t *testing.T) {
+	t.Parallel()
 	c := observed(t)
 	c.do("POST", "/set?key=user:1", "x").want(t, 204)
 	for range 3 {
@@ -143,6 +146,7 @@ func TestPrefixesOverHTTP(t *testing.T) {
 
 // Where nothing is observed, the answers say so.
 func TestNothingObserved(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	c.do("DELETE", "/v1/caches/db0/entries/k", "").want(t, 404)
 	require.JSONEq(t, `{"sees":"this server","since":null,"kept":0,"removals":[]}`, c.do("GET", "/v1/removals", "").body)
@@ -164,6 +168,7 @@ func (crowd) Clients() (list []observe.Connection) {
 
 // The answer is bounded, and says how many there are.
 func TestManyClients(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) { o.Redis = crowd{} })
 	var answer struct {
 		Total                int

@@ -52,6 +52,7 @@ func (c *client) current(token string) (s map[string]any) {
 }
 
 func TestSession(t *testing.T) {
+	t.Parallel()
 	c := serve(t, withSessions(t))
 	s := c.startSession(`{"user":"ada","payload":{"theme": "dark", "n":{"a":1,"b":2}},"ip":"192.0.2.7","user_agent":"curl"}`)
 	got := c.current(s.Token)
@@ -95,6 +96,7 @@ func TestSession(t *testing.T) {
 }
 
 func TestSessionList(t *testing.T) {
+	t.Parallel()
 	c := serve(t, withSessions(t))
 	list := func(query string) (ids []string, cursor string) {
 		t.Helper()
@@ -155,6 +157,7 @@ func TestSessionList(t *testing.T) {
 // TestSessionScopes: three kinds of tokens, none of which opens what another
 // is for.
 func TestSessionScopes(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(o *Options) {
 		withSessions(t)(o)
 		o.Token = "c4che"
@@ -203,6 +206,7 @@ func TestSessionScopes(t *testing.T) {
 // TestWrongSessionTokens: what cannot be a token is refused without asking the
 // database; what could be one is asked for once. The answer is the same.
 func TestWrongSessionTokens(t *testing.T) {
+	t.Parallel()
 	var manager *session.Manager
 	c := serve(t, func(o *Options) {
 		withSessions(t)(o)
@@ -238,6 +242,7 @@ func TestWrongSessionTokens(t *testing.T) {
 }
 
 func TestBadSessionInput(t *testing.T) {
+	t.Parallel()
 	c := serve(t, withSessions(t))
 	s := c.startSession(`{"user":"ada","payload":{"a":1}}`)
 	const path, current = "/v1/sessions", "/v1/sessions/current"
@@ -318,6 +323,7 @@ func TestBadSessionInput(t *testing.T) {
 // TestSessionsDatabaseAway: nobody is taken for logged out, and no secret gets
 // into the log.
 func TestSessionsDatabaseAway(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	db, err := howdah.Open(t.Context(), server.NewURL(), nil)
 	require.NoError(t, err)

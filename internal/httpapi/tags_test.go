@@ -12,6 +12,7 @@ import (
 )
 
 func TestTags(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	put := func(key string, tags ...string) answer {
 		header := []string{}
@@ -45,6 +46,7 @@ func TestTags(t *testing.T) {
 
 // A load whose tag is invalidated is not stored.
 func TestLoadsWithTags(t *testing.T) {
+	t.Parallel()
 	c := serve(t, nil)
 	k := entryPath("db0", "k")
 	lease := "If-Lease: " + c.asks(t, k, "won", 404).header.Get("Lease")

@@ -10,6 +10,7 @@ import (
 // A browser that opens the server is told what runs here; programs get a
 // problem, as for any path without a route.
 func TestWelcome(t *testing.T) {
+	t.Parallel()
 	const browser = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	for name, change := range map[string]func(*Options){
 		"open":       nil,

@@ -14,6 +14,7 @@ const (
 )
 
 func TestAuth(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{Password: "secret"})
 	c := dial(t, s.addr())
 	c.want(noAuth, "PING")
@@ -52,6 +53,7 @@ func TestAuth(t *testing.T) {
 // The time without authentication counts from the start of the connection, and
 // again from RESET if the client was authenticated.
 func TestUnauthenticated(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{Password: "secret"})
 	begun := time.Now()
 	c := s.engine.Connect(Info{}, func() {})
@@ -78,6 +80,7 @@ func TestUnauthenticated(t *testing.T) {
 }
 
 func TestLimitsBeforeAuth(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{Password: "secret"})
 	for input, want := range map[string]string{
 		"*11\r\n":                        "-ERR Protocol error: unauthenticated multibulk length\r\n",
@@ -98,6 +101,7 @@ func TestLimitsBeforeAuth(t *testing.T) {
 // TestWrongPasswordsArePaced checks that guessing becomes slow, and that a client
 // with the right password does not wait.
 func TestWrongPasswordsArePaced(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{Password: "secret"})
 	guesser := dial(t, s.addr())
 	const guesses = authBurst + 20

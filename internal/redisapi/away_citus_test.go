@@ -39,6 +39,7 @@ func (s *scanning) step() (reply string, ok bool) {
 // While a server is away, looks at all keys say which one, and a SCAN that has begun goes on
 // when it is back: it misses no key that was there all the time.
 func TestAwayOnCitus(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.StartCitus(t, 2)
 	cluster.Divide(citusDivision)
 	url := cluster.Coordinator().URL()

@@ -9,6 +9,7 @@ import (
 // A client sends its commands, and closes its direction of the connection while the first one
 // waits: a command that may block behind it takes what is there, and does not wait.
 func TestABlockingCommandOfAClientThatHasEnded(t *testing.T) {
+	t.Parallel()
 	for blocking, want := range map[string]string{
 		"k": ":1\r\n*2\r\n" + bulk("k") + bulk("a"),
 		"j": ":1\r\n",

@@ -12,6 +12,7 @@ import (
 
 // TestScenesOfRedis compares the recorded scenes with redis-server, or records them.
 func TestScenesOfRedis(t *testing.T) {
+	t.Parallel()
 	if !*update {
 		eachScene(t, func(t *testing.T, sc *scene, proto int) {
 			sc.compare(t, proto, newStage(t, startRedis(t), proto).play(sc))

@@ -154,6 +154,7 @@ func (sc *scene) answered() (lines []*sceneLine) {
 
 // TestScenes plays what clients of redis-server have done, and expects its answers.
 func TestScenes(t *testing.T) {
+	t.Parallel()
 	eachScene(t, func(t *testing.T, sc *scene, proto int) {
 		t.Parallel() // clients wait much of the time
 		sc.compare(t, proto, newStage(t, serve(t, Options{}).addr(), proto).play(sc))

@@ -25,6 +25,7 @@ func numbered(name, prefix string, n int) []string {
 
 // The memory of watched keys is bounded. Watching a key again takes none.
 func TestWatchedKeysAreBounded(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{MaxPendingBytes: 64 << 10})
 	c := dial(t, s.addr())
 	for range 3 {
@@ -45,6 +46,7 @@ func TestWatchedKeysAreBounded(t *testing.T) {
 
 // The bound counts the memory of many small arguments, not only their bytes.
 func TestSmallArgumentsCount(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{MaxPendingBytes: 64 << 10})
 	c := dial(t, s.addr())
 	c.want(resp.OK, "MULTI")
@@ -69,6 +71,7 @@ func TestSmallArgumentsCount(t *testing.T) {
 
 // Patterns are bounded, because the time to match is the product of the lengths.
 func TestLongPatterns(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	pattern := func(n int) string { return "*[" + strings.Repeat("b", n-3) + "]" }
 	c.want("*0\r\n", "KEYS", pattern(maxPattern))
@@ -85,6 +88,7 @@ func TestLongPatterns(t *testing.T) {
 
 // Matching keys ends when the client leaves or the server stops.
 func TestMatchingEndsWithItsTask(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	if ok, err := matches(ctx, []byte("k*"), []byte("key")); !ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
@@ -119,6 +123,7 @@ func TestCommandsWithoutDatabaseNeedNoTurn(t *testing.T) {
 
 // Many names in one command do not make an unbounded reply.
 func TestRepeatedCommandNames(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	repeated := func(subcommand string, n int) []string {
 		return append([]string{"COMMAND", subcommand}, slices.Repeat([]string{"client"}, n)...)
@@ -135,6 +140,7 @@ func TestRepeatedCommandNames(t *testing.T) {
 // While the connections hold more than the server has memory for, large values
 // are not read into it. What is written is written all the same, and answered.
 func TestReadsAreRefusedWithoutMemory(t *testing.T) {
+	t.Parallel()
 	budget := pipeline.NewBudget(1 << 20)
 	s := serve(t, Options{Memory: budget})
 	c := dial(t, s.addr())
@@ -161,6 +167,7 @@ func TestReadsAreRefusedWithoutMemory(t *testing.T) {
 // A command for which there is no memory is refused when its size is known, and
 // the connection stays in step.
 func TestLargeCommandIsPassedOver(t *testing.T) {
+	t.Parallel()
 	budget := pipeline.NewBudget(1 << 20)
 	s := serve(t, Options{Memory: budget})
 	c := dial(t, s.addr())

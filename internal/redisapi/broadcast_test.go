@@ -35,6 +35,7 @@ func (c *trackingClient) wantKeys(keys ...string) {
 
 // What others change is told once, whoever they are.
 func TestBroadcastOfWritesElsewhere(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		url := newTrackingDatabase(t)
 		s, c := broadcasts(t, url, near, "PREFIX", "k")
@@ -104,6 +105,7 @@ func TestBroadcastOfWritesElsewhere(t *testing.T) {
 // A write whose transaction this server does not see the end of is told when that is
 // committed.
 func TestBroadcastOfTheLibrary(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s, c := broadcasts(t, newTrackingDatabase(t), near)
 		cache := s.db.Cache("db0")
@@ -131,6 +133,7 @@ func TestBroadcastOfTheLibrary(t *testing.T) {
 
 // Keys that expire and are evicted are told when upkeep removes them.
 func TestBroadcastOfUpkeep(t *testing.T) {
+	t.Parallel()
 	s, c := broadcasts(t, newTrackingDatabase(t), 0, "PREFIX", "k")
 	writer := dial(t, s.addr())
 	writer.want(resp.OK, "SET", "k", "v", "PX", "1")
@@ -147,6 +150,7 @@ func TestBroadcastOfUpkeep(t *testing.T) {
 
 // While the log cannot be read, the client is told to drop everything, about once a second.
 func TestBroadcastInAnOutage(t *testing.T) {
+	t.Parallel()
 	postgres := pgtest.Own(t)
 	s, c := broadcasts(t, postgres.NewURL(), 0)
 	postgres.Freeze()
@@ -160,6 +164,7 @@ func TestBroadcastInAnOutage(t *testing.T) {
 }
 
 func TestBroadcastWithoutKeys(t *testing.T) {
+	t.Parallel()
 	s := serveTracking(t, newTrackingDatabase(t), 0)
 	c := dialTracking(t, s.addr(), "3")
 	c.run("GET", "k")
@@ -200,6 +205,7 @@ func TestBroadcastWithoutKeys(t *testing.T) {
 }
 
 func TestBroadcastIsShown(t *testing.T) {
+	t.Parallel()
 	_, c := broadcasts(t, newTrackingDatabase(t), 0, "PREFIX", "a", "PREFIX", "b", "NOLOOP")
 	for command, want := range map[string]string{
 		"INFO stats": "tracking_total_prefixes:2\r\n", "CLIENT INFO": " flags=tB ", "INFO clients": "tracking_clients:1\r\n",
@@ -216,6 +222,7 @@ func TestBroadcastIsShown(t *testing.T) {
 
 // A transaction that is undone, and run again, leaves the prefixes as they were.
 func TestBroadcastInATransaction(t *testing.T) {
+	t.Parallel()
 	s, c := broadcasts(t, newTrackingDatabase(t), 0, "PREFIX", "a")
 	writer := dial(t, s.addr())
 	c.run("MULTI")
@@ -231,6 +238,7 @@ func TestBroadcastInATransaction(t *testing.T) {
 
 // Writes that share a flight are told by one message.
 func TestBroadcastOfAPipeline(t *testing.T) {
+	t.Parallel()
 	s, c := broadcasts(t, newTrackingDatabase(t), 0)
 	writer := dial(t, s.addr())
 	var batch []byte

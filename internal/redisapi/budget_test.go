@@ -12,6 +12,7 @@ import (
 // A full cache refuses writes that need space with Redis's OOM error, and no other
 // command. INFO counts what upkeep removed.
 func TestFullCache(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	ctx := context.Background()

@@ -11,6 +11,7 @@ import (
 
 // What CLIENT CACHING has set is for the command that a pause holds, when that begins.
 func TestCachingOutlastsAPause(t *testing.T) {
+	t.Parallel()
 	for _, words := range [][]string{{"OPTIN", "YES"}, {"OPTOUT", "NO"}} {
 		t.Run(words[0], func(t *testing.T) {
 			s, c := tracks(t, newTrackingDatabase(t), 0, words[0])
@@ -53,6 +54,7 @@ func (s *testServer) awaitHeld(n int) {
 // Changes are told, by whichever goroutine, while the client goes on to say what it will
 // keep. The race detector judges.
 func TestCachingBesideChanges(t *testing.T) {
+	t.Parallel()
 	s, c := tracks(t, newTrackingDatabase(t), 0, "OPTIN")
 	other := dial(t, s.addr())
 	done := make(chan struct{})

@@ -22,6 +22,7 @@ const citusDivision = 8
 
 // Commands with keys of several servers answer as on one, or say that they cannot.
 func TestCommandsOnCitus(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.StartCitus(t, 2)
 	cluster.Role("app")
 	cluster.Divide(citusDivision)
@@ -93,6 +94,7 @@ func serveOnCitus(t *testing.T, cluster *pgtest.Citus) *testServer {
 
 // What clients of two servers of Howdah do with keys of all servers of PostgreSQL.
 func TestFamiliesOnCitus(t *testing.T) {
+	t.Parallel()
 	const number = 12 // keys: each server of PostgreSQL has some
 	cluster := pgtest.StartCitus(t, 2)
 	cluster.Divide(citusDivision)
@@ -238,6 +240,7 @@ func transactionsOnCitus(t *testing.T, key string, one, other *testClient) {
 
 // Commands of one connection on one key keep their order while its partition moves.
 func TestOrderOnCitus(t *testing.T) {
+	t.Parallel()
 	const moves = 10
 	cluster := pgtest.StartCitus(t, 2)
 	cluster.Divide(citusDivision)

@@ -12,6 +12,7 @@ import (
 // TestGoRedis uses go-redis with its default settings, which speaks RESP3. A machine that is slow makes it repeat
 // nothing.
 func TestGoRedis(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{Password: "secret"})
 	client := redis.NewClient(&redis.Options{Addr: s.addr(), Password: "secret", DB: 4, ClientName: "test", ReadTimeout: patience, MaxRetries: -1})
 	defer client.Close()

@@ -10,6 +10,7 @@ import (
 
 // TestSlotsOfRedis compares the slots of random keys with redis-server.
 func TestSlotsOfRedis(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedisCluster(t)), dial(t, serve(t, Options{Cluster: Cluster{Enabled: true}}).addr())
 	r := seed.Rand(t)
 	for range 2000 {

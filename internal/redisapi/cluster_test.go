@@ -12,6 +12,7 @@ import (
 )
 
 func TestSlots(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, uint16(0x31c3), crc16([]byte("123456789")), "the check value of CRC-16/XMODEM")
 	require.Zero(t, crc16(nil))
 	for key, same := range map[string]string{
@@ -28,6 +29,7 @@ func TestSlots(t *testing.T) {
 // The address of the node is that by which the client came, or that which is announced; its
 // name depends on the address alone.
 func TestNodeOfCluster(t *testing.T) {
+	t.Parallel()
 	on := Cluster{Enabled: true}
 	shown := func(options Cluster, local string) (id, replies string) {
 		e := serve(t, Options{Cluster: options}).engine
@@ -62,6 +64,7 @@ func TestNodeOfCluster(t *testing.T) {
 
 // A cluster whose port is one of TLS shows that port as one of TLS.
 func TestShardsWithTLS(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{Cluster: Cluster{Enabled: true, TLS: true}})
 	_, port, err := net.SplitHostPort(s.addr())
 	require.NoError(t, err)
@@ -72,6 +75,7 @@ func TestShardsWithTLS(t *testing.T) {
 
 // Commands that name the node take the name that others show.
 func TestNameOfNode(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{Cluster: Cluster{Enabled: true}}).addr())
 	id := unbulk(c.do("CLUSTER", "MYID"))
 	c.want("*0\r\n", "CLUSTER", "REPLICAS", id)
@@ -86,6 +90,7 @@ func TestNameOfNode(t *testing.T) {
 }
 
 func TestAnnounce(t *testing.T) {
+	t.Parallel()
 	for _, address := range []string{"h:1", "cache.example.com:6379", "192.0.2.1:65535", "[::1]:6379", "my_host-1:80"} {
 		require.NoError(t, CheckAnnounce(address), address)
 	}

@@ -50,6 +50,7 @@ func (m *model) do(line []string) string {
 // pipelines and inside MULTI, and compares the replies with those of the functions
 // over a map.
 func TestCollections(t *testing.T) {
+	t.Parallel()
 	seed := seed.Of(t)
 	for _, family := range grammar.Families() {
 		if family.Name == "string" || family.Name == "generic" {
@@ -112,6 +113,7 @@ func playOnBoth(t *testing.T, c *testClient, m *model, g *grammar.Grammar, lines
 // TestCollectionsOfManyClients lets clients change the same keys at once: no change
 // is lost, those of several keys included.
 func TestCollectionsOfManyClients(t *testing.T) {
+	t.Parallel()
 	const clients, rounds = 8, 50
 	s := serve(t, Options{})
 	first := dial(t, s.addr())
@@ -153,6 +155,7 @@ func TestCollectionsOfManyClients(t *testing.T) {
 // TestCollectionBounds refuses a collection beyond 1 MiB, alone and inside EXEC,
 // without an effect.
 func TestCollectionBounds(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	const refused = "-ERR collection is larger than 1048576 bytes, the most that Howdah stores under one key\r\n"
 	half := strings.Repeat("x", 600<<10)
@@ -170,6 +173,7 @@ func TestCollectionBounds(t *testing.T) {
 // TestSortSeesWhatCameBefore: SORT with a pattern reads keys that it does not name,
 // and yet what the same connection wrote just before.
 func TestSortSeesWhatCameBefore(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(":2\r\n", "RPUSH", "l", "1", "2")
 	for i := range 50 {
@@ -189,6 +193,7 @@ func TestSortSeesWhatCameBefore(t *testing.T) {
 
 // TestConditionsOnValues are those of SET and DELEX, alone and inside EXEC.
 func TestConditionsOnValues(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want("+OK\r\n", "SET", "k", "a")
 	c.want("$-1\r\n", "SET", "k", "b", "IFEQ", "x")
@@ -206,6 +211,7 @@ func TestConditionsOnValues(t *testing.T) {
 
 // TestMemoryOfCollections: MEMORY USAGE knows collections.
 func TestMemoryOfCollections(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(":1\r\n", "HSET", "h", "f", strings.Repeat("v", 1000))
 	var size int
@@ -218,6 +224,7 @@ func TestMemoryOfCollections(t *testing.T) {
 // TestValuesAreCounted: commands on collections are in the statistics, and CLIENT
 // REPLY holds for them.
 func TestValuesAreCounted(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.send(resp.AppendCommand(nil, "CLIENT", "REPLY", "OFF"))
 	c.send(resp.AppendCommand(nil, "HSET", "h", "f", "v"))
@@ -239,6 +246,7 @@ func TestValuesAreCounted(t *testing.T) {
 // TestWatchOfCollections: EXEC fails after a change of a watched collection, and of
 // an absent key that came and went.
 func TestWatchOfCollections(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
 	c.want(":1\r\n", "SADD", "s", "a")

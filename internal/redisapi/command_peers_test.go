@@ -9,6 +9,7 @@ import (
 
 // TestInfoOfCommands compares COMMAND INFO of the commands on keys, messages and the cluster with redis-server.
 func TestInfoOfCommands(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	compared := 0
 	newTable().each(func(cmd *Command) {
@@ -33,6 +34,7 @@ func TestInfoOfCommands(t *testing.T) {
 
 // TestKeysOfLines compares COMMAND GETKEYSANDFLAGS with redis-server.
 func TestKeysOfLines(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	for _, line := range []string{
 		"ZUNIONSTORE d 2 a b WEIGHTS 1 2", "ZUNIONSTORE d 0 a", "ZUNIONSTORE d x a", "ZUNIONSTORE d 5 a b", "ZINTER 1 a", "ZINTER 0 a", "ZMPOP 2 a b MIN", "LMPOP 1 a LEFT COUNT 2",

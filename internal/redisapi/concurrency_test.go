@@ -12,6 +12,7 @@ import (
 )
 
 func TestIncrementsAddUp(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	const clients, each = 50, 60
 	var work sync.WaitGroup
@@ -40,6 +41,7 @@ func TestIncrementsAddUp(t *testing.T) {
 // TestWatchedCounter increments by GET and SET under WATCH from many
 // connections: every EXEC that succeeds counts once.
 func TestWatchedCounter(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	dial(t, s.addr()).want(resp.OK, "SET", "n", "0")
 	const clients, each = 8, 15
@@ -75,6 +77,7 @@ func TestWatchedCounter(t *testing.T) {
 // TestTransactionsAreAtomic moves units between two keys while others read
 // both: the sum never changes.
 func TestTransactionsAreAtomic(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	dial(t, s.addr()).want(resp.OK, "MSET", "a", "100", "b", "100")
 	stop := make(chan struct{})
@@ -120,6 +123,7 @@ func TestTransactionsAreAtomic(t *testing.T) {
 // TestManyTransactions runs transactions of many more clients than there are
 // connections to PostgreSQL, and plain commands beside them: none fails.
 func TestManyTransactions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	const clients, each = 80, 5
 	var work sync.WaitGroup
@@ -159,6 +163,7 @@ func TestManyTransactions(t *testing.T) {
 // TestForeignRowLock checks that a row locked by another transaction delays only
 // the commands for that row.
 func TestForeignRowLock(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
 	c.want(resp.OK, "SET", "held", "1")
@@ -183,6 +188,7 @@ func TestForeignRowLock(t *testing.T) {
 }
 
 func TestScanFindsEverything(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	want := make(map[string]bool)

@@ -39,6 +39,7 @@ func (c *testClient) closed() (rest string) {
 }
 
 func TestOrderWithinConnection(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	var data []byte
 	var want []string
@@ -73,6 +74,7 @@ func TestOrderWithinConnection(t *testing.T) {
 
 // TestBackpressure sends far more than may be pending and reads late.
 func TestBackpressure(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{MaxPending: 10, MaxPendingBytes: 64 << 10})
 	c := dial(t, s.addr())
 	value := strings.Repeat("v", 20<<10)
@@ -122,6 +124,7 @@ func TestBackpressure(t *testing.T) {
 }
 
 func TestProtocolErrorsClose(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	for input, want := range map[string]string{
 		"*1\r\n$4\r\nPING\r\n*1\r\nfoo\r\n":                      "+PONG\r\n-ERR Protocol error: expected '$', got 'f'\r\n",
@@ -141,6 +144,7 @@ func TestProtocolErrorsClose(t *testing.T) {
 }
 
 func TestClientReply(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	for _, args := range [][]string{
 		{"CLIENT", "REPLY", "OFF"}, {"PING"}, {"SET", "k", "v"}, {"GET", "k"}, {"KEYS", "*"}, {"nosuch"}, {"GET"},
@@ -159,6 +163,7 @@ func TestClientReply(t *testing.T) {
 }
 
 func TestClientKillAndList(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	a, b := dial(t, s.addr()), dial(t, s.addr())
 	a.want(resp.OK, "CLIENT", "SETNAME", "alice")
@@ -183,6 +188,7 @@ func TestClientKillAndList(t *testing.T) {
 // TestGarbage feeds random bytes and random commands, cut anywhere, and
 // expects answers or a closed connection, and no panic.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	random := seed.Rand(t)
 	s := serve(t, Options{MaxBulk: 1 << 20})
 	var names []string
@@ -295,6 +301,7 @@ func TestDisconnects(t *testing.T) {
 // A connection wakes its server when there is something to do, and stops doing so
 // after a command that waited.
 func TestIdleConnectionWakesNobody(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	for _, commands := range [][]string{{"DBSIZE"}, {"SELECT", "1"}, {"INFO"}, {"SET", "k", "v"}} {
 		woken := make(chan struct{}, 1000)

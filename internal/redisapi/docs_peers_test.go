@@ -14,6 +14,7 @@ import (
 // TestDocsOfRedis compares COMMAND DOCS with redis-server: the tokens of each
 // command, from which redis-cli makes its hints, and its group and version.
 func TestDocsOfRedis(t *testing.T) {
+	t.Parallel()
 	other := map[string]string{
 		"client|kill":       "TYPE has no choices",
 		"client|list":       "TYPE has no choices",

@@ -14,6 +14,7 @@ const docsPath = "../../docs/commands.md"
 // TestDocs checks that docs/commands.md matches the command table and the
 // transcripts. "go test -run TestDocs -update" writes it.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	want := commandsPage(t)
 	if *update {
 		if err := os.WriteFile(docsPath, []byte(want), 0o644); err != nil {

@@ -15,6 +15,7 @@ import (
 
 // A full cache takes what makes it no larger, also where several keys are involved.
 func TestFullCacheShrinks(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	c.want(resp.OK, "SELECT", "1")
@@ -37,6 +38,7 @@ func TestFullCacheShrinks(t *testing.T) {
 
 // What takes the place of a removed value lives as long as a new one.
 func TestNewLifeHasTheDefaultTTL(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	c.want(resp.OK, "SELECT", "1")
@@ -58,6 +60,7 @@ func TestNewLifeHasTheDefaultTTL(t *testing.T) {
 
 // A script inside MULTI may ask for any number of keys.
 func TestScriptInMultiAsksForKeys(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(resp.OK, "MULTI")
 	c.want(resp.Queued, "EVAL", "for i=1,15 do redis.call('incr','k'..i) end return redis.call('get','k15')", "0")
@@ -67,6 +70,7 @@ func TestScriptInMultiAsksForKeys(t *testing.T) {
 // Where some of the changes that wait together are too large, those fail, and the
 // others do not.
 func TestLargeChangesFailAlone(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	large := strings.Repeat("v", 600<<10)
 	c.want(":1\r\n", "HSET", "h", "first", large)
@@ -86,6 +90,7 @@ func TestLargeChangesFailAlone(t *testing.T) {
 
 // A read behind an edit is not answered with what memory got from the edit's own load.
 func TestMemoryBehindAScript(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, pgtest.New(t), howdah.Options{Near: howdah.NearOptions{Bound: 5 * time.Second}}, Options{})
 	require.NoError(t, s.db.AlterCache(t.Context(), howdah.CacheConfig{Name: "db0", Near: true}, howdah.AlterOptions{Only: []string{"near"}}))
 	stop, cancel := context.WithCancel(context.Background())

@@ -30,6 +30,7 @@ var eventSequences = map[string][]string{
 // TestEventsOfSequences runs each sequence in turns, in a pipeline, in a transaction and in
 // a script, and compares the events.
 func TestEventsOfSequences(t *testing.T) {
+	t.Parallel()
 	e := newEventStream(t, grammar.Grammar{})
 	e.setEvents("KEg$lshznm")
 	for name, sequence := range eventSequences {
@@ -94,6 +95,7 @@ func scripted(lines [][]string) (batches [][][]string) {
 
 // TestEventsOfRestore compares the events of payloads that can be restored.
 func TestEventsOfRestore(t *testing.T) {
+	t.Parallel()
 	e := newEventStream(t, grammar.Grammar{})
 	e.setEvents("KEg$lshznm")
 	redis := e.pairs[0][0]
@@ -117,6 +119,7 @@ func TestEventsOfRestore(t *testing.T) {
 // TestEventsOfExpiredKeys compares the events of commands that meet a key which has
 // expired, but for their order: Redis publishes keymiss after expired.
 func TestEventsOfExpiredKeys(t *testing.T) {
+	t.Parallel()
 	e := newEventStream(t, grammar.Grammar{})
 	e.setEvents("Kg$lshzxnm")
 	for _, c := range e.pairs[0][:1] {

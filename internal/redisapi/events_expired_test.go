@@ -17,6 +17,7 @@ import (
 
 // A key that a read finds expired is removed, and that is published once, whoever reads.
 func TestExpiredByReads(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	h, c := listenTo(t, s), dial(t, s.addr())
 	c.setEvents("Kx")
@@ -41,6 +42,7 @@ func TestExpiredByReads(t *testing.T) {
 
 // Upkeep publishes what it removes: each key once, whichever server leads.
 func TestExpiredByUpkeep(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	a, b := serveURL(t, url, Options{}), serveURL(t, url, Options{})
 	for _, s := range []*testServer{a, b} {
@@ -71,6 +73,7 @@ func TestExpiredByUpkeep(t *testing.T) {
 // WATCH of a key that has expired, or that expires before EXEC, loses no event: it is
 // published once, by WATCH or by upkeep. EXEC fails where the key was there at WATCH.
 func TestExpiredAndWatched(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	h, c, other := listenTo(t, s), dial(t, s.addr()), dial(t, s.addr())
 	c.setEvents("Kx")
@@ -100,6 +103,7 @@ func TestExpiredAndWatched(t *testing.T) {
 // Fields of a hash that have expired are removed by the next command that may change the
 // hash, which publishes that: once, on whichever of two servers it runs.
 func TestExpiredFields(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	a, b := serveURL(t, url, Options{}), serveURL(t, url, Options{})
 	heardA, heardB := listenTo(t, a), listenTo(t, b)

@@ -17,6 +17,7 @@ import (
 
 // Go and SQL take part: what they change through a cache is published under its name.
 func TestEventsOfOtherCaches(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	require.NoError(t, s.db.EnsureCache(t.Context(), howdah.CacheConfig{Name: "shop"}))
 	h := listenTo(t, s)
@@ -32,6 +33,7 @@ func TestEventsOfOtherCaches(t *testing.T) {
 
 // The collections of the Go library name the events that the commands do.
 func TestEventsOfGoCollections(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	h, ctx, cache := listenTo(t, s), t.Context(), (*core.DB)(s.db).Cache("db0")
 	dial(t, s.addr()).setEvents("KAn")
@@ -77,6 +79,7 @@ func TestEventsOfGoCollections(t *testing.T) {
 // What a program changes in a transaction of its own is published when that commits, and
 // not at all if it does not.
 func TestEventsOfOwnTransactions(t *testing.T) {
+	t.Parallel()
 	s := serveURL(t, pgtest.New(t), Options{})
 	s.running(t)
 	s.joined(t)
@@ -123,6 +126,7 @@ func TestEventsOfOwnTransactions(t *testing.T) {
 
 // A transaction that may only read is not disturbed by what its reads do not find.
 func TestEventsOfReadOnlyTransactions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	s.running(t)
 	s.joined(t)
@@ -137,6 +141,7 @@ func TestEventsOfReadOnlyTransactions(t *testing.T) {
 
 // Each key that is deleted with its prefix is an event, but not where a cache is emptied.
 func TestEventsOfPrefixes(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	h, ctx := listenTo(t, s), t.Context()
 	cache := s.db.Cache("db0")
@@ -160,6 +165,7 @@ func TestEventsOfPrefixes(t *testing.T) {
 
 // While nothing is published, calls and edits are what they would be without events.
 func TestCallsWithoutEvents(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	cache, ctx := (*core.DB)(s.db).Cache("db0"), t.Context()
 	for _, classes := range []string{"", "KE", "A", "KEt"} {

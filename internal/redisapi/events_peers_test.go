@@ -48,6 +48,7 @@ func (l *eventsOfRedis) take() (list []string) {
 // to Howdah, one by one, in pipelines and inside MULTI, and compares the events: with all
 // classes, and with those that calls alone can name.
 func TestEventsOfFamilies(t *testing.T) {
+	t.Parallel()
 	for _, family := range grammar.Families() {
 		for _, classes := range []string{"Kg$lshznm", "EKg$lshz", "Km"} {
 			t.Run(family.Name+" "+classes, func(t *testing.T) {
@@ -148,6 +149,7 @@ func keyOf(event string) string {
 // TestEventSettingOfRedis compares all values of notify-keyspace-events: what is refused,
 // and how CONFIG GET shows what is not.
 func TestEventSettingOfRedis(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	const letters = "KEg$lshzxetdnmA"
 	values := []string{"yes", "KEAx ", "K\x00E", "kea", "Ké", "AA", "gKgK", "Ag$lshzxeKEtmdnn"}
@@ -180,6 +182,7 @@ func TestEventSettingOfRedis(t *testing.T) {
 // TestEventsOfEveryCommand runs each command that writes, and each that reads a key, in
 // ways that take effect and in ways that do not, and compares the events.
 func TestEventsOfEveryCommand(t *testing.T) {
+	t.Parallel()
 	e := newEventStream(t, grammar.Grammar{})
 	e.setEvents("KEg$lshznm")
 	known := e.pairs[0][0].known(t)
@@ -344,6 +347,7 @@ var eventLines = map[string][]string{
 // TestEventsOfBlockedClients compares the events where a push is taken by a client that
 // waits for it.
 func TestEventsOfBlockedClients(t *testing.T) {
+	t.Parallel()
 	e := newEventStream(t, grammar.Grammar{})
 	e.setEvents("KA")
 	for _, c := range []struct{ wait, push []string }{
@@ -375,6 +379,7 @@ func TestEventsOfBlockedClients(t *testing.T) {
 // TestExpiredAndWatchedOfRedis compares WATCH and EXEC, and the events, around the expiry of
 // a key, which nothing but these commands removes meanwhile.
 func TestExpiredAndWatchedOfRedis(t *testing.T) {
+	t.Parallel()
 	ofRedis, ofHowdah := startRedis(t, "--enable-debug-command", "yes"), serve(t, Options{}).addr()
 	redis, howdah := dial(t, ofRedis), dial(t, ofHowdah)
 	clocks := []*testClient{dial(t, ofRedis), dial(t, ofHowdah)} // not in a transaction

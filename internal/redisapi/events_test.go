@@ -98,6 +98,7 @@ func (c *testClient) setEvents(classes string) {
 
 // Nothing is published while nobody has asked for it, nor without a channel or a class.
 func TestEventsAreOff(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	h, c := listenTo(t, s), dial(t, s.addr())
 	for _, classes := range []string{"", "A", "KE", "Kx", "g$"} {
@@ -114,6 +115,7 @@ func TestEventsAreOff(t *testing.T) {
 
 // A read that memory could answer names what it does not find all the same.
 func TestMissesBesideMemory(t *testing.T) {
+	t.Parallel()
 	s := serveTracking(t, pgtest.New(t), time.Second)
 	h, c := listenTo(t, s), dial(t, s.addr())
 	s.caughtUp()
@@ -129,6 +131,7 @@ func TestMissesBesideMemory(t *testing.T) {
 
 // What a cache over its budget evicts is published, each key once, and is gone.
 func TestEvicted(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	s := serveURL(t, url, Options{})
 	pool := (*core.DB)(s.db).Pool()
@@ -168,6 +171,7 @@ func TestEvicted(t *testing.T) {
 // What is stored under a lease by SQL or by Redis is published as a SET, at COMMIT; what is not
 // stored, and that there was nothing to load, is no event.
 func TestEventsOfLeases(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	pool := (*core.DB)(s.db).Pool()
 	s.running(t)
@@ -226,6 +230,7 @@ func TestEventsOfLeases(t *testing.T) {
 
 // Every server obeys a CONFIG SET of one of them, and publishes to the subscribers of all.
 func TestServersObeyOneSetting(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	a, b := serveURL(t, url, Options{}), serveURL(t, url, Options{})
 	for _, s := range []*testServer{a, b} {
@@ -269,6 +274,7 @@ func TestServersObeyOneSetting(t *testing.T) {
 
 // Nothing is published of a transaction that does nothing, and nothing before its end.
 func TestEventsOfTransactions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	h, c, other := listenTo(t, s), dial(t, s.addr()), dial(t, s.addr())
 	c.setEvents("KA")
@@ -294,6 +300,7 @@ func TestEventsOfTransactions(t *testing.T) {
 // A script that loses against another client publishes what it did at last, once, and one
 // that fails publishes what it did before.
 func TestEventsOfScripts(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	h := listenTo(t, s)
 	dial(t, s.addr()).setEvents("KA")
@@ -319,6 +326,7 @@ func TestEventsOfScripts(t *testing.T) {
 
 // The events of a key are in the order in which it changed, whoever changed it.
 func TestEventsOfAKeyAreInOrder(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	h := listenTo(t, s)
 	dial(t, s.addr()).setEvents("Kg$")
@@ -353,6 +361,7 @@ func TestEventsOfAKeyAreInOrder(t *testing.T) {
 
 // An expiry that PostgreSQL cannot store is its latest, for commands in scripts too.
 func TestLatestExpiryOfAFunction(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(resp.OK, "EVAL", "return redis.call('psetex', 'k', '9223370000000000000', 'v')", "0")
 	c.want("$1\r\nv\r\n", "GET", "k")
@@ -363,6 +372,7 @@ func TestLatestExpiryOfAFunction(t *testing.T) {
 // What Spring Session's indexed repository does and needs: the event of a key that was
 // made to expire, with the session still readable, and that of one that was removed.
 func TestSpringSession(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	a, b := serveURL(t, url, Options{}), serveURL(t, url, Options{})
 	for _, s := range []*testServer{a, b} {
@@ -414,6 +424,7 @@ func TestSpringSession(t *testing.T) {
 
 // What a transaction gives to clients that wait is published as what others take is.
 func TestEventsOfClientsServedByTransactions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	h, c, waits := listenTo(t, s), dial(t, s.addr()), dial(t, s.addr())
 	c.setEvents("Klg")

@@ -34,6 +34,7 @@ func runQueue(t *testing.T, s *testServer, n int) *pipeline.Output {
 // The reply of EXEC shares the large values of its reads with what PostgreSQL
 // sent, as that of GET does: it costs no second copy.
 func TestExecSharesLargeValues(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	const n, size = 32, 1 << 20
@@ -72,6 +73,7 @@ func TestExecSharesLargeValues(t *testing.T) {
 // A transaction whose reply grows beyond the memory of the server is refused, and
 // rolled back.
 func TestExecIsBounded(t *testing.T) {
+	t.Parallel()
 	budget := pipeline.NewBudget(4 << 20)
 	s := serve(t, Options{Memory: budget})
 	c := dial(t, s.addr())

@@ -8,6 +8,7 @@ import (
 
 // TestExpired waits until keys have expired and runs commands on them.
 func TestExpired(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	expire := func(key string) {
@@ -62,6 +63,7 @@ func TestExpired(t *testing.T) {
 // TestWatchedKeyExpires checks that a key which expires after WATCH counts as
 // changed, and a key which had expired before WATCH does not.
 func TestWatchedKeyExpires(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
 	watchBeforeItExpires(c, "k", func() {})

@@ -19,6 +19,7 @@ import (
 // TestErrorText checks that clients repeat those failures, and only those, after
 // which nothing was written.
 func TestErrorText(t *testing.T) {
+	t.Parallel()
 	e := serve(t, Options{}).engine
 	for _, test := range []struct {
 		err   error
@@ -51,6 +52,7 @@ func TestErrorText(t *testing.T) {
 // TestDatabaseAway stops PostgreSQL under a connection and starts it again:
 // every command gets an answer in that time, and service resumes by itself.
 func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
 	own := pgtest.Own(t)
 	s := serveURL(t, own.NewURL(), Options{})
 	c := dial(t, s.addr())
@@ -79,6 +81,7 @@ func TestDatabaseAway(t *testing.T) {
 // is answered, in order, and what INCR says was counted is there, if the cache
 // is durable.
 func TestKilledDatabase(t *testing.T) {
+	t.Parallel()
 	own := pgtest.Own(t)
 	s := serveURL(t, own.NewURL(), Options{})
 	c := dial(t, s.addr())
@@ -164,6 +167,7 @@ func limitedURL(t *testing.T, owner, name string) string {
 // TestDatabaseMayNotBeMade selects a database as a role that may not create
 // it, and again after the owner has.
 func TestDatabaseMayNotBeMade(t *testing.T) {
+	t.Parallel()
 	owner := pgtest.New(t)
 	conn, err := pgx.Connect(context.Background(), owner)
 	if err != nil {
@@ -193,6 +197,7 @@ func TestDatabaseMayNotBeMade(t *testing.T) {
 }
 
 func TestOtherDatabaseNames(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	s := serveURL(t, url, Options{Database: func(n int) string { return [...]string{"pages", "sessions"}[n%2] }})
 	if err := s.db.CreateCache(context.Background(), howdah.CacheConfig{Name: "pages"}); err != nil {
@@ -207,6 +212,7 @@ func TestOtherDatabaseNames(t *testing.T) {
 }
 
 func TestLongKeys(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	longest, long := strings.Repeat("k", howdah.MaxKeyBytes), strings.Repeat("k", howdah.MaxKeyBytes+1)
 	refused := "-" + string(errKeyTooLong) + "\r\n"
@@ -224,6 +230,7 @@ func TestLongKeys(t *testing.T) {
 
 // TestLargeValues stores values up to the limit; larger ones are refused.
 func TestLargeValues(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{MaxBulk: 1 << 20}).addr())
 	value := strings.Repeat("v", 1<<20)
 	c.want(resp.OK, "SET", "k", value)
@@ -241,6 +248,7 @@ func TestLargeValues(t *testing.T) {
 // TestDatabaseDropped drops the cache of a selected database: commands say so,
 // and SELECT creates it again.
 func TestDatabaseDropped(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	c.want(resp.OK, "SELECT", "3")

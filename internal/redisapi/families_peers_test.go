@@ -24,6 +24,7 @@ var (
 // Howdah, in both versions of the protocol and partly inside MULTI, and compares the
 // replies.
 func TestFamilies(t *testing.T) {
+	t.Parallel()
 	for _, family := range grammar.Families() {
 		t.Run(family.Name, func(t *testing.T) {
 			seed := seed.Or(t, *familySeed)
@@ -140,6 +141,7 @@ func (f *familyStream) compareState(t *testing.T) {
 // TestDumpExchange carries values of all kinds to redis-server by DUMP and RESTORE, and
 // back.
 func TestDumpExchange(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	lines := [][]string{
 		{"SET", "text", "value"}, {"SET", "number", "12345"}, {"SET", "long", strings.Repeat("abc", 20_000)},

@@ -13,6 +13,7 @@ import (
 // TestFunctionDumpExchange moves libraries from redis-server and back, under every
 // policy, and compares the replies and what is there afterwards.
 func TestFunctionDumpExchange(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	long := libraryOf("long", "long", "return '"+strings.Repeat("long text ", 3000)+"'")
 	sets := [][]string{

@@ -21,6 +21,7 @@ const noFunction = "-ERR Function not found\r\n"
 // TestFunctionsOfTwoServers: a change is seen at once on the server that makes it, and by
 // the other when what it has learnt is too old. What is new is seen at once by both.
 func TestFunctionsOfTwoServers(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	one, two := serveURL(t, url, Options{}), serveURL(t, url, Options{})
 	a, b := dial(t, one.addr()), dial(t, two.addr())
@@ -58,6 +59,7 @@ func TestFunctionsOfTwoServers(t *testing.T) {
 // TestOutdatedFunctions: the bound on what is outdated holds without any change of the
 // clock by the test.
 func TestOutdatedFunctions(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	a, b := dial(t, serveURL(t, url, Options{}).addr()), dial(t, serveURL(t, url, Options{}).addr())
 	a.want(bulk("lib"), "FUNCTION", "LOAD", libraryOf("lib", "f", "return 1"))
@@ -72,6 +74,7 @@ func TestOutdatedFunctions(t *testing.T) {
 // call runs one version as a whole; the versions that a server runs do not go back, and
 // the one that replaces has the new one at once.
 func TestReplacedWhileCalled(t *testing.T) {
+	t.Parallel()
 	const versions, callers = 40, 3
 	url := pgtest.New(t)
 	one, two := serveURL(t, url, Options{}), serveURL(t, url, Options{})
@@ -113,6 +116,7 @@ func TestReplacedWhileCalled(t *testing.T) {
 // TestLoadedAtOnce: libraries that clients of two servers load at once are all there, and
 // of those with the same function one is.
 func TestLoadedAtOnce(t *testing.T) {
+	t.Parallel()
 	const clients = 8
 	url := pgtest.New(t)
 	servers := []*testServer{serveURL(t, url, Options{}), serveURL(t, url, Options{})}
@@ -148,6 +152,7 @@ func TestLoadedAtOnce(t *testing.T) {
 // TestKilledFunctions ends endless functions with FUNCTION KILL. Nothing of what they
 // wrote is stored.
 func TestKilledFunctions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
 	const killed = "-ERR Error running function: Script killed by user with FUNCTION KILL...\r\n"
@@ -180,6 +185,7 @@ func TestKilledFunctions(t *testing.T) {
 // TestFunctionLimits: time and memory are bounded as those of scripts, when a library is
 // loaded too.
 func TestFunctionLimits(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want("-ERR Script used more than 64 MiB\r\n", "FUNCTION", "LOAD", "#!lua name=a\nlocal s = 'x' while true do s = s .. s end")
 	c.want(bulk("lib"), "FUNCTION", "LOAD", libraryOf("lib", "greedy", "redis.call('SET', 'k', '1') return string.rep('x', 1024 * 1024 * 1024)"))
@@ -192,6 +198,7 @@ func TestFunctionLimits(t *testing.T) {
 
 // TestFunctionBounds: what is too much is refused.
 func TestFunctionBounds(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	s := serveURL(t, url, Options{})
 	c := dial(t, s.addr())
@@ -222,6 +229,7 @@ func TestFunctionBounds(t *testing.T) {
 // TestPlantedLibraries: rows that are no libraries leave the others alone, are said to be
 // there, and can be removed.
 func TestPlantedLibraries(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	s := serveURL(t, url, Options{})
 	c := dial(t, s.addr())
@@ -251,6 +259,7 @@ func TestPlantedLibraries(t *testing.T) {
 
 // TestFunctionsInMulti: changes of the libraries take no part in transactions.
 func TestFunctionsInMulti(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(bulk("lib"), "FUNCTION", "LOAD", libraryOf("lib", "f", "return redis.call('INCR', keys[1])"))
 	c.want(resp.OK, "MULTI")

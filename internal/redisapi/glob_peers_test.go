@@ -12,6 +12,7 @@ import (
 // TestGlobOfRedis compares values.Match with redis-server: random keys and patterns
 // of the bytes that have a meaning. HOWDAH_SEED repeats a run.
 func TestGlobOfRedis(t *testing.T) {
+	t.Parallel()
 	random := seed.Rand(t)
 	text := func(alphabet string, longest int) string {
 		b := make([]byte, 1+random.IntN(longest))

@@ -10,6 +10,7 @@ import (
 
 // TestErrorStatsOfRedis compares the counters of errors with redis-server.
 func TestErrorStatsOfRedis(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedis(t, "--requirepass", "secret")), dial(t, serve(t, Options{Password: "secret"}).addr())
 	for _, command := range []string{
 		"GET k", "AUTH wrong", "AUTH secret", "nosuch a", "GET", "SET k v EX 0", "CLIENT nosuch", "SET k x", "INCR k",

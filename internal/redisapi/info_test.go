@@ -31,6 +31,7 @@ func infoFields(t *testing.T, reply string) map[string]string {
 }
 
 func TestInfo(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{Version: "1.2.3", MaxClients: 77})
 	c := dial(t, s.addr())
 	c.want(resp.OK, "SET", "k", "v")
@@ -85,6 +86,7 @@ func TestInfo(t *testing.T) {
 }
 
 func TestInfoKeyspace(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	for i := range 3 {
 		c.want(resp.OK, "SET", fmt.Sprint("stays", i), "v")

@@ -9,6 +9,7 @@ import (
 
 // Redis replies to commands on keys of other kinds as Howdah does.
 func TestKindsOfRedis(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	s.collection("k", aHashKind, aHash)
 	howdah, redis := dial(t, s.addr()), dial(t, startRedis(t))

@@ -56,6 +56,7 @@ var onKinds = []struct{ command, reply string }{
 
 // Commands on strings refuse other kinds, alone, in a pipeline and in a transaction, and change nothing.
 func TestWrongType(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	s.collection("k", aHashKind, aHash)
 	c := dial(t, s.addr())
@@ -102,6 +103,7 @@ func (c *testClient) wantOfKind(reply, command string) {
 
 // The other commands take keys of every kind.
 func TestEveryType(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	s.collection("k", aHashKind, aHash)
 	c := dial(t, s.addr())
@@ -113,6 +115,7 @@ func TestEveryType(t *testing.T) {
 
 // WATCH of an absent key that another client finds to hold a collection.
 func TestWatchSeesCollections(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
 	for _, command := range []string{"GET k", "MGET k j", "INCR k"} {

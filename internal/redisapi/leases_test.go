@@ -22,6 +22,7 @@ func fetched(t *testing.T, reply, state, value string, token, lease bool) string
 }
 
 func TestFetch(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	token := fetched(t, c.do("HOWDAH.FETCH", "k"), "won", "", true, true)
 	fetched(t, c.do("howdah.fetch", "k", "lease", "5000"), "lost", "", false, true)
@@ -73,6 +74,7 @@ func TestFetch(t *testing.T) {
 
 // Inside EXEC, and beside WATCH: a lease is not a change of the key.
 func TestFetchInTransactions(t *testing.T) {
+	t.Parallel()
 	address := serve(t, Options{}).addr()
 	c, other := dial(t, address), dial(t, address)
 	c.want(resp.OK, "WATCH", "k")

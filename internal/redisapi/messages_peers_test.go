@@ -19,6 +19,7 @@ import (
 // redis-server and to Howdah and compares, after each of them, what every connection was
 // sent. HOWDAH_SEED repeats a run.
 func TestMessageStream(t *testing.T) {
+	t.Parallel()
 	const commands, connections = 10_000, 5
 	g := &messageGenerator{Rand: seed.Rand(t)}
 	redis, howdah := startRedis(t), serve(t, Options{}).addr()

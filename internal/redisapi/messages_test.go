@@ -37,6 +37,7 @@ func payload(t testing.TB, reply string) string {
 // TestMessageFollowsWrites pipelines writes and messages about them: a subscriber that takes a
 // message finds what was written before it, and replies keep their order.
 func TestMessageFollowsWrites(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	s := serveURL(t, url, Options{})
 	subscriber, publisher := dial(t, s.addr()), dial(t, s.addr())
@@ -83,6 +84,7 @@ func TestMessageFollowsWrites(t *testing.T) {
 // TestMessagesOfRepeatedTransactions has transactions and scripts of two servers compete
 // for one key, so that they run again: each message is sent once, by those that were committed.
 func TestMessagesOfRepeatedTransactions(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	const clients, rounds = 3, 30
 	var work sync.WaitGroup
@@ -139,6 +141,7 @@ func TestMessagesOfRepeatedTransactions(t *testing.T) {
 
 // What is not committed sends nothing.
 func TestNoMessageWithoutCommit(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	subscriber, other, c := dial(t, s.addr()), dial(t, s.addr()), dial(t, s.addr())
 	subscriber.do("SUBSCRIBE", "c")
@@ -166,6 +169,7 @@ func TestNoMessageWithoutCommit(t *testing.T) {
 // message comes before the confirmation or behind that of the end, and those
 // of one publisher keep their order. After HELLO they look as the protocol says.
 func TestMessagesBetweenConfirmations(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	stop := make(chan struct{})
 	var work sync.WaitGroup
@@ -231,6 +235,7 @@ func TestMessagesBetweenConfirmations(t *testing.T) {
 
 // A message that is on its way when the subscription ends is not sent any more.
 func TestLateMessages(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := deaf(t, s, []string{"HELLO", "3"}, []string{"SUBSCRIBE", "c"}, []string{"PSUBSCRIBE", "c*"}, []string{"SSUBSCRIBE", "c"})
 	late := []pubsub.Message{
@@ -266,6 +271,7 @@ func TestLateMessages(t *testing.T) {
 
 // A client that publishes to itself gets its message before the reply, as in Redis.
 func TestMessageToItself(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.do("HELLO", "3")
 	c.do("SUBSCRIBE", "c")
@@ -277,6 +283,7 @@ func TestMessageToItself(t *testing.T) {
 
 // A client that wants no replies gets confirmations and messages, as in Redis.
 func TestMessagesWithoutReplies(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
 	c.send(resp.AppendCommand(nil, "CLIENT", "REPLY", "OFF"))
@@ -291,6 +298,7 @@ func TestMessagesWithoutReplies(t *testing.T) {
 
 // Large messages come whole, with and without patterns, beside small ones.
 func TestLargeMessages(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	var subscribers []*testClient
 	for i := range 4 {
@@ -312,6 +320,7 @@ func TestLargeMessages(t *testing.T) {
 }
 
 func TestClientsThatSubscribe(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	c.do("PING") // it has number 1
@@ -346,6 +355,7 @@ func TestClientsThatSubscribe(t *testing.T) {
 
 // Connections that are closed at any moment leave no subscription behind.
 func TestSubscriptionsEndWithConnections(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	var work sync.WaitGroup
 	for g := range 4 {
@@ -387,6 +397,7 @@ func deaf(t *testing.T, s *testServer, commands ...[]string) *Conn {
 // A subscriber that does not read is closed at the hard limit, logged and counted; others,
 // and what it has been sent until then, are not touched.
 func TestHardLimitOfOutput(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	s := serve(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	slow, other := deaf(t, s, []string{"SUBSCRIBE", "c"}), deaf(t, s, []string{"SUBSCRIBE", "c"})
@@ -423,6 +434,7 @@ func TestHardLimitOfOutput(t *testing.T) {
 // The soft limit may be exceeded for its time; the time begins anew when the client has
 // read.
 func TestSoftLimitOfOutput(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	slow := deaf(t, s, []string{"SUBSCRIBE", "c"})
 	c := dial(t, s.addr())
@@ -455,6 +467,7 @@ func TestSoftLimitOfOutput(t *testing.T) {
 // When the clients hold too much together, a subscriber that does not read is closed; one that
 // was not written to yet is not.
 func TestMemoryOfSubscribers(t *testing.T) {
+	t.Parallel()
 	budget := pipeline.NewBudget(1 << 20)
 	s := serve(t, Options{Memory: budget})
 	slow, fresh := deaf(t, s, []string{"SUBSCRIBE", "c"}), deaf(t, s, []string{"SUBSCRIBE", "c"})
@@ -474,6 +487,7 @@ func TestMemoryOfSubscribers(t *testing.T) {
 }
 
 func TestBoundsOfSubscriptions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{MaxPendingBytes: 10_000})
 	c := dial(t, s.addr())
 	c.want("-"+string(errLongChannel)+"\r\n", "SUBSCRIBE", strings.Repeat("x", core.MaxChannelBytes+1))
@@ -493,6 +507,7 @@ func TestBoundsOfSubscriptions(t *testing.T) {
 
 // While the server waits for its last replies nothing more is pushed.
 func TestEndMessages(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := deaf(t, s, []string{"SUBSCRIBE", "c"})
 	hub := s.engine.options.DB.Hub()
@@ -509,6 +524,7 @@ func TestEndMessages(t *testing.T) {
 
 // A subscriber may be silent for ever; a client without subscriptions may not.
 func TestSubscriberIsKnown(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := deaf(t, s)
 	for _, step := range []struct {
@@ -532,6 +548,7 @@ func TestSubscriberIsKnown(t *testing.T) {
 
 // PUBLISH does not wait for a place among the tasks, and ends with its engine.
 func TestPublishNeedsNoSlot(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	for range cap(s.engine.slots) {
 		s.engine.slots <- struct{}{}

@@ -230,6 +230,7 @@ func (c *teller) toggle(mine, theirs string) {
 // TestMoney moves money by scripts and by EXEC, on two servers of one database: no
 // script and no transaction ever sees half of another, nor fails.
 func TestMoney(t *testing.T) {
+	t.Parallel()
 	b := newBank(t, pgtest.New(t))
 	b.run(*transfers, (*teller).step)
 	if sum := b.check(); sum != b.total() || b.broken.Load() != 0 {
@@ -240,6 +241,7 @@ func TestMoney(t *testing.T) {
 // TestMoneyOverRestarts restarts PostgreSQL meanwhile. Clients get errors, and what
 // each of them asked is done whole or not at all.
 func TestMoneyOverRestarts(t *testing.T) {
+	t.Parallel()
 	own := pgtest.Own(t)
 	moneyOverRestarts(t, own, own.NewURL(), "fast", max(*transfers/5, 1000))
 }
@@ -247,6 +249,7 @@ func TestMoneyOverRestarts(t *testing.T) {
 // TestMoneyOverCrashes is the same with crashes of PostgreSQL, which a cache of class
 // sync survives with all that was answered.
 func TestMoneyOverCrashes(t *testing.T) {
+	t.Parallel()
 	own := pgtest.Own(t)
 	url := own.NewURL()
 	db, err := howdah.Open(t.Context(), url, nil)
@@ -326,6 +329,7 @@ func (y *tally) check(c *testClient) {
 
 // TestMoneyWithoutGuard: the same test catches transfers by EXEC that watch nothing.
 func TestMoneyWithoutGuard(t *testing.T) {
+	t.Parallel()
 	b := newBank(t, pgtest.New(t))
 	for range 50 {
 		b.run(500, func(c *teller) {

@@ -34,6 +34,7 @@ func (c *testClient) lines(last string) (commands []string) {
 
 // TestMonitorShowsNoValues: whatever is secret is so in every command that takes one.
 func TestMonitorShowsNoValues(t *testing.T) {
+	t.Parallel()
 	s := serveWith(t, pgtest.New(t), howdah.Options{MaskKeys: []string{"invite:"}}, Options{Password: "SECRET"})
 	watcher := dial(t, s.addr())
 	watcher.want("-NOAUTH Authentication required.\r\n", "MONITOR")
@@ -85,6 +86,7 @@ func TestMonitorShowsNoValues(t *testing.T) {
 }
 
 func TestMonitorShowsSomeArguments(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	watcher, c := dial(t, s.addr()), dial(t, s.addr())
 	watcher.want(resp.OK, "MONITOR")
@@ -101,6 +103,7 @@ func TestMonitorShowsSomeArguments(t *testing.T) {
 
 // TestMonitorIsBounded: in a flood the lines say how many there are besides.
 func TestMonitorIsBounded(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	watcher, c := dial(t, s.addr()), dial(t, s.addr())
 	watcher.want(resp.OK, "MONITOR")
@@ -151,6 +154,7 @@ func TestMonitorIsBounded(t *testing.T) {
 }
 
 func TestMonitorBeginsAndEnds(t *testing.T) {
+	t.Parallel()
 	off := dial(t, serve(t, Options{NoMonitor: true}).addr())
 	off.want("-"+string(errMonitorOff)+"\r\n", "MONITOR")
 

@@ -39,6 +39,7 @@ func count(list []NameCount, name string) uint64 {
 
 // Commands that Howdah lacks are counted by name, and each is logged once.
 func TestUnknownCommandsAreCounted(t *testing.T) {
+	t.Parallel()
 	log := new(lines)
 	s := serve(t, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	c := dial(t, s.addr())
@@ -90,6 +91,7 @@ func TestUnknownCommandsAreCounted(t *testing.T) {
 // A client that is not authenticated cannot choose names that are counted and
 // logged.
 func TestUnknownCommandsBeforeAuth(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{Password: "secret"})
 	dial(t, s.addr()).do("chosen")
 	if unknown := s.engine.Stats().Unknown; len(unknown) != 1 || unknown[0] != (NameCount{otherName, 1}) {

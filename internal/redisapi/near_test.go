@@ -11,6 +11,7 @@ import (
 // The server of these tests keeps nothing in memory: internal/server tests what is
 // read from there.
 func TestHowdahCommands(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(resp.OK, "SET", "k", "v")
 	c.want(bulk("v"), "HOWDAH.FRESH", "GET", "k")
@@ -35,6 +36,7 @@ func TestHowdahCommands(t *testing.T) {
 }
 
 func TestInfoNear(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	section := c.do("HOWDAH.INFO", "NEAR")
 	if section != bulk("# Near\r\nnear_enabled:0\r\n") {

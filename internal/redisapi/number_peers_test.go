@@ -48,6 +48,7 @@ func decimalNumber(random *rand.Rand) string {
 // redis-server and in Howdah. Howdah keeps every digit of numbers from 2^64 on:
 // sums that depend on such a number are not compared.
 func TestIncrementFloatOfRedis(t *testing.T) {
+	t.Parallel()
 	random := seed.Rand(t)
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	larger := make(map[string]bool) // by key

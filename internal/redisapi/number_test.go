@@ -10,6 +10,7 @@ import (
 // A number that is too large or too small for a long double is refused, as
 // redis-server 7.0 does, before it is written out in decimal.
 func TestRangeOfFloats(t *testing.T) {
+	t.Parallel()
 	zeros := func(n int) string { return strings.Repeat("0", n) }
 	ones := func(n int) string { return strings.Repeat("1", n) }
 	for _, number := range []string{
@@ -35,6 +36,7 @@ func TestRangeOfFloats(t *testing.T) {
 // A number that is refused does not end the transaction, and PostgreSQL accepts
 // the numbers that are not refused.
 func TestFloatsInTransaction(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(resp.OK, "MULTI")
 	for _, number := range []string{"1e-20000", "4e-4951", "0e-20000", "1" + strings.Repeat("0", 5000) + "e-9000", "0x1p-16445", "1e00001", "-1e4931"} {

@@ -8,6 +8,7 @@ import (
 
 // A pause that begins while the one before ends is not lost, whichever comes first.
 func TestAPauseThatMeetsTheEndOfAnother(t *testing.T) {
+	t.Parallel()
 	const rounds, timers = 10_000, 64
 	for round := range rounds {
 		p := &pause{}

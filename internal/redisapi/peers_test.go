@@ -40,6 +40,7 @@ func (tr *transcript) startRedis(t *testing.T) string {
 // TestTranscriptsOfRedis compares the recorded replies with redis-server, or
 // records them.
 func TestTranscriptsOfRedis(t *testing.T) {
+	t.Parallel()
 	for _, path := range transcripts(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			tr := readTranscript(t, path)

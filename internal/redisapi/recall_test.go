@@ -110,6 +110,7 @@ func (c *testConn) warm(t testing.TB, keys ...string) {
 func (e *Engine) calls() uint64 { return e.get.stats.calls() }
 
 func TestRecall(t *testing.T) {
+	t.Parallel()
 	e := withMemory(t, Options{})
 	c := newTestConn(e)
 	defer c.Close()
@@ -154,6 +155,7 @@ func TestRecall(t *testing.T) {
 
 // A client that owes the password is answered nothing from memory.
 func TestRecallAsksForThePassword(t *testing.T) {
+	t.Parallel()
 	e := withMemory(t, Options{Password: "secret"})
 	c := newTestConn(e)
 	defer c.Close()
@@ -169,6 +171,7 @@ func TestRecallAsksForThePassword(t *testing.T) {
 // Whatever a connection sends in one pipeline, its replies are those of commands
 // that run one after another.
 func TestRecallInOrder(t *testing.T) {
+	t.Parallel()
 	r := seed.Rand(t)
 	e := withMemory(t, Options{MaxPending: 20})
 	c := newTestConn(e)

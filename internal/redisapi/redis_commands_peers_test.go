@@ -9,6 +9,7 @@ import (
 
 // Every command of redis-server is one that Howdah has, or one that it knows to lack.
 func TestLackingCommandsOfRedis(t *testing.T) {
+	t.Parallel()
 	have := make(map[string]bool)
 	newTable().each(func(cmd *Command) { have[cmd.fullName] = true })
 	redis := dial(t, startRedis(t))

@@ -38,6 +38,7 @@ func inShort(r observe.Removal) string {
 
 // Every command that ends entries is remembered, and none that ends none.
 func TestCommandsThatRemove(t *testing.T) {
+	t.Parallel()
 	s, removals := observed(t)
 	c := dial(t, s.addr())
 	for _, step := range []struct{ commands, want string }{
@@ -91,6 +92,7 @@ func TestCommandsThatRemove(t *testing.T) {
 
 // A removal is that of the client which it had when the command came.
 func TestRemovalsAreOfTheirClients(t *testing.T) {
+	t.Parallel()
 	s, removals := observed(t)
 	c := dial(t, s.addr())
 	c.want("+OK\r\n", "MSET", "a", "1", "b", "2", "c", "3")
@@ -128,6 +130,7 @@ func TestRemovalsAreOfTheirClients(t *testing.T) {
 // What a transaction removes is remembered when it has been committed, if this program sees
 // that.
 func TestRemovalsInTransactions(t *testing.T) {
+	t.Parallel()
 	s, removals := observed(t)
 	cache := s.db.Cache("db0")
 	for _, key := range []string{"a", "b", "c"} {
@@ -164,6 +167,7 @@ func inShorts(removals *observe.Removals) (list []string) {
 // Edits of many clients on one key share a commit. The entry was ended by the one whose
 // command found the last element.
 func TestTheOneWhoTookTheLastElement(t *testing.T) {
+	t.Parallel()
 	s, removals := observed(t)
 	first := dial(t, s.addr())
 	const clients, rounds = 8, 10
@@ -201,6 +205,7 @@ func TestTheOneWhoTookTheLastElement(t *testing.T) {
 
 // Upkeep knows how many it removes, not which.
 func TestUpkeepIsRemembered(t *testing.T) {
+	t.Parallel()
 	s, removals := observed(t)
 	c := dial(t, s.addr())
 	c.want("+OK\r\n", "SET", "k", "v", "PX", "1")
@@ -218,6 +223,7 @@ func TestUpkeepIsRemembered(t *testing.T) {
 
 // The reads of clients are counted by prefix, those that memory answers too.
 func TestReadsAreCountedByPrefix(t *testing.T) {
+	t.Parallel()
 	for name, e := range map[string]*Engine{
 		"from PostgreSQL": serve(t, Options{}).engine,
 		"from memory":     withMemory(t, Options{}),
@@ -264,6 +270,7 @@ func TestReadsAreCountedByPrefix(t *testing.T) {
 }
 
 func TestUnknownCommandsByLibrary(t *testing.T) {
+	t.Parallel()
 	e := serve(t, Options{}).engine
 	named, plain := newTestConn(e), newTestConn(e)
 	defer named.Close()
@@ -290,6 +297,7 @@ func TestUnknownCommandsByLibrary(t *testing.T) {
 }
 
 func TestLibrariesAreKnownByName(t *testing.T) {
+	t.Parallel()
 	require.True(t, slices.IsSorted(knownLibraries))
 	require.Len(t, knownLibraries, 16)
 	for library, want := range map[string]string{

@@ -13,6 +13,7 @@ import (
 // A script sees what its connection wrote before, also under keys that it does not
 // declare, and what follows it sees what it wrote.
 func TestScriptsAreInOrder(t *testing.T) {
+	t.Parallel()
 	client := dial(t, serve(t, Options{}).addr())
 	const rounds = 100
 	var data []byte

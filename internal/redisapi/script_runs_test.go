@@ -18,6 +18,7 @@ func (s *testServer) flights() (n uint64) {
 // the flight that stores what it left. One that takes longer there runs again elsewhere,
 // where it may be killed.
 func TestQuickScripts(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	other := dial(t, s.addr())
 	for name, endless := range endlessScripts {
@@ -51,6 +52,7 @@ func TestQuickScripts(t *testing.T) {
 // TestQuickScriptsThatAsk: a script that was quick may ask for what is not loaded, or for
 // what only PostgreSQL knows.
 func TestQuickScriptsThatAsk(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	const script = `redis.call('INCR', KEYS[1])

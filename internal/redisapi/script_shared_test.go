@@ -40,6 +40,7 @@ const noScript = "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 // TestScriptsOfTwoServers: what one server has loaded the other runs, and what one has
 // flushed the other forgets.
 func TestScriptsOfTwoServers(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	one, two := serveURL(t, url, Options{}), serveURL(t, url, Options{})
 	a, b := dial(t, one.addr()), dial(t, two.addr())
@@ -70,6 +71,7 @@ func TestScriptsOfTwoServers(t *testing.T) {
 // TestScriptsAfterFlush: a server forgets its own flush: what was evaluated or loaded
 // after it stays, also when the server asks for what others have done.
 func TestScriptsAfterFlush(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	c.want(bulk(shaOf("return 1")), "SCRIPT", "LOAD", "return 1")
@@ -84,6 +86,7 @@ func TestScriptsAfterFlush(t *testing.T) {
 // TestReadAndFlushed: a script that was read before a flush, and compiled after it, is
 // not kept.
 func TestReadAndFlushed(t *testing.T) {
+	t.Parallel()
 	var s scripts
 	flushes := s.flushed()
 	s.flush()
@@ -102,6 +105,7 @@ func TestReadAndFlushed(t *testing.T) {
 // TestPlantedScript: a row whose SHA-1 is that of another script is not run, and SCRIPT
 // LOAD repairs it.
 func TestPlantedScript(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	c := dial(t, serveURL(t, url, Options{}).addr())
 	sum := sha1.Sum([]byte("return 'good'"))
@@ -114,6 +118,7 @@ func TestPlantedScript(t *testing.T) {
 // TestScriptsWhileDatabaseIsAway: a server that cannot ask does not say that a script or
 // a function is not there. What was loaded outlives a crash of PostgreSQL.
 func TestScriptsWhileDatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	own := pgtest.Own(t)
 	url := own.NewURL()
 	one, two := serveURL(t, url, Options{}), serveURL(t, url, Options{})
@@ -146,6 +151,7 @@ func TestScriptsWhileDatabaseIsAway(t *testing.T) {
 // TestScriptsOfAReadOnlyDatabase: EVAL works where nothing can be stored, and SCRIPT LOAD
 // is known to the server, as to a replica of Redis.
 func TestScriptsOfAReadOnlyDatabase(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	dial(t, serveURL(t, url, Options{}).addr()).want(bulk(shaOf("return 1")), "SCRIPT", "LOAD", "return 1")
 	execSQL(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$")

@@ -29,6 +29,7 @@ var endlessScripts = map[string]string{
 // TestKilledScripts ends endless scripts with SCRIPT KILL while other clients are
 // served. Nothing of what they wrote is stored.
 func TestKilledScripts(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	other := dial(t, s.addr())
 	for name, script := range endlessScripts {
@@ -50,6 +51,7 @@ func TestKilledScripts(t *testing.T) {
 // TestKilledBetweenRuns: a script that is killed while it asks for a key does not begin
 // again.
 func TestKilledBetweenRuns(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	ran := 0
 	r := newRequest(&Conn{engine: s.engine}, s.engine.commands.named([]byte("eval")), nil)
@@ -91,6 +93,7 @@ func TestScriptTime(t *testing.T) {
 
 // TestGreedyScripts end with an error by themselves.
 func TestGreedyScripts(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
 	for script, want := range map[string]string{
@@ -120,6 +123,7 @@ func TestGreedyScripts(t *testing.T) {
 // TestScriptsOfManyClients change the same keys at once, declared and not: each
 // script sees all of what another did, or nothing.
 func TestScriptsOfManyClients(t *testing.T) {
+	t.Parallel()
 	const clients, rounds = 8, 25
 	s := serve(t, Options{})
 	const script = `local n = (redis.call('GET', 'a') or 0) + 1
@@ -147,6 +151,7 @@ func TestScriptsOfManyClients(t *testing.T) {
 // TestScriptTimeInExec: a script inside EXEC, which holds rows, has the time of the
 // transaction. SCRIPT KILL ends the script alone.
 func TestScriptTimeInExec(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{TaskTimeout: 300 * time.Millisecond})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
 	const endless = "redis.call('SET', 'other', '1') while true do end"
@@ -175,6 +180,7 @@ func TestScriptTimeInExec(t *testing.T) {
 // TestLongScript: what takes long to compile does not keep the connection's event
 // loop, and what is longer is refused.
 func TestLongScript(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	const refused = "-ERR script is longer than 1048576 bytes; use a shorter one\r\n"
@@ -189,6 +195,7 @@ func TestLongScript(t *testing.T) {
 
 // TestScriptsMayWrite: a client must not repeat a script whose outcome is unknown.
 func TestScriptsMayWrite(t *testing.T) {
+	t.Parallel()
 	e := serve(t, Options{}).engine
 	for name, prefix := range map[string]string{"eval": "ERR outcome unknown", "evalsha": "ERR outcome unknown", "fcall": "ERR outcome unknown", "eval_ro": "LOADING", "fcall_ro": "LOADING", "evalsha_ro": "LOADING"} {
 		if got := e.errorText(fault.ErrUnknownOutcome, e.commands.named([]byte(name)).writes); !strings.HasPrefix(got, prefix) {
@@ -199,6 +206,7 @@ func TestScriptsMayWrite(t *testing.T) {
 
 // TestNoScripts: a server may refuse scripts.
 func TestNoScripts(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{NoScripts: true}).addr())
 	const refused = "-NOPERM this server is set to run no scripts\r\n"
 	for _, line := range []string{"EVAL x 0", "EVAL_RO x 0", "EVALSHA x 0", "EVALSHA_RO x 0", "SCRIPT LOAD x", "FCALL f 0", "FCALL_RO f 0", "FUNCTION LOAD x", "FUNCTION RESTORE x"} {
@@ -215,6 +223,7 @@ func TestNoScripts(t *testing.T) {
 // TestSurveysInScripts: KEYS, SCAN, DBSIZE and RANDOMKEY see what is stored, and what
 // a script then does with the keys that it found is guarded as ever.
 func TestSurveysInScripts(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want("*0\r\n", "EVAL", "return redis.call('KEYS', '*')", "0")
 	c.want("$-1\r\n", "EVAL", "return redis.call('RANDOMKEY')", "0")
@@ -249,6 +258,7 @@ func TestSurveysInScripts(t *testing.T) {
 // TestRunsWithFoundKeys: a script that uses the keys which it found one by one does
 // not begin again for each.
 func TestRunsWithFoundKeys(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	for i := range 200 {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestServed(t *testing.T) {
+	t.Parallel()
 	served := Served()
 	require.Contains(t, served, "get")
 	require.Contains(t, served, "config|get")

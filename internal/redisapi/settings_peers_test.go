@@ -22,6 +22,7 @@ func settingsOf(t *testing.T, c *testClient) map[string]string {
 // TestSettingsOfRedis compares the names, defaults and checks of settings with
 // redis-server.
 func TestSettingsOfRedis(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	want, got := settingsOf(t, redis), settingsOf(t, howdah)
 	other := strings.Fields("bind daemonize dir pidfile port proto-max-bulk-len protected-mode dbfilename proc-title-template unixsocket " +
@@ -59,6 +60,7 @@ func TestSettingsOfRedis(t *testing.T) {
 // TestClientLinesOfRedis compares the fields of CLIENT INFO and LIST with
 // redis-server: their names, and the values that do not depend on the process.
 func TestClientLinesOfRedis(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	for _, command := range [][]string{{"CLIENT", "INFO"}, {"CLIENT", "LIST"}, {"client", "list", "type", "normal"}} {
 		want, got := clientFields(t, redis.do(command...)), clientFields(t, howdah.do(command...))
@@ -97,6 +99,7 @@ func clientFields(t *testing.T, reply string) map[string]string {
 // TestCommandListOfRedis compares the names of COMMAND LIST, which include
 // subcommands, with redis-server.
 func TestCommandListOfRedis(t *testing.T) {
+	t.Parallel()
 	redis, howdah := dial(t, startRedis(t)), dial(t, serve(t, Options{}).addr())
 	want, got := elements(redis.do("COMMAND", "LIST")), elements(howdah.do("COMMAND", "LIST"))
 	newer := make(map[string]bool)

@@ -10,6 +10,7 @@ import (
 // All connections see what CONFIG SET remembers. If one setting of a command cannot
 // be changed, none is.
 func TestSettingsAreRemembered(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{MaxClients: 77})
 	one, other := dial(t, s.addr()), dial(t, s.addr())
 	show := func(name, value string) string { return "*2\r\n" + bulk(name) + bulk(value) }
@@ -35,6 +36,7 @@ func TestSettingsAreRemembered(t *testing.T) {
 // CLIENT LIST shows the file descriptor that the server passed to Connect, and
 // zeros for a connection without input.
 func TestClientLine(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := s.engine.Connect(Info{RemoteAddr: "127.0.0.1:1", LocalAddr: "127.0.0.1:2", FD: 9}, func() {})
 	defer c.Close()

@@ -66,6 +66,7 @@ func (s *testServer) slow(command string) observe.SlowCall {
 // TestSlowLogSaysWhoHeldARow: the time of a call whose row another transaction held is
 // that of the lock, for plain values, collections and scripts.
 func TestSlowLogSaysWhoHeldARow(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	for _, args := range [][]string{
 		{"SET", "sess:SECRET", "VALUE"},
@@ -114,6 +115,7 @@ func TestSlowLogSaysWhoHeldARow(t *testing.T) {
 // TestSlowLogOfCommands: with threshold 0 every command that PostgreSQL has a part in is
 // noted once, whatever way it takes.
 func TestSlowLogOfCommands(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	c.want(resp.OK, "CONFIG", "SET", "slowlog-log-slower-than", "0")
@@ -156,6 +158,7 @@ func TestSlowLogOfCommands(t *testing.T) {
 var slowTimes = regexp.MustCompile(`\(queued \d+ us, statement \d+ us, blocked \d+ us\)`)
 
 func TestSlowLogOverTheProtocol(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	show := func(name, value string) string {
@@ -203,6 +206,7 @@ func TestSlowLogOverTheProtocol(t *testing.T) {
 }
 
 func TestLatencyHistogram(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	for range 3 {
 		c.do("SET", "k", "v")
@@ -229,6 +233,7 @@ func TestLatencyHistogram(t *testing.T) {
 // TestLatencyBounds: a call is within the bound that counts it, and not within the one
 // before it.
 func TestLatencyBounds(t *testing.T) {
+	t.Parallel()
 	for _, nanos := range []int64{0, 999, 1000, 1999, 2000, 65_535_999, 65_536_000, 30e9, 1 << 62} {
 		var counters commandCounters
 		counters.add(nanos, false)

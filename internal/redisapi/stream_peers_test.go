@@ -19,11 +19,13 @@ import (
 // TestStream sends the same random commands to redis-server and to Howdah and
 // compares the replies. HOWDAH_SEED repeats a run.
 func TestStream(t *testing.T) {
+	t.Parallel()
 	compareStreams(t, 100_000, "", serve(t, Options{}).addr())
 }
 
 // With one hash tag in all keys a database in partitions answers as one without.
 func TestStreamDivided(t *testing.T) {
+	t.Parallel()
 	compareStreams(t, 10_000, streamTag, serveURL(t, pgtest.Divided(t, streamPartitions), Options{}).addr())
 }
 

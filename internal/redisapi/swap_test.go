@@ -13,6 +13,7 @@ import (
 )
 
 func TestSwapDatabases(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	s := serveURL(t, url, Options{})
 	c, other := dial(t, s.addr()), dial(t, serveURL(t, url, Options{}).addr())
@@ -46,6 +47,7 @@ func TestSwapDatabases(t *testing.T) {
 // TestSwapUnderLoad: while two databases are swapped again and again, on two servers,
 // each write goes into one of them once, and what is read at one moment is of one.
 func TestSwapUnderLoad(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	servers := []*testServer{serveURL(t, url, Options{}), serveURL(t, url, Options{})}
 	c := dial(t, servers[0].addr())

@@ -32,6 +32,7 @@ func outline(arguments []argument) string {
 }
 
 func TestParseSyntax(t *testing.T) {
+	t.Parallel()
 	for syntax, want := range map[string]string{
 		"":                                "",
 		"key":                             "key",
@@ -55,6 +56,7 @@ func TestParseSyntax(t *testing.T) {
 
 // TestTable checks what every command must have.
 func TestTable(t *testing.T) {
+	t.Parallel()
 	table := newTable()
 	seen := make(map[string]bool)
 	table.each(func(cmd *Command) {

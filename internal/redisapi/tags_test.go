@@ -8,6 +8,7 @@ import (
 )
 
 func TestTagCommands(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	c.want(resp.OK, "HOWDAH.SET", "a", "1", "TAGS", "2", "x", "y", "PX", "60000")
 	c.want(resp.OK, "howdah.set", "b", "1", "tags", "1", "y")
@@ -34,6 +35,7 @@ func TestTagCommands(t *testing.T) {
 }
 
 func TestTagCommandsRefuse(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	const wrong = "-ERR a tag is text in UTF-8 of 1 to 256 bytes, without a zero byte\r\n"
 	const number = "-ERR numtags should be greater than 0 and match the number of tags\r\n"
@@ -61,6 +63,7 @@ func TestTagCommandsRefuse(t *testing.T) {
 
 // A load whose tag is invalidated is not stored.
 func TestStoreWithTags(t *testing.T) {
+	t.Parallel()
 	c := dial(t, serve(t, Options{}).addr())
 	token := fetched(t, c.do("HOWDAH.FETCH", "k"), "won", "", true, true)
 	c.want(resp.One, "HOWDAH.STORE", "k", token, "60000", "v", "TAGS", "2", "x", "y", "STALE", "1000")

@@ -62,6 +62,7 @@ func watchBeforeItExpires(c *testClient, key string, forget func()) {
 // A connection that never tracked begins to in a transaction, which also changes what it
 // has read: that is told behind its reply.
 func TestExecThatBeginsToTrack(t *testing.T) {
+	t.Parallel()
 	for _, near := range []time.Duration{0, slowPolls} {
 		t.Run(fmt.Sprintf("near %v", near), func(t *testing.T) {
 			s := serveTracking(t, newTrackingDatabase(t), near)
@@ -82,6 +83,7 @@ func TestExecThatBeginsToTrack(t *testing.T) {
 
 // What it has read may also expire.
 func TestExecThatBeginsToTrackWhatExpires(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s := serveTracking(t, newTrackingDatabase(t), near)
 		other := dial(t, s.addr())
@@ -98,6 +100,7 @@ func TestExecThatBeginsToTrackWhatExpires(t *testing.T) {
 // What changes between the read and the reply is told behind the reply, whether it was told
 // before or nobody tracked then.
 func TestExecThatBeginsToTrackAndWaits(t *testing.T) {
+	t.Parallel()
 	for name, commands := range map[string][]string{
 		"the client tracks already":  {"CLIENT TRACKING ON", "GET k", "INCR l"},
 		"its snapshot is older":      {"GET j", "INCR l", "CLIENT TRACKING ON", "GET k"},
@@ -132,6 +135,7 @@ func TestExecThatBeginsToTrackAndWaits(t *testing.T) {
 
 // A client that was told by prefix reads keys in the transaction with which that ends.
 func TestExecThatEndsBroadcast(t *testing.T) {
+	t.Parallel()
 	s, c := broadcasts(t, newTrackingDatabase(t), 0, "PREFIX", "user:")
 	c.queue("CLIENT TRACKING OFF", "CLIENT TRACKING ON", "GET k")
 	c.wantExec("*3\r\n" + resp.OK + resp.OK + "_\r\n")
@@ -143,6 +147,7 @@ func TestExecThatEndsBroadcast(t *testing.T) {
 
 // What a transaction reads behind SELECT is judged by the database that is chosen then.
 func TestExecThatSelects(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s, c := tracks(t, newTrackingDatabase(t), near)
 		writer := dial(t, s.addr())

@@ -48,6 +48,7 @@ func (s *testServer) awaitWaiting() {
 // A transaction has read a key, and cannot answer yet. The key changes, and the change is
 // told at once, before the answer with the old value: it must be told again behind it.
 func TestTrackingWhileExecWaits(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s, c := tracks(t, newTrackingDatabase(t), near)
 		s.sql("SELECT howdah.set_text('db0', 'k', 'old')")
@@ -84,6 +85,7 @@ func TestTrackingWhileExecWaits(t *testing.T) {
 // The answer to a GET waits behind that of a write which meets a lock. What changes
 // meanwhile is told behind both.
 func TestTrackingBehindAWrite(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s, c := tracks(t, newTrackingDatabase(t), near)
 		other := dial(t, s.addr())
@@ -119,6 +121,7 @@ func TestTrackingBehindAWrite(t *testing.T) {
 
 // A transaction that fails leaves the tracking as it was, whatever its commands have done.
 func TestTrackingAfterAFailedExec(t *testing.T) {
+	t.Parallel()
 	for _, change := range []string{"OFF", "ON"} {
 		t.Run(change, func(t *testing.T) {
 			s := serveTracking(t, newTrackingDatabase(t), 0)
@@ -154,6 +157,7 @@ func TestTrackingAfterAFailedExec(t *testing.T) {
 // A pipeline that reads a key, changes it and reads it again: the client is told behind the
 // change, and behind no later change again.
 func TestTrackingInAPipeline(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s, c := tracks(t, newTrackingDatabase(t), near)
 		s.caughtUp()
@@ -191,6 +195,7 @@ func TestTrackingInAPipeline(t *testing.T) {
 // Memory answers a pipeline of GETs while the key changes again and again. When all is
 // still, what the client would keep is the newest value.
 func TestTrackingUnderFire(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		url := newTrackingDatabase(t)
 		s, c := tracks(t, url, near)
@@ -250,6 +255,7 @@ func TestTrackingUnderFire(t *testing.T) {
 // A hit is answered from memory while the key changes, at each moment of it: the change
 // must be told behind the reply.
 func TestTrackingBesideAHit(t *testing.T) {
+	t.Parallel()
 	engine := withMemory(t, Options{})
 	table := engine.options.DB.Tracking()
 	changes := map[string]func(){
@@ -291,6 +297,7 @@ func TestTrackingBesideAHit(t *testing.T) {
 
 // A transaction that fails leaves the prefixes of a client that broadcasts as they were.
 func TestBroadcastAfterAFailedExec(t *testing.T) {
+	t.Parallel()
 	s, c := broadcasts(t, newTrackingDatabase(t), 0, "PREFIX", "user:")
 	s.sql("SELECT howdah.set_text('db0', 'l', '0')")
 	release := s.hold("l")
@@ -314,6 +321,7 @@ func TestBroadcastAfterAFailedExec(t *testing.T) {
 // What a command that has the connection to itself changes is told between its reply and
 // that of the next command.
 func TestOwnChangesAreToldBeforeTheNextCommand(t *testing.T) {
+	t.Parallel()
 	s, c := tracks(t, newTrackingDatabase(t), slowPolls)
 	c.run("SET", "j", "v")
 	for range 50 {
@@ -331,6 +339,7 @@ func TestOwnChangesAreToldBeforeTheNextCommand(t *testing.T) {
 
 // What changes while HELLO runs is not told in the new protocol before its reply is.
 func TestTrackingBesideHello(t *testing.T) {
+	t.Parallel()
 	c := newTestConn(serve(t, Options{}).engine)
 	defer c.Close()
 	c.beginTracking(trackingMode{})

@@ -727,9 +727,15 @@ var trackingProtocols = map[string]string{"a": "3", "b": "3", "c": "3", "d": "2"
 
 var trackingClients = []string{"a", "b", "c", "d", "e"}
 
-func TestTrackingAsRedis(t *testing.T) { testTrackingAsRedis(t, trackingScenes, serveTracking) }
+func TestTrackingAsRedis(t *testing.T) {
+	t.Parallel()
+	testTrackingAsRedis(t, trackingScenes, serveTracking)
+}
 
-func TestBroadcastAsRedis(t *testing.T) { testTrackingAsRedis(t, broadcastScenes, serveBroadcast) }
+func TestBroadcastAsRedis(t *testing.T) {
+	t.Parallel()
+	testTrackingAsRedis(t, broadcastScenes, serveBroadcast)
+}
 
 func testTrackingAsRedis(t *testing.T, scenes map[string]string, serve func(testing.TB, string, time.Duration) *testServer) {
 	for name, scene := range scenes {

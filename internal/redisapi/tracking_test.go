@@ -47,6 +47,7 @@ func (s *testServer) sql(statement string, args ...any) {
 
 // What others change is told: another server, SQL, in the order in which it is committed.
 func TestTrackingOfWritesElsewhere(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		url := newTrackingDatabase(t)
 		s, c := tracks(t, url, near)
@@ -103,6 +104,7 @@ func TestTrackingOfWritesElsewhere(t *testing.T) {
 // A transaction that was open when the client read is told of when it is committed,
 // however long that takes, and others meanwhile.
 func TestTrackingOfOpenTransactions(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s, c := tracks(t, newTrackingDatabase(t), near)
 		ctx := t.Context()
@@ -135,6 +137,7 @@ func TestTrackingOfOpenTransactions(t *testing.T) {
 
 // Gets that memory answers without a request are tracked too, one by one and many at once.
 func TestTrackingOfRecalledGets(t *testing.T) {
+	t.Parallel()
 	s, c := tracks(t, newTrackingDatabase(t), 100*time.Millisecond)
 	hits := func() (n int) {
 		_, rest, _ := strings.Cut(c.run("INFO", "near"), "near_hits:")
@@ -264,6 +267,7 @@ func TestTrackingInAnOutage(t *testing.T) {
 }
 
 func TestTrackingWithoutALog(t *testing.T) {
+	t.Parallel()
 	s, c := tracks(t, newTrackingDatabase(t), 0)
 	c.wantReply(resp.OK, "SELECT", "1")
 	s.sql("SELECT howdah.alter_cache('db1', near => false)") // it has one as db0 has
@@ -301,6 +305,7 @@ func TestTrackingWithoutALog(t *testing.T) {
 }
 
 func TestTrackingOfManyKeys(t *testing.T) {
+	t.Parallel()
 	_, c := tracks(t, newTrackingDatabase(t), 0)
 	c.wantReply(resp.OK, "CONFIG", "SET", "tracking-table-max-keys", "10")
 	ended := map[string]bool{}
@@ -316,6 +321,7 @@ func TestTrackingOfManyKeys(t *testing.T) {
 }
 
 func TestTrackingIsShown(t *testing.T) {
+	t.Parallel()
 	s, c := tracks(t, newTrackingDatabase(t), 0)
 	target := dialTracking(t, s.addr(), "3")
 	id := strings.Trim(target.run("CLIENT", "ID"), ":\r\n")
@@ -366,6 +372,7 @@ func parseID(t *testing.T, text string) int64 {
 
 // What changes a whole database ends everything.
 func TestTrackingOfWholeDatabases(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s, c := tracks(t, newTrackingDatabase(t), near)
 		writer := dial(t, s.addr())
@@ -387,6 +394,7 @@ func TestTrackingOfWholeDatabases(t *testing.T) {
 // A client that reads what an open transaction of its own server has written waits for
 // nothing, and is told when that is committed.
 func TestTrackingOfTheLibrary(t *testing.T) {
+	t.Parallel()
 	eachBound(t, func(t *testing.T, near time.Duration) {
 		s, c := tracks(t, newTrackingDatabase(t), near)
 		c.wantReply("_\r\n", "GET", "k")
@@ -408,6 +416,7 @@ func TestTrackingOfTheLibrary(t *testing.T) {
 
 // What a command takes that need not wait is the client's own change.
 func TestNoLoopOfCommandsThatMayWait(t *testing.T) {
+	t.Parallel()
 	s, c := tracks(t, newTrackingDatabase(t), slowPolls, "NOLOOP")
 	c.wantReply(":2\r\n", "RPUSH", "l", "a", "b")
 	s.caughtUp() // or a poll would tell of it behind the read

@@ -192,6 +192,7 @@ func transcripts(t *testing.T) []string {
 
 // TestTranscripts plays what redis-server was asked, and expects its answers.
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	for _, path := range transcripts(t) {
 		for _, proto := range []int{2, 3} {
 			t.Run(fmt.Sprintf("%s/RESP%d", strings.TrimSuffix(filepath.Base(path), ".txt"), proto), func(t *testing.T) {

@@ -28,6 +28,7 @@ const maintain = "SELECT howdah.maintain(max_time => '1 min')"
 // A key that was absent at WATCH, was created and was removed again, by whatever
 // means: EXEC must fail, because what its client read was not true all the time.
 func TestWatchedKeyMadeAndGone(t *testing.T) {
+	t.Parallel()
 	watcher, other, db := watches(t)
 	query := func(statements ...string) func() {
 		return func() {
@@ -87,6 +88,7 @@ func TestWatchedKeyMadeAndGone(t *testing.T) {
 // What does not store the key leaves a watch of its absence alone, those of others
 // included.
 func TestWatchedKeyStaysAbsent(t *testing.T) {
+	t.Parallel()
 	watcher, other, db := watches(t)
 	for name, change := range map[string]func(){
 		"nothing":   func() {},
@@ -122,6 +124,7 @@ func TestWatchedKeyStaysAbsent(t *testing.T) {
 
 // Nor does it matter whether there was no row of the key before, or one that has expired.
 func TestWatchedKeyHasExpired(t *testing.T) {
+	t.Parallel()
 	watcher, other, _ := watches(t)
 	watcher.want(resp.OK, "SET", "k", "1")
 	watcher.want(":1\r\n", "PEXPIRE", "k", "-1")
@@ -134,6 +137,7 @@ func TestWatchedKeyHasExpired(t *testing.T) {
 
 // The row in the place of a watched key is no entry to any reader.
 func TestWatchedAbsentKeyIsNoEntry(t *testing.T) {
+	t.Parallel()
 	watcher, other, db := watches(t)
 	other.want(resp.OK, "SET", "there", "1")
 	watcher.want(resp.OK, "WATCH", "k")
@@ -167,6 +171,7 @@ func TestWatchedAbsentKeyIsNoEntry(t *testing.T) {
 // Two clients of two servers watch two absent keys, and each stores one of them: one
 // EXEC fails, whatever their order is.
 func TestWatchedAbsenceOnTwoServers(t *testing.T) {
+	t.Parallel()
 	one, two, _ := watches(t)
 	for round := range 150 {
 		a, b := fmt.Sprint("a", round), fmt.Sprint("b", round)

@@ -41,6 +41,7 @@ var peerCommands = []string{
 
 // Replies are written as redis-cli writes them.
 func TestFormatsOfRedisCLI(t *testing.T) {
+	t.Parallel()
 	address := peers.Redis(t, "--enable-debug-command", "yes").Addr
 	_, port, _ := net.SplitHostPort(address)
 	fill := &Session{Client: New(Options{Address: address}), Out: io.Discard, Err: io.Discard}
@@ -89,6 +90,7 @@ func TestFormatsOfRedisCLI(t *testing.T) {
 
 // The arguments of commands are written as redis-cli shows them.
 func TestTableOfRedis(t *testing.T) {
+	t.Parallel()
 	client := New(Options{Address: peers.Redis(t).Addr})
 	defer client.Close()
 	table, err := LoadTable(t.Context(), client)

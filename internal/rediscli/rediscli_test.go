@@ -78,6 +78,7 @@ func answering(t *testing.T, answer func(args []string) string) (*Client, *recor
 
 // What JSON cannot say is still valid JSON, and keeps what can be kept.
 func TestJSON(t *testing.T) {
+	t.Parallel()
 	for sent, want := range map[string]string{
 		"-ERR no \"x\"\r\n":                   `{"error":"ERR no \"x\""}`,
 		"*2\r\n:1\r\n-ERR a\r\n":              `[1,{"error":"ERR a"}]`,
@@ -96,6 +97,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestSensitive(t *testing.T) {
+	t.Parallel()
 	for _, line := range []string{
 		"AUTH hunter2", "auth default hunter2", "HELLO 3 AUTH default hunter2", `"AU\x54H" hunter2`, "config set requirepass hunter2",
 		"ACL SETUSER ada on >hunter2", "MIGRATE h 1 k 0 9 AUTH2 u p", `AUTH "unclosed`, "5 AUTH hunter2", "CONFIG SET masterauth hunter2",
@@ -108,6 +110,7 @@ func TestSensitive(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state", "howdah", "cli_history")
 	h, err := OpenHistory(path)
 	require.NoError(t, err)
@@ -150,6 +153,7 @@ func TestHistory(t *testing.T) {
 // A command is sent once: whether one that got no reply was executed is not
 // known, and the next one makes a new connection.
 func TestLostConnection(t *testing.T) {
+	t.Parallel()
 	c, server := answering(t, func(args []string) string {
 		if args[0] == "INCR" {
 			return ""
@@ -168,6 +172,7 @@ func TestLostConnection(t *testing.T) {
 // A transaction does not go on in another connection: its commands would be
 // executed one by one.
 func TestLostTransaction(t *testing.T) {
+	t.Parallel()
 	c, _ := answering(t, func(args []string) string { return "+OK\r\n" })
 	var out bytes.Buffer
 	s := &Session{Client: c, Out: &out, Err: &out}
@@ -185,6 +190,7 @@ func TestLostTransaction(t *testing.T) {
 
 // The database that was selected is selected again.
 func TestReconnect(t *testing.T) {
+	t.Parallel()
 	c, server := answering(t, func(args []string) string {
 		if args[0] == "QUIT" {
 			return ""
@@ -200,6 +206,7 @@ func TestReconnect(t *testing.T) {
 }
 
 func TestPipeSilence(t *testing.T) {
+	t.Parallel()
 	c, _ := answering(t, func(args []string) string {
 		if args[0] == "ECHO" {
 			return "+QUEUED\r\n" // as after a MULTI without EXEC
@@ -212,6 +219,7 @@ func TestPipeSilence(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	received := make(chan struct{})
 	c, _ := answering(t, func(args []string) string {
 		close(received)
@@ -225,6 +233,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
+	t.Parallel()
 	table := Table{}
 	for _, name := range []string{"GET", "GETDEL", "GETEX", "SET", "CLIENT", "CLIENT LIST", "CLIENT INFO"} {
 		table[name] = Command{Name: name}

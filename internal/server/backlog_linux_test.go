@@ -44,6 +44,7 @@ func (s *driver) eachClient(visit func(*client)) {
 // A client that only writes is not read for ever: TCP stops it, memory stays
 // bounded, and others are served. When it reads at last, nothing is missing.
 func TestClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	db, err := howdah.Open(t.Context(), pgtest.New(t), nil)
 	require.NoError(t, err)
 	defer db.Close()

@@ -12,6 +12,7 @@ import (
 // Whatever is read in and taken out, in whatever pieces, the bytes and their
 // order stay, and no more memory is held than twice the bytes and a read.
 func TestInbound(t *testing.T) {
+	t.Parallel()
 	r := seed.Rand(t)
 	var (
 		b    inbound

@@ -32,16 +32,17 @@ type clients struct {
 // from their registries, in the versions of docs/works-with.md; those of PHP
 // and Ruby are Debian's packages.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	for _, database := range []int{3, 11, rueidisDatabase} { // where clients cache
 		execute(t, url, fmt.Sprintf("SELECT howdah.create_cache('db%d', near => true)", database))
 	}
 	share := func(c *Config) { c.DatabaseURL = url }
-	one, other := start(t, share), startBeside(t, share)
+	one, other := start(t, share), start(t, share)
 	scripts, err := filepath.Abs("testdata/clients")
 	require.NoError(t, err)
-	cluster := startBeside(t, func(c *Config) { c.RedisCluster = true })
-	newer := startBeside(t, func(c *Config) { c.DatabaseURL, c.RedisVersion = url, "7.4.0" })
+	cluster := start(t, func(c *Config) { c.RedisCluster = true })
+	newer := start(t, func(c *Config) { c.DatabaseURL, c.RedisVersion = url, "7.4.0" })
 	c := &clients{one: one.Redis.String(), other: other.Redis.String(), cluster: cluster.Redis.String(), newer: newer.Redis.String(), url: url, scripts: scripts}
 	t.Run("python", c.python)
 	t.Run("node", c.node)

@@ -30,6 +30,7 @@ func (s *running) cluster() *redis.ClusterClient {
 // TestGoRedisCluster runs the cluster client of go-redis, over plain connections and over TLS, and the
 // ordinary client beside it.
 func TestGoRedisCluster(t *testing.T) {
+	t.Parallel()
 	certs := newCertificates(t)
 	test := func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
@@ -68,6 +69,7 @@ func TestGoRedisCluster(t *testing.T) {
 // Clients of a Redis Cluster use a database in partitions: keys of several slots are one
 // command, and a transaction is of one partition.
 func TestGoRedisClusterDivided(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *Config) { c.RedisCluster, c.DatabaseURL = true, pgtest.Divided(t, 8) })
 	c := s.cluster()
 	checkCluster(t, c)
@@ -185,6 +187,7 @@ func checkClusterMessages(t *testing.T, c *redis.ClusterClient) {
 // A client that reaches the server only through another address, as behind NAT, is told that
 // address, and uses it for all that follows.
 func TestClusterAnnounce(t *testing.T) {
+	t.Parallel()
 	gate, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := start(t, func(c *Config) { c.RedisCluster, c.RedisAnnounce = true, gate.Addr().String() })

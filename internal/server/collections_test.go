@@ -32,6 +32,7 @@ type reader func(t *testing.T, prefix string) content
 
 // What one door writes, every door reads, and each door adds to what another wrote.
 func TestCollectionsThroughAllDoors(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	db, err := howdah.Open(t.Context(), s.config.DatabaseURL, &howdah.Options{Timeout: 20 * time.Second})
 	require.NoError(t, err)

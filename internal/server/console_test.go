@@ -10,6 +10,7 @@ import (
 
 // The console is there where nobody else can reach it, and elsewhere only if it is asked for.
 func TestConsoleIsOnWhereItIsSafe(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		config Config
 		on     bool
@@ -27,6 +28,7 @@ func TestConsoleIsOnWhereItIsSafe(t *testing.T) {
 }
 
 func TestConsoleSettings(t *testing.T) {
+	t.Parallel()
 	name := func(name string) string { return name }
 	for text, config := range map[string]Config{
 		`console "yes" is unknown`:                {HTTPAddr: "x", Console: Console{Mode: "yes"}},
@@ -46,6 +48,7 @@ func TestConsoleSettings(t *testing.T) {
 }
 
 func TestConsoleBesideTheRoutes(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	const html = "Accept: text/html,*/*;q=0.8"
 	status, _, _ := s.ask("GET", "/", html)
@@ -70,6 +73,7 @@ func TestConsoleBesideTheRoutes(t *testing.T) {
 }
 
 func TestConsoleIsOff(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *Config) { c.Console.Mode = "off" })
 	status, kind, _ := s.ask("GET", "/console/", "Accept: text/html")
 	require.Equal(t, http.StatusNotFound, status)
@@ -80,6 +84,7 @@ func TestConsoleIsOff(t *testing.T) {
 }
 
 func TestConsoleOnItsOwnAddress(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *Config) { c.Console.Addr = "127.0.0.1:0" })
 	status, _, _ := s.ask("GET", "/console/", "Accept: text/html")
 	require.Equal(t, http.StatusNotFound, status)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestHealthAndMetrics(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *Config) { c.Token, c.Version, c.Timeout = "token", "1.2.3", 10*time.Second })
 	ctx := t.Context()
 
@@ -76,6 +77,7 @@ func TestHealthAndMetrics(t *testing.T) {
 }
 
 func TestNotReady(t *testing.T) {
+	t.Parallel()
 	postgres := pgtest.Own(t)
 	s := start(t, func(c *Config) { c.DatabaseURL = postgres.NewURL() })
 	postgres.Stop("fast")
@@ -86,6 +88,7 @@ func TestNotReady(t *testing.T) {
 
 // A server that can do less than it should says so, and stays ready.
 func TestDegraded(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
 	require.NoError(t, err)
@@ -105,6 +108,7 @@ func TestDegraded(t *testing.T) {
 
 // A cache that refuses writes, and upkeep that nobody does, are said by /readyz.
 func TestDegradedCaches(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.client()
 	s.awaitReady(http.StatusOK, `{"status":"ready"}`)
@@ -131,6 +135,7 @@ func TestDegradedCaches(t *testing.T) {
 }
 
 func TestDegradation(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	began := now.Add(-time.Hour)
 	const (

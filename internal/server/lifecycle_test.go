@@ -27,6 +27,7 @@ import (
 // Every command that the server took before a shutdown is answered, truly: the
 // database holds as many keys as there were replies.
 func TestShutdownUnderLoad(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
 			c.Timeout, c.ShutdownTimeout = 30*time.Second, 30*time.Second
@@ -97,6 +98,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 
 // A shutdown does not wait for ever for a client that takes no replies.
 func TestShutdownCutsOff(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
 			c.ShutdownTimeout = time.Second
@@ -116,6 +118,7 @@ func TestShutdownCutsOff(t *testing.T) {
 
 // A client that has not completed its TLS handshake does not hold a shutdown up.
 func TestShutdownDuringHandshake(t *testing.T) {
+	t.Parallel()
 	certs := newCertificates(t)
 	s := start(t, func(c *Config) { c.TLSCert, c.TLSKey = certs.cert, certs.key })
 	s.tls = &tls.Config{RootCAs: certs.pool, ServerName: "localhost"}
@@ -132,6 +135,7 @@ func TestShutdownDuringHandshake(t *testing.T) {
 }
 
 func TestShutdownOfIdleServer(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	idle := s.dial()
 	idle.send("PING")
@@ -145,9 +149,9 @@ func TestShutdownOfIdleServer(t *testing.T) {
 // The database is killed under load and started again: every call ends in
 // time, no reply is wrong, and service resumes by itself.
 func TestDatabaseKilled(t *testing.T) {
+	t.Parallel()
 	postgres := pgtest.Own(t)
 	s := start(t, func(c *Config) { c.DatabaseURL, c.Timeout = postgres.NewURL(), time.Second })
-	s.restarts = true
 	ctx := t.Context()
 
 	var (
@@ -201,6 +205,7 @@ func TestDatabaseKilled(t *testing.T) {
 
 // What cannot start says why, in one sentence, and what to do.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
@@ -243,6 +248,7 @@ func TestRefusals(t *testing.T) {
 
 // Config.Migrate brings an empty database up to date, and only then.
 func TestMigrate(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Empty(t)
 	s := start(t, func(c *Config) { c.DatabaseURL, c.Migrate = url, true })
 	require.NoError(t, s.client().Set(t.Context(), "k", "v", 0).Err())
@@ -270,6 +276,7 @@ func embeddedDirs(t *testing.T) (data, cache string) {
 
 // Without a database of one's own, one is run, and outlives the server's end.
 func TestEmbedded(t *testing.T) {
+	t.Parallel()
 	dir, cache := embeddedDirs(t)
 	configure := func(c *Config) { c.DataDir, c.CacheDir = dir, cache }
 	for round := range 2 {

@@ -15,11 +15,11 @@ import (
 )
 
 func TestLimits(t *testing.T) {
-	allLeaveNone(t)
+	t.Parallel()
 	t.Run("clients", func(t *testing.T) {
 		t.Parallel()
-		driversBeside(t, func(t *testing.T, configure func(*Config)) {
-			s := startBeside(t, func(c *Config) {
+		drivers(t, func(t *testing.T, configure func(*Config)) {
+			s := start(t, func(c *Config) {
 				c.MaxClients = 2
 				configure(c)
 			})
@@ -43,8 +43,8 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("idle", func(t *testing.T) {
 		t.Parallel()
-		driversBeside(t, func(t *testing.T, configure func(*Config)) {
-			s := startBeside(t, func(c *Config) {
+		drivers(t, func(t *testing.T, configure func(*Config)) {
+			s := start(t, func(c *Config) {
 				c.IdleTimeout = 10 * time.Second // the busy one must not miss it
 				configure(c)
 			})
@@ -75,8 +75,8 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("stalled", func(t *testing.T) {
 		t.Parallel()
-		driversBeside(t, func(t *testing.T, configure func(*Config)) {
-			s := startBeside(t, func(c *Config) {
+		drivers(t, func(t *testing.T, configure func(*Config)) {
+			s := start(t, func(c *Config) {
 				c.StallTimeout, c.Timeout = time.Second, 10*time.Second
 				configure(c)
 			})
@@ -93,8 +93,8 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("authentication", func(t *testing.T) {
 		t.Parallel()
-		driversBeside(t, func(t *testing.T, configure func(*Config)) {
-			s := startBeside(t, func(c *Config) {
+		drivers(t, func(t *testing.T, configure func(*Config)) {
+			s := start(t, func(c *Config) {
 				c.Password, c.AuthTimeout = "secret", 10*time.Second // the known one must not miss it
 				configure(c)
 			})

@@ -13,6 +13,7 @@ import (
 // A loop that has run for long gives up the processor, although work waits for it,
 // and wakes by itself.
 func TestLoopSleepsBetweenRounds(t *testing.T) {
+	t.Parallel()
 	l, err := newLoop(nil)
 	require.NoError(t, err)
 	defer l.release()

@@ -106,6 +106,7 @@ func (s *running) settled() {
 // it, whether the client reads its replies or not, and what it needed is given
 // back when it has gone.
 func TestPipelinedReadsOfOneLargeValue(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
 			c.Timeout = 30 * time.Second
@@ -162,6 +163,7 @@ func TestPipelinedReadsOfOneLargeValue(t *testing.T) {
 // Large commands that are not finished do not add up beyond the bound: those for
 // which there is no memory are refused, and their connections live on.
 func TestUnfinishedCommandsAreBounded(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		const limit, size, clients = 64 << 20, 20 << 20, 30
 		s := start(t, func(c *Config) {
@@ -212,6 +214,7 @@ func TestUnfinishedCommandsAreBounded(t *testing.T) {
 
 // A machine's memory is what its control groups leave of it.
 func TestAvailableMemory(t *testing.T) {
+	t.Parallel()
 	const meminfo = "MemTotal:       24000000 kB\nMemFree:        1 kB\n"
 	for name, test := range map[string]struct {
 		files map[string]string
@@ -242,6 +245,7 @@ func TestAvailableMemory(t *testing.T) {
 
 // Memory is returned once, when much was given up and things have calmed down.
 func TestMemoryReturn(t *testing.T) {
+	t.Parallel()
 	const much = 1 << 30
 	var m memoryReturn
 	var due []int

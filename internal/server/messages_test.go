@@ -14,6 +14,7 @@ import (
 // TestMessages has many clients subscribe and publish: each message reaches each subscriber of
 // its channel once, in the order of its publisher.
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, configure)
 		const channels, publishers, messages = 20, 4, 150
@@ -70,6 +71,7 @@ func TestMessages(t *testing.T) {
 
 // A subscriber that does not read is closed at the limit, and the others get everything.
 func TestSubscriberThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, configure)
 		c, slow, fast := s.dial(), s.dial(), s.dial()
@@ -102,6 +104,7 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 
 // Subscribers, idle or in the middle of a flood, do not hold a shutdown up.
 func TestShutdownWithSubscribers(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, configure)
 		for range 3 {
@@ -148,6 +151,7 @@ func TestShutdownWithSubscribers(t *testing.T) {
 
 // In RESP2 a subscriber may not read, whether or not memory knows the answer.
 func TestSubscriberReadsNothing(t *testing.T) {
+	t.Parallel()
 	s := startNear(t, logged(t), time.Second)
 	c := s.dial()
 	c.send("SET", "k", "v")

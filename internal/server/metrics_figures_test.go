@@ -18,6 +18,7 @@ import (
 // The process that leads upkeep shows what the doctor found, one series for each check at
 // least, and the scrape does not wait for it.
 func TestMetricsOfTheDoctor(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	var series []string
 	require.Eventually(t, func() bool {
@@ -36,6 +37,7 @@ func TestMetricsOfTheDoctor(t *testing.T) {
 
 // Shares are shown if they were measured.
 func TestMetricsOfTheCost(t *testing.T) {
+	t.Parallel()
 	gather := func(seen figures.Seen[figures.Cost]) map[string]float64 {
 		shown := make(map[string]float64)
 		registry := prometheus.NewRegistry()

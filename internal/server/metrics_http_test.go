@@ -12,6 +12,7 @@ import (
 )
 
 func TestHTTPMetrics(t *testing.T) {
+	t.Parallel()
 	m := newHTTPMetrics()
 	handler := m.count(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Pattern = r.Header.Get("Pattern")
@@ -66,6 +67,7 @@ func TestHTTPMetrics(t *testing.T) {
 
 // Requests without the right token are counted, and only these.
 func TestHTTPAuthFailures(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *Config) { c.Token, c.SessionToken = "token", "session" })
 	failures := func() (value string) {
 		status, body := s.get("/metrics", "token")

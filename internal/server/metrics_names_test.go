@@ -60,6 +60,7 @@ func familyOf(name string, metrics map[string]bool) string {
 
 // Every metric is documented, and nothing else is.
 func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
 	documented := documentedMetrics(t)
 	require.Equal(t, describedMetrics(t), documented)
 
@@ -119,6 +120,7 @@ func exprs(node any) (found []string) {
 // Board and rules ask for metrics that there are, and every metric is on the board or
 // in a rule.
 func TestMetricsAreOnTheBoard(t *testing.T) {
+	t.Parallel()
 	described := describedMetrics(t)
 	recorded := make(map[string]bool)
 	queries := boardQueries(t)

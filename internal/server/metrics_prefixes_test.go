@@ -28,6 +28,7 @@ func (s *running) prefixSeries() map[string]int {
 
 // Each read of a key with a prefix that was named is counted, whoever answers it.
 func TestMetricsOfNamedPrefixes(t *testing.T) {
+	t.Parallel()
 	for name, near := range map[string]Near{"PostgreSQL": {Bound: -1}, "memory": {Bound: longBound}} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, func(c *Config) {
@@ -65,6 +66,7 @@ func TestMetricsOfNamedPrefixes(t *testing.T) {
 // The series are two for each prefix and cache, whatever keys clients read, and caches without
 // series of their own are added up.
 func TestMetricsOfNamedPrefixesAreBounded(t *testing.T) {
+	t.Parallel()
 	var prefixes []string
 	for i := range 20 {
 		prefixes = append(prefixes, fmt.Sprintf("p%d:", i))
@@ -92,6 +94,7 @@ func TestMetricsOfNamedPrefixesAreBounded(t *testing.T) {
 }
 
 func TestMetricsPrefixesAreChecked(t *testing.T) {
+	t.Parallel()
 	for says, config := range map[string]Config{
 		"metrics-prefixes names an empty prefix": {RedisAddr: "x", HTTPAddr: "x", MetricsPrefixes: []string{""}},
 		"metrics-prefixes names 21 prefixes":     {RedisAddr: "x", HTTPAddr: "x", MetricsPrefixes: make([]string, 21)},

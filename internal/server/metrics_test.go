@@ -69,6 +69,7 @@ func (s *running) scraped() (n int) {
 // A monitoring system stores each series for months: there are few, however many
 // commands are used on however many databases, and whatever clients send.
 func TestMetricsAreFew(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	before := s.scraped()
 	c := s.dial()
@@ -119,6 +120,7 @@ func TestMetricsAreFew(t *testing.T) {
 
 // However many caches there are, the series are bounded.
 func TestMetricsOfAllCachesAreBounded(t *testing.T) {
+	t.Parallel()
 	const caches, limit = 200, 30
 	s := start(t, func(c *Config) { c.MetricsCaches = limit })
 	execute(t, s.config.DatabaseURL, fmt.Sprintf("SELECT howdah.create_cache('c' || n, max_bytes => 1000000) FROM generate_series(1, %d) AS n", caches))
@@ -149,6 +151,7 @@ func TestMetricsOfAllCachesAreBounded(t *testing.T) {
 
 // Beyond a number of caches the others are added up.
 func TestMetricsOfManyCaches(t *testing.T) {
+	t.Parallel()
 	const limit = 20
 	c := newCollector(nil, limit)
 	var stats []engine.Stats
@@ -180,6 +183,7 @@ func TestMetricsOfManyCaches(t *testing.T) {
 }
 
 func TestCoarseHistogram(t *testing.T) {
+	t.Parallel()
 	fine := engine.Histogram{Bounds: []float64{1, 2, 4, 8}, Counts: []uint64{1, 2, 3, 4, 5}, Count: 15, Sum: 60}
 	require.Equal(t, engine.Histogram{Bounds: []float64{2, 8}, Counts: []uint64{3, 7, 5}, Count: 15, Sum: 60}, coarse(fine, []float64{2, 8}))
 	twice := sum(sum(engine.Histogram{}, fine), fine)
@@ -190,6 +194,7 @@ func TestCoarseHistogram(t *testing.T) {
 
 // The bounds that are shown are among those that are counted.
 func TestDurationBounds(t *testing.T) {
+	t.Parallel()
 	for _, bound := range durationBounds {
 		require.Contains(t, engine.Latencies().Bounds, bound)
 	}
@@ -198,6 +203,7 @@ func TestDurationBounds(t *testing.T) {
 // A histogram whose bounds double is a native one of schema 0: the same observations,
 // counted by client_golang, make the same buckets.
 func TestNativeHistogram(t *testing.T) {
+	t.Parallel()
 	h := engine.Latencies()
 	library := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "h", NativeHistogramBucketFactor: 2, NativeHistogramZeroThreshold: h.Bounds[0], Buckets: durationBounds,
@@ -219,6 +225,7 @@ func TestNativeHistogram(t *testing.T) {
 
 // A scrape in protobuf has native histograms, one in text has not.
 func TestNativeHistogramByNegotiation(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.dial()
 	for range 3 {
@@ -259,6 +266,7 @@ func TestNativeHistogramByNegotiation(t *testing.T) {
 
 // What the database knows of the caches is shown, and that it is away.
 func TestMetricsOfTheDatabase(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
 	require.NoError(t, err)
@@ -318,6 +326,7 @@ func TestMetricsOfTheDatabase(t *testing.T) {
 // Claims are shown by what they found, for the caches that have any, and count in
 // the hit ratio.
 func TestMetricsOfClaims(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	require.NotContains(t, strings.Join(s.series(), ""), "howdah_claims_total")
 	db, err := howdah.Open(t.Context(), s.config.DatabaseURL, &howdah.Options{Timeout: patience})
@@ -355,6 +364,7 @@ func TestMetricsOfClaims(t *testing.T) {
 
 // Partitions on one server are added up, and bring no series.
 func TestMetricsOfPartitions(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Divided(t, 4)
 	execute(t, url, "SELECT howdah.set_text('db0', 'k' || i, 'x') FROM generate_series(1, 100) AS i")
 	execute(t, url, "ANALYZE")
@@ -368,6 +378,7 @@ func TestMetricsOfPartitions(t *testing.T) {
 // A request whose client left before the answer is not counted as one that was
 // served.
 func TestMetricsOfClientThatLeaves(t *testing.T) {
+	t.Parallel()
 	db, err := howdah.Open(t.Context(), pgtest.New(t), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })

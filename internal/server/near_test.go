@@ -97,6 +97,7 @@ func (s *running) fetch(key string, header ...string) (value, status string) {
 // What another process has written is seen within the bound; by who asks for a
 // fresh answer, at once.
 func TestNear(t *testing.T) {
+	t.Parallel()
 	url := logged(t)
 	here := startNear(t, url, longBound)
 	reader := here.dial()
@@ -155,6 +156,7 @@ func TestNear(t *testing.T) {
 // Without a change log there is nothing in memory, and the log says how to get
 // one. It is taken up without a restart.
 func TestNearWithoutChangeLog(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	execute(t, url, "SELECT howdah.create_cache('pages', near => true), howdah.create_cache('other')")
 	s := startNear(t, url, time.Second)
@@ -176,6 +178,7 @@ func TestNearWithoutChangeLog(t *testing.T) {
 // Where it is off, or no cache has a change log, no door speaks of it, and every read asks
 // PostgreSQL.
 func TestNearOff(t *testing.T) {
+	t.Parallel()
 	for name, tried := range map[string]struct {
 		database func(*testing.T) string
 		bound    time.Duration
@@ -198,6 +201,7 @@ func TestNearOff(t *testing.T) {
 
 // A server of somebody's own database uses the change logs that there are, and those that come.
 func TestNearByDefault(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	s := startNear(t, url, 0)
 	c := s.dial()
@@ -211,6 +215,7 @@ func TestNearByDefault(t *testing.T) {
 
 // The metrics say what was read from memory.
 func TestNearMetrics(t *testing.T) {
+	t.Parallel()
 	s := startNear(t, logged(t), time.Second)
 	c := s.dial()
 	c.ask("SET", "k", "v")

@@ -40,6 +40,7 @@ var silent = map[string]string{
 // and through one fault after another, until each expression of the board and of the
 // rules has given data.
 func TestObserved(t *testing.T) {
+	t.Parallel()
 	began := time.Now()
 	o := startObserved(t)
 	o.await("load", o.touch, o.except()...)
@@ -86,7 +87,7 @@ func startObserved(t *testing.T) *observed {
 			SELECT howdah.create_cache('slow')`)
 	}
 	serve := func(database *pgtest.Server, conns int) *running {
-		return startBeside(t, func(c *Config) {
+		return start(t, func(c *Config) {
 			c.DatabaseURL, c.Token, c.SessionToken, c.Timeout = database.URL(), "token", "sessions", observedTimeout
 			c.MaxConns, c.MaxReplicationLag, c.MetricsCost = conns, 1, true
 			c.MetricsPrefixes = []string{"k"}

@@ -26,6 +26,7 @@ type removalAnswer struct {
 
 // What Redis clients do is shown over HTTP: who removed a key, who is connected, what is read, and what they miss.
 func TestRedisClientsAreObserved(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *Config) { c.PrefixSample = 1 })
 	c := s.dial()
 	for _, command := range []string{
@@ -100,6 +101,7 @@ func (s *running) killOver(t *testing.T, c *rawConn) {
 
 // What is off is not remembered, and a bound that would take all memory is refused.
 func TestObservingIsAnOption(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *Config) { c.Removals, c.PrefixSample = -1, -1 })
 	c := s.dial()
 	for _, command := range []string{"SET k v", "GET k", "DEL k"} {

@@ -40,6 +40,7 @@ func count(n int) func(*stat.Servers) bool {
 // Servers of one database list each other with their versions and what they keep in memory. One
 // that stops leaves the list; one that is killed is called silent, and then forgotten.
 func TestServersKnowEachOther(t *testing.T) {
+	t.Parallel()
 	url := logged(t)
 	first := start(t, func(c *Config) { c.DatabaseURL, c.Version = url, "1.2.3" })
 	second := start(t, func(c *Config) {
@@ -97,6 +98,7 @@ func TestServersKnowEachOther(t *testing.T) {
 
 // A server whose role may not enter itself in the list serves on, and says so.
 func TestServerThatMayNotBeListed(t *testing.T) {
+	t.Parallel()
 	for revoked, says := range map[string]string{
 		"INSERT": "its log says why",
 		"ALL":    "hidden from this role",

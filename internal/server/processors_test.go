@@ -11,6 +11,7 @@ import (
 )
 
 func TestProcessorsFollowTheLoad(t *testing.T) {
+	t.Parallel()
 	p := &processors{most: 4, now: 1}
 	look := func(busy float64, times int) (now int) {
 		for range times {

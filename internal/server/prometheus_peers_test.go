@@ -143,6 +143,7 @@ func filled(expr string) string {
 
 // promtool understands what a server shows and what the board asks for.
 func TestPromtool(t *testing.T) {
+	t.Parallel()
 	run := func(input string, args ...string) {
 		t.Helper()
 		cmd := exec.Command("promtool", args...)
@@ -173,6 +174,7 @@ func TestPromtool(t *testing.T) {
 
 // A Prometheus that asks for native histograms gets them: quantiles need no buckets.
 func TestPrometheusTakesNativeHistograms(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	p := startPrometheus(t, []target{{"howdah", s}}, "--enable-feature=native-histograms")
 	c := s.dial()

@@ -24,7 +24,14 @@ import (
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+// Servers leave no goroutine behind. Tests run at the same time, so that only the end of
+// all of them shows it.
+func TestMain(m *testing.M) {
+	leaks.Exit(pgtest.Run(m),
+		// The connections that HTTP clients keep.
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
 
 // patience is how long a call or a shutdown may take on a busy machine.
 const patience = time.Minute
@@ -38,28 +45,11 @@ type running struct {
 	cancel context.CancelFunc
 	ended  chan error
 	log    *bytes.Buffer // read it only after stop
-
-	restarts bool // the test restarts its PostgreSQL, which has goroutines too
 }
 
 // start runs a server on free ports over a fresh database, and stops it at the
-// end of the test, which fails if that leaves a goroutine behind.
+// end of the test.
 func start(t *testing.T, configure func(*Config)) *running {
-	t.Helper()
-	s := prepare(t, configure)
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() {
-		if !s.restarts {
-			leavesNone(t, before)
-		}
-	})
-	s.run()
-	return s
-}
-
-// startBeside is start for tests that run at the same time: a test that
-// contains them all looks for goroutines that they leave behind.
-func startBeside(t *testing.T, configure func(*Config)) *running {
 	t.Helper()
 	s := prepare(t, configure)
 	s.run()
@@ -101,16 +91,6 @@ func (s *running) run() {
 	})
 }
 
-// leavesNone fails the test if goroutines stay that there were not before. A
-// connection to PostgreSQL that was cut off in a call may outlive its server
-// for a while: pgx closes it in the background.
-func leavesNone(t *testing.T, before goleak.Option) {
-	t.Helper()
-	leaks.Await(t, before,
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
-}
-
 // stop ends the server and returns what Run returned.
 func (s *running) stop() error {
 	s.t.Helper()
@@ -125,27 +105,16 @@ func (s *running) stop() error {
 	}
 }
 
-// drivers runs a test once for each way in which connections are driven.
+// drivers runs a test once for each way in which connections are driven, at the same time.
 func drivers(t *testing.T, test func(t *testing.T, configure func(*Config))) {
-	t.Run("event loop", func(t *testing.T) { test(t, func(*Config) {}) })
-	t.Run("goroutines", func(t *testing.T) { test(t, func(c *Config) { c.Goroutines = true }) })
-}
-
-// driversBeside is drivers for tests that wait more than they work, and run at
-// the same time with startBeside.
-func driversBeside(t *testing.T, test func(t *testing.T, configure func(*Config))) {
-	drivers(t, func(t *testing.T, configure func(*Config)) {
+	t.Run("event loop", func(t *testing.T) {
 		t.Parallel()
-		test(t, configure)
+		test(t, func(*Config) {})
 	})
-}
-
-// allLeaveNone is for the test that contains tests with startBeside.
-func allLeaveNone(t *testing.T) {
-	t.Helper()
-	pgtest.New(t) // its server has goroutines too
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { leavesNone(t, before) })
+	t.Run("goroutines", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(c *Config) { c.Goroutines = true })
+	})
 }
 
 // patient are the settings of a go-redis client that waits as long as a busy machine
@@ -242,6 +211,7 @@ func randomBytes(r *rand.Rand, n int) []byte {
 }
 
 func TestGoRedis(t *testing.T) {
+	t.Parallel()
 	certs := newCertificates(t)
 	test := func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
@@ -293,6 +263,7 @@ func TestGoRedis(t *testing.T) {
 }
 
 func TestClientCertificates(t *testing.T) {
+	t.Parallel()
 	certs := newCertificates(t)
 	s := start(t, func(c *Config) {
 		c.TLSCert, c.TLSKey, c.TLSClientCA = certs.cert, certs.key, certs.ca
@@ -309,6 +280,7 @@ func TestClientCertificates(t *testing.T) {
 }
 
 func TestTLSConfigErrors(t *testing.T) {
+	t.Parallel()
 	certs := newCertificates(t)
 	for name, c := range map[string]Config{
 		"no such file":   {TLSCert: "/nowhere", TLSKey: certs.key},

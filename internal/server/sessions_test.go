@@ -39,6 +39,7 @@ func (s *running) call(method, path, token, body string) (status int, answer str
 
 // TestSessions: a use is kept in memory and written when the server stops.
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	s := start(t, func(c *Config) { c.DatabaseURL, c.Token, c.SessionToken = databaseURL, "c4che", "m4nage" })
 	status, body := s.call("POST", "/v1/sessions", "c4che", `{"user":"ada"}`)
@@ -72,6 +73,7 @@ func TestSessions(t *testing.T) {
 }
 
 func TestSessionsWithoutToken(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	status, body := s.call("POST", "/v1/sessions", "", `{"user":"ada"}`)
 	require.Equal(t, 403, status)
@@ -81,6 +83,7 @@ func TestSessionsWithoutToken(t *testing.T) {
 }
 
 func TestSessionTokenErrors(t *testing.T) {
+	t.Parallel()
 	for want, c := range map[string]Config{
 		"two tokens": {HTTPAddr: "127.0.0.1:0", Token: "same", SessionToken: "same"},
 		"http-addr":  {RedisAddr: "127.0.0.1:0", SessionToken: "m4nage"},
@@ -96,6 +99,7 @@ func TestSessionTokenErrors(t *testing.T) {
 // nor a user is in the metrics or in the log. A primary serves reads as well as
 // a standby.
 func TestSessionMetrics(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	s := start(t, func(c *Config) {
 		c.DatabaseURL, c.SessionToken = databaseURL, "m4nage"

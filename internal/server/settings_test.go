@@ -10,7 +10,7 @@ import (
 // TestTimeoutByConfigSet: CONFIG SET timeout holds for connections that there are already.
 func TestTimeoutByConfigSet(t *testing.T) {
 	t.Parallel()
-	s := startBeside(t, nil)
+	s := start(t, nil)
 	idle, other := s.dial(), s.dial()
 	other.send("CONFIG", "SET", "timeout", "1")
 	require.Equal(t, "OK", string(other.reply().Str))

@@ -21,6 +21,7 @@ type slowAnswer struct {
 // Slow calls come through every door, and are shown over HTTP, in the log and in a metric,
 // without values and secrets.
 func TestSlowCallsAreObserved(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *Config) { c.SlowCall, c.Console.Mask = 1, []string{"invite:"} })
 	c := s.dial()
 	for _, command := range []string{"CLIENT SETNAME worker", "SET sess:SECRET VALUE", "MGET a invite:SECRET"} {

@@ -16,6 +16,7 @@ import (
 
 // What a client sends may arrive in any pieces.
 func TestTrickledBytes(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, configure)
 		c := s.dial()
@@ -34,6 +35,7 @@ func TestTrickledBytes(t *testing.T) {
 
 // Random requests, cut at random places, are answered in order.
 func TestRandomPieces(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
 			c.Timeout = 30 * time.Second
@@ -79,6 +81,7 @@ func TestRandomPieces(t *testing.T) {
 // A value near the limit goes in and out; one beyond it is refused before it
 // has arrived.
 func TestLargeValue(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
 			c.MaxRequestBytes = 16 << 20
@@ -102,6 +105,7 @@ func TestLargeValue(t *testing.T) {
 
 // A client that closes its sending side still gets every reply.
 func TestHalfClose(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
 			configure(c)
@@ -126,6 +130,7 @@ func TestHalfClose(t *testing.T) {
 // Clients that vanish in the middle of a pipeline disturb nobody, and what they
 // held is given back.
 func TestDisconnectMidPipeline(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, configure)
 		steady := s.dial()
@@ -152,6 +157,7 @@ func TestDisconnectMidPipeline(t *testing.T) {
 }
 
 func TestProtocolError(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, configure)
 		c := s.dial()

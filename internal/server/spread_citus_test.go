@@ -19,6 +19,7 @@ import (
 // Metrics, INFO and the console show whole caches of a database on several servers, and each
 // of these. One that is away takes its share only.
 func TestCitusIsObserved(t *testing.T) {
+	t.Parallel()
 	const entries = 200
 	c := pgtest.StartCitus(t, 2)
 	c.Divide(4)
@@ -27,7 +28,7 @@ func TestCitusIsObserved(t *testing.T) {
 			c.Move(partition, c.Nodes()[to])
 		}
 	}
-	s := startBeside(t, func(config *Config) { config.DatabaseURL = c.Coordinator().URL() })
+	s := start(t, func(config *Config) { config.DatabaseURL = c.Coordinator().URL() })
 	client := s.dial()
 	for i := range entries {
 		client.send("SET", fmt.Sprint("k", i), "v")

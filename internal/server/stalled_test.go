@@ -37,6 +37,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 
 // A client that takes a reply slowly is not one that takes nothing.
 func TestDeadlineOfEachPiece(t *testing.T) {
+	t.Parallel()
 	s := &driver{log: slog.New(slog.DiscardHandler), limits: connLimits{stallTimeout: time.Minute}}
 	const size = 10*maxPiece + 1
 	send := func(nc net.Conn) bool {
@@ -68,6 +69,7 @@ func (answering) Backlog(int)                      {}
 // The time of a client that took all its replies begins with the next one, even if
 // it is judged before anything of that is written.
 func TestStallBeginsWithTheReply(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	limits := &connLimits{stallTimeout: time.Minute}
 	c := client{conn: answering{}, active: now}
@@ -97,6 +99,7 @@ func (s *running) stall() *rawConn {
 
 // CLIENT KILL ends a client that does not read.
 func TestKillOfStalledClient(t *testing.T) {
+	t.Parallel()
 	certs := newCertificates(t)
 	test := func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
@@ -135,9 +138,9 @@ func TestKillOfStalledClient(t *testing.T) {
 
 // A client whose replies are on their way is not idle, however long it takes.
 func TestStalledClientIsNotIdle(t *testing.T) {
-	allLeaveNone(t)
-	driversBeside(t, func(t *testing.T, configure func(*Config)) {
-		s := startBeside(t, func(c *Config) {
+	t.Parallel()
+	drivers(t, func(t *testing.T, configure func(*Config)) {
+		s := start(t, func(c *Config) {
 			c.Timeout, c.StallTimeout, c.IdleTimeout = patience, time.Hour, 3*time.Second
 			configure(c)
 		})

@@ -21,6 +21,7 @@ func (s *running) blockedClients(n string) {
 
 // A shutdown ends the connections of clients that wait, at once and without an answer.
 func TestShutdownOfClientsThatWait(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, configure)
 		blocked, behind := s.dial(), s.dial()
@@ -36,6 +37,7 @@ func TestShutdownOfClientsThatWait(t *testing.T) {
 // A client that leaves while it waits takes nothing with it, whether it closes its
 // connection, only its own direction of it, or is killed.
 func TestClientsThatLeaveWhileTheyWait(t *testing.T) {
+	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, configure)
 		c := s.client()
@@ -71,6 +73,7 @@ func TestClientsThatLeaveWhileTheyWait(t *testing.T) {
 
 // The metrics tell how many wait.
 func TestMetricOfClientsThatWait(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.dial()
 	c.send("BLPOP", "k", "0")

@@ -37,6 +37,7 @@ func (s *running) ask(method, path, header string) (status int, kind, body strin
 // The metrics name the caches, and are refused to whom the caches are. The
 // probes are answered whoever asks, by whatever name.
 func TestMetricsAreGuarded(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		token string
 		want  map[string]int
@@ -75,6 +76,7 @@ func TestMetricsAreGuarded(t *testing.T) {
 // The longest key fits into a request, every byte of it percent-encoded, and a
 // longer one is refused in the words of the interface.
 func TestLongKeys(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	for _, b := range []string{"k", "\xff"} {
 		longest := strings.Repeat(b, howdah.MaxKeyBytes)

@@ -9,6 +9,7 @@ import (
 
 // Rows are put into the order that is asked for; what is not known comes last.
 func TestSort(t *testing.T) {
+	t.Parallel()
 	some := func(f float64) *float64 { return &f }
 	report := func() *Report {
 		return &Report{Tables: []Row{
@@ -51,6 +52,7 @@ func sampled() *Sampling {
 }
 
 func TestBigKeysText(t *testing.T) {
+	t.Parallel()
 	row := &Row{Name: "c", TableBytes: 1 << 20, IndexBytes: 1 << 18, Dead: 1234}
 	b := BigPrefixes(row, sampled(), nil, 10)
 	require.EqualValues(t, 300, b.Entries)

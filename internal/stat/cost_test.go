@@ -26,6 +26,7 @@ func cost(t *testing.T, conn *pgx.Conn) *stat.Cost {
 
 // Without the extension sizes and accesses are shown, and the statements that enable it.
 func TestCostWithoutTheExtension(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	conn := connect(t, databaseURL)
 	run(t, conn, "SELECT howdah.set_text('db0', 'k' || i, repeat('x', 4000)) FROM generate_series(1, 100) AS i",
@@ -51,6 +52,7 @@ func TestCostWithoutTheExtension(t *testing.T) {
 
 // The shares are those of the statements that ran, on every version of PostgreSQL.
 func TestCost(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t, "shared_preload_libraries", "pg_stat_statements", "pg_stat_statements.track", "all")
 	databaseURL := server.NewURL()
 	super, conn := connect(t, server.SuperURL()), connect(t, databaseURL)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestMechanisms(t *testing.T) {
+	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), pgtest.New(t))
 	require.NoError(t, err)
 	defer conn.Close(t.Context())

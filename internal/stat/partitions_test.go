@@ -12,6 +12,7 @@ import (
 
 // The figures of a cache are those of all its partitions.
 func TestReadPartitions(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.Divided(t, 8))
 	run(t, conn, "SELECT howdah.create_cache('c', max_entries => 800, durability => 'async')",
 		"SELECT howdah.set_text('c', 'k' || i, repeat('x', 100)) FROM generate_series(1, 360) AS i",
@@ -50,6 +51,7 @@ func TestReadPartitions(t *testing.T) {
 
 // A cache that is too large to be read as a whole is estimated from all partitions.
 func TestReadLargePartitions(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.Divided(t, 8))
 	const all = 20_000
 	run(t, conn, "SELECT howdah.set_many_text('db0', array_agg('p' || i % 4 || ':' || i), array_agg(repeat('x', 400)))"+
@@ -77,6 +79,7 @@ func TestReadLargePartitions(t *testing.T) {
 
 // A small one is read from all partitions, and nothing is estimated.
 func TestSamplePartitions(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.Divided(t, 8))
 	run(t, conn, "SELECT howdah.set_text('db0', 'user:' || i, 'x') FROM generate_series(1, 100) AS i")
 	s := sample(t, conn, "db0")

@@ -26,6 +26,7 @@ func sample(t *testing.T, conn *pgx.Conn, cache string) *stat.Sampling {
 
 // A small cache is read as a whole, and every figure is exact.
 func TestSampleOfASmallCache(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.New(t))
 	run(t, conn,
 		"SELECT howdah.set_text('db0', 'user:' || i || ':name', repeat('x', 100)) FROM generate_series(1, 30) AS i",
@@ -89,6 +90,7 @@ func TestSampleOfASmallCache(t *testing.T) {
 
 // Of a large cache a bounded part is read, and the estimates come close.
 func TestSampleOfALargeCache(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.New(t))
 	const all = 60_000
 	run(t, conn, fmt.Sprintf("SELECT howdah.set_many_text('db0', array_agg('p' || i %% 4 || ':' || i), array_agg(repeat('x', 100)))"+
@@ -119,6 +121,7 @@ func TestSampleOfALargeCache(t *testing.T) {
 
 // The statement reads the blocks that it samples, and never the table.
 func TestSamplePlan(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.New(t))
 	table := pgtest.Table(t, conn, "db0")
 	query := strings.ReplaceAll(schema.Query("stat_entries"), "{table}", table)
@@ -141,6 +144,7 @@ func TestSamplePlan(t *testing.T) {
 
 // Somebody who alters the table keeps a sample from being taken, but for a moment only.
 func TestSampleOfALockedTable(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	conn, other := connect(t, databaseURL), connect(t, databaseURL)
 	run(t, other, "BEGIN", "LOCK TABLE "+pgtest.Table(t, other, "db0"))

@@ -16,6 +16,7 @@ import (
 // A server that has subscribers is listed, one that was killed is not, and the others are
 // known by their connections.
 func TestServers(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.New(t))
 	run(t, conn, "INSERT INTO howdah_internal.server (id, name, kinds, notified, subscribers, waiters, renewed_at) VALUES"+
 		" (5, 'here/1', 2, true, 3, 4, now() + interval '1 hour'), (6, 'gone/2', 2, true, 1, 1, now() - interval '1 minute')")
@@ -34,6 +35,7 @@ func TestServers(t *testing.T) {
 // Each process of howdah serve says that it is there, and what it keeps in memory; one that is
 // silent is forgotten by the others, by the database's clock.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	conn := connect(t, databaseURL)
 	renew := func(id int64, name string, bound time.Duration) {
@@ -94,6 +96,7 @@ func TestProcesses(t *testing.T) {
 
 // A role that may not read the list is told so, and sees the rest.
 func TestProcessesAreHidden(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	owner := connect(t, databaseURL)
 	role, app := newRole(t, databaseURL, "list")

@@ -43,6 +43,7 @@ func row(r *stat.Report, name string) stat.Row {
 
 // The figures are those of what happened.
 func TestRead(t *testing.T) {
+	t.Parallel()
 	conn := connect(t, pgtest.New(t))
 	run(t, conn, "SELECT howdah.create_cache('c', max_entries => 200, durability => 'async')",
 		"SELECT howdah.set_text('c', 'k' || i, repeat('x', 100)) FROM generate_series(1, 90) AS i",
@@ -96,6 +97,7 @@ func newRole(t *testing.T, databaseURL, name string) (string, *pgx.Conn) {
 // A runtime role sees it all but the snapshots of others; a stranger is told
 // what to do.
 func TestPrivileges(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	owner, super := connect(t, databaseURL), connect(t, pgtest.SuperURL(databaseURL))
 	role, conn := newRole(t, databaseURL, "stat")
@@ -129,6 +131,7 @@ func TestPrivileges(t *testing.T) {
 
 // A table that is being altered is waited for no longer than a moment.
 func TestLockedTable(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	conn, other := connect(t, databaseURL), connect(t, databaseURL)
 	run(t, other, "BEGIN", "LOCK TABLE "+pgtest.Table(t, other, "db0"))

@@ -45,6 +45,7 @@ func twoLooks() (before, now *Snapshot) {
 }
 
 func TestCompare(t *testing.T) {
+	t.Parallel()
 	before, now := twoLooks()
 	r := Compare(before, now, nil)
 	require.Equal(t, 2.0, r.Seconds)
@@ -98,6 +99,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
+	t.Parallel()
 	before, now := twoLooks()
 	r := Compare(before, now, nil)
 	const at80 = `app, PostgreSQL 15.18, as howdah?[2J, 12:00:00 UTC
@@ -129,6 +131,7 @@ hidden   rows of howdah.session`
 }
 
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[float64]string{0: "0", 999: "999", 999.6: "1.00k", 1234: "1.23k", 12_345: "12.3k", 123_456: "123k", 99_950: "100k", 9_999: "10.0k", 1e9: "1.00G"} {
 		require.Equal(t, want, short(n))
 	}
@@ -141,6 +144,7 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestHits(t *testing.T) {
+	t.Parallel()
 	h, err := parseHits(strings.NewReader(`# HELP howdah_keys_total x
 howdah_keys_total{cache="a",op="read",result="hit"} 4e1
 howdah_keys_total{cache="a",op="write",result="hit"} 1000

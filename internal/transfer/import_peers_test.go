@@ -29,6 +29,7 @@ func random(t testing.TB) *rand.Rand { return rand.New(rand.NewPCG(seed.Of(t), 1
 
 // All types in all encodings, binary keys and TTLs, in three databases.
 func TestImport(t *testing.T) {
+	t.Parallel()
 	small := []string{"--hash-max-listpack-entries", "8", "--zset-max-listpack-entries", "8", "--set-max-intset-entries", "2", "--list-max-listpack-size", "3"}
 	for name, settings := range map[string][]string{"compact encodings": nil, "tables": small} {
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +60,7 @@ func TestImport(t *testing.T) {
 // What DUMP gives may be of a version that is not known, or DUMP may be forbidden: then the
 // collections are read by their own commands.
 func TestImportWithoutDump(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t, "--rename-command", "DUMP", "", "--set-max-intset-entries", "2")
 	c, db := connect(t, a), openDB(t)
 	c.populate(random(t), "k", 200)
@@ -74,6 +76,7 @@ func TestImportWithoutDump(t *testing.T) {
 
 // What Howdah cannot hold is named, and the rest is copied.
 func TestRefusedKeys(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, db := connect(t, a), openDB(t)
 	c.do("SET", "good", "x")
@@ -129,6 +132,7 @@ func TestRefusedKeys(t *testing.T) {
 }
 
 func TestImportOptions(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, db := connect(t, a), openDB(t)
 	c.do("MSET", "a:1", "new", "a:2", "new", "b:1", "new")
@@ -165,6 +169,7 @@ var errKilled = errors.New("killed")
 // TestInterruptedImport ends an import at each kind of step and at random ones, and lets another
 // go on, until one comes to the end. Nothing may be missing, and no TTL be wrong.
 func TestInterruptedImport(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, g := connect(t, a), random(t)
 	c.populate(g, "k", 600)
@@ -228,6 +233,7 @@ func interrupt(t *testing.T, db *core.DB, o Options) {
 // With Restart nothing goes on from the old state, also not what comes after a failure before
 // the first page is saved.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, db := connect(t, a), openDB(t)
 	c.populate(random(t), "k", 500)
@@ -279,6 +285,7 @@ func TestRestart(t *testing.T) {
 // A state of a source that was restarted, of another one, of other options or into another
 // database is not gone on with.
 func TestForeignState(t *testing.T) {
+	t.Parallel()
 	server := peers.Redis(t)
 	a := Address{Host: server.Addr}
 	db := openDB(t)
@@ -331,6 +338,7 @@ func TestForeignState(t *testing.T) {
 // A crash of PostgreSQL empties an unlogged cache, and may take the last commits of one of class
 // async. Whatever was saved as done is there at the end all the same.
 func TestCrashOfPostgreSQL(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c := connect(t, a)
 	c.populate(random(t), "k", 1000)
@@ -358,6 +366,7 @@ func TestCrashOfPostgreSQL(t *testing.T) {
 
 // A source that goes away for a moment does not end the import.
 func TestLostSource(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, db, o := connect(t, a), openDB(t), optionsFor(t, a)
 	c.populate(random(t), "k", 500)
@@ -377,6 +386,7 @@ func TestLostSource(t *testing.T) {
 
 // Ctrl-C: the batch in flight is finished, and the next run goes on behind it.
 func TestStoppedImport(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, db, o := connect(t, a), openDB(t), optionsFor(t, a)
 	c.populate(random(t), "k", 500)
@@ -399,6 +409,7 @@ func TestStoppedImport(t *testing.T) {
 
 // Keys that expire while they are copied are not there afterwards, and no error.
 func TestExpiredInFlight(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, db, o := connect(t, a), openDB(t), optionsFor(t, a)
 	b := new(batch)
@@ -414,6 +425,7 @@ func TestExpiredInFlight(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, db, o := connect(t, a), openDB(t), optionsFor(t, a)
 	for i := range 200 {

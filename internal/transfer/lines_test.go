@@ -60,6 +60,7 @@ func exported(t testing.TB, db *core.DB, cache, prefix string) (string, Exported
 }
 
 func TestExportAndImport(t *testing.T) {
+	t.Parallel()
 	db := openDB(t)
 	fill(t, db.Cache("db0"))
 	want := content(t, db.Cache("db0"))
@@ -92,6 +93,7 @@ func TestExportAndImport(t *testing.T) {
 
 // A person reads strings with jq: their fields are plain text where they are text.
 func TestLinesAreReadable(t *testing.T) {
+	t.Parallel()
 	db := openDB(t)
 	c := db.Cache("db0")
 	set(t, c, "user:1", values.String(`{"name":"Ann"}`), time.Hour)
@@ -118,6 +120,7 @@ func TestLinesAreReadable(t *testing.T) {
 
 // The time of an expiry goes on while the file lies about, unless it is to count from now.
 func TestExpiryOfLines(t *testing.T) {
+	t.Parallel()
 	lines := `{"cache":"db0","key":"past","type":"string","value":"x","ttl_ms":60000,"expires_at":"2020-01-01T00:00:00Z"}
 {"cache":"db0","key":"never","type":"string","value":"x"}
 `
@@ -136,6 +139,7 @@ func TestExpiryOfLines(t *testing.T) {
 
 // An expiry behind the year 9999, which JSON cannot name, does not stop an export.
 func TestFarExpiry(t *testing.T) {
+	t.Parallel()
 	db := openDB(t)
 	c := db.Cache("db0")
 	far := &verb.Call{Verb: statement.Set, Key: []byte("far"), Value: []byte("x"), Expiry: verb.ExpireAtMilli(999_999_999_999_999)}
@@ -162,6 +166,7 @@ func TestFarExpiry(t *testing.T) {
 
 // A line that cannot be stored is named, and the others are stored.
 func TestRefusedLines(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("k", verb.MaxKeyBytes+1)
 	lines := strings.Join([]string{
 		`{"cache":"db0","key":"good","type":"string","value":"x"}`,
@@ -204,6 +209,7 @@ func TestRefusedLines(t *testing.T) {
 // Tags are counted; the entry of an import without its name would never be
 // invalidated.
 func TestTags(t *testing.T) {
+	t.Parallel()
 	db := openDB(t)
 	c := db.Cache("db0")
 	tagged := &verb.Call{Verb: statement.Set, Key: []byte("tagged"), Value: []byte("x"), Tags: []string{"a", "b"}}
@@ -222,6 +228,7 @@ func TestTags(t *testing.T) {
 
 // An export that was interrupted anywhere leaves entries that can be imported.
 func TestPrefixOfAnExport(t *testing.T) {
+	t.Parallel()
 	db, other := openDB(t), openDB(t)
 	for i := range 20 {
 		set(t, db.Cache("db0"), strconv.Itoa(i), values.String("value"), verb.NoExpiry)
@@ -239,6 +246,7 @@ func TestPrefixOfAnExport(t *testing.T) {
 
 // An import does not restore a stale life, which the line names.
 func TestStaleLife(t *testing.T) {
+	t.Parallel()
 	db := openDB(t)
 	c := db.Cache("db0")
 	claim := &verb.Call{Verb: statement.Claim, Key: []byte("k"), Lease: time.Minute}

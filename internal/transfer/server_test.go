@@ -42,6 +42,7 @@ func serve(t *testing.T) (url string, a Address) {
 // A server of Howdah is a source, too. Collections are copied alike by DUMP and by the commands
 // of their types, with the expiry of fields.
 func TestImportFromHowdah(t *testing.T) {
+	t.Parallel()
 	url, a := serve(t)
 	source, conn := openURL(t, url), dial(t, a)
 	fill(t, source.Cache("db0"))
@@ -109,6 +110,7 @@ func everything(t *testing.T, r *reader) map[string]Entry {
 }
 
 func TestDifference(t *testing.T) {
+	t.Parallel()
 	hash := func(expiry int64, fields ...string) []byte {
 		h := new(values.Hash)
 		for _, field := range fields {
@@ -150,6 +152,7 @@ func TestDifference(t *testing.T) {
 }
 
 func TestParseAddress(t *testing.T) {
+	t.Parallel()
 	a, err := ParseAddress("redis://user:pass%40word@host/7")
 	require.NoError(t, err)
 	require.Equal(t, Address{Host: "host:6379", User: "user", Password: "pass@word", Database: 7, Named: true}, a)

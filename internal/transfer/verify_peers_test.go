@@ -36,6 +36,7 @@ func requireVerified(t *testing.T, db *core.DB, o Options) {
 
 // Verify names each kind of difference, and repairs it if it may.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, db, o := connect(t, a), openDB(t), optionsFor(t, a)
 	cache := db.Cache("db0")
@@ -95,6 +96,7 @@ func TestVerify(t *testing.T) {
 
 // A user who may not ask for a key does not learn that the source has it.
 func TestVerifyWithoutExists(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	c, db, o := connect(t, a), openDB(t), optionsFor(t, a)
 	c.do("SET", "same", "x")
@@ -115,6 +117,7 @@ func TestVerifyWithoutExists(t *testing.T) {
 // TestWritesGoOn copies a database that clients write to, interrupted twice. When they have
 // stopped, the second pass makes both equal.
 func TestWritesGoOn(t *testing.T) {
+	t.Parallel()
 	a := startRedis(t)
 	g := random(t)
 	c, db, o := connect(t, a), openDB(t), optionsFor(t, a)
@@ -172,6 +175,7 @@ func write(ctx context.Context, c client, g *rand.Rand) (n int) {
 
 // A key that somebody writes in the cache while it is repaired stays as it was written.
 func TestRepairLeavesNewerValues(t *testing.T) {
+	t.Parallel()
 	db := openDB(t)
 	cache := db.Cache("db0")
 	set(t, cache, "k", values.String("old"), verb.NoExpiry)

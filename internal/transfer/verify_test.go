@@ -13,6 +13,7 @@ import (
 
 // An error is no answer to whether the source has a key, except that another node has it.
 func TestErrorsAboutExtraKeys(t *testing.T) {
+	t.Parallel()
 	cache := openDB(t).Cache("db0")
 	for _, c := range []struct {
 		reply          string

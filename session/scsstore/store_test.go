@@ -42,6 +42,7 @@ const token = "kV7x0nqUqkTtYdJqlpKzQ3m5g1cR8sFhA2bW4eXyZ0u"
 
 // What the contract in scs's store.go says, sentence by sentence.
 func TestContract(t *testing.T) {
+	t.Parallel()
 	s, pool := open(t)
 	later := time.Now().Add(time.Hour)
 
@@ -111,6 +112,7 @@ func count(t *testing.T, pool *pgxpool.Pool) (n int) {
 // A request that still runs when its user logs out does not bring the session
 // back.
 func TestDeletedStaysDeleted(t *testing.T) {
+	t.Parallel()
 	s, pool := open(t)
 	later := time.Now().Add(time.Hour)
 	require.NoError(t, s.Commit(token, []byte("logged in"), later))
@@ -143,6 +145,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 
 // What All returns identifies sessions and logs nobody in.
 func TestHandles(t *testing.T) {
+	t.Parallel()
 	s, pool := open(t)
 	later := time.Now().Add(time.Hour)
 	require.NoError(t, s.Commit(token, []byte("a"), later))
@@ -177,6 +180,7 @@ func TestHandles(t *testing.T) {
 
 // The real manager, its real middleware, and browsers.
 func TestSessionManager(t *testing.T) {
+	t.Parallel()
 	for _, hashed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("HashTokenInStore %t", hashed), func(t *testing.T) {
 			store, pool := open(t)
@@ -258,6 +262,7 @@ func TestSessionManager(t *testing.T) {
 }
 
 func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t)
 	db, err := howdah.Open(t.Context(), server.NewURL(), nil)
 	require.NoError(t, err)

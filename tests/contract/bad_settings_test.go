@@ -17,6 +17,7 @@ import (
 // Whatever is wrong with a setting, from Go and from SQL it is refused with a
 // sentence that says what to do, and nothing is half-done.
 func TestBadSettingsChangeNothing(t *testing.T) {
+	t.Parallel()
 	databaseURL := pgtest.New(t)
 	db := dbtest.Open(t, databaseURL, nil)
 	ctx := t.Context()

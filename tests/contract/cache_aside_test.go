@@ -47,6 +47,7 @@ func publish(t *testing.T, db *howdah.DB, entry func(c *howdah.Cache) error) {
 }
 
 func TestAsideSetAfterDeleteIsStale(t *testing.T) {
+	t.Parallel()
 	db, load := newArticle(t)
 	cache := db.Cache("db0")
 	loaded := load(db.Pool(), "")
@@ -59,6 +60,7 @@ func TestAsideSetAfterDeleteIsStale(t *testing.T) {
 
 // The writer stores the new value, readers only add.
 func TestAsideWriterStores(t *testing.T) {
+	t.Parallel()
 	db, load := newArticle(t)
 	cache := db.Cache("db0")
 	loaded := load(db.Pool(), "")
@@ -71,6 +73,7 @@ func TestAsideWriterStores(t *testing.T) {
 
 // The reader holds the row until it has stored: the writer waits for it.
 func TestAsideReaderLocks(t *testing.T) {
+	t.Parallel()
 	db, load := newArticle(t)
 	cache := db.Cache("db0")
 	wrote := make(chan struct{})

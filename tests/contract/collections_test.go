@@ -19,6 +19,7 @@ import (
 
 // Two processes change the same collections at the same time, and no change is lost.
 func TestCollectionsOfTwoProcesses(t *testing.T) {
+	t.Parallel()
 	const callers, rounds = 8, 25
 	ctx, url := t.Context(), pgtest.New(t)
 	var work sync.WaitGroup
@@ -64,6 +65,7 @@ func TestCollectionsOfTwoProcesses(t *testing.T) {
 
 // What a transaction does to collections is seen when it commits, and undone with it.
 func TestCollectionsInTransactions(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	c := db.Cache("db0")
@@ -97,6 +99,7 @@ func TestCollectionsInTransactions(t *testing.T) {
 
 // A limiter of several calls in one transaction lets exactly as many through as it says.
 func TestLimiterInTransaction(t *testing.T) {
+	t.Parallel()
 	const limit, callers = 5, 12
 	ctx, url := t.Context(), pgtest.New(t)
 	var mu sync.Mutex
@@ -134,6 +137,7 @@ func TestLimiterInTransaction(t *testing.T) {
 // Collections are read from memory; Fresh and transactions are not, own changes are seen
 // at once, and those of others within the bound.
 func TestCollectionsReadFromMemory(t *testing.T) {
+	t.Parallel()
 	ctx, url := t.Context(), pgtest.New(t)
 	db := dbtest.OpenNear(t, url)
 	c, other := db.Cache("near"), dbtest.Open(t, url, nil).Cache("near")
@@ -197,6 +201,7 @@ func TestCollectionsReadFromMemory(t *testing.T) {
 
 // A cache that fails open has no collections where the database is away.
 func TestCollectionsFailOpen(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()

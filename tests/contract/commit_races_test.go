@@ -57,6 +57,7 @@ func edit(ctx context.Context, t *testing.T, c *howdah.Cache, keys []string, fn 
 // and made again by the next deposit. No sum is ever lost, and no group sees half
 // of another.
 func TestMoneyIsMovedWhole(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	dbs := []*howdah.DB{dbtest.Open(t, url, nil), dbtest.Open(t, url, nil)}
@@ -118,6 +119,7 @@ func sum(values []string) (total int) {
 // Two processes each read what the other stores: that a key is absent, by what a read
 // or a watch said of it. Both may not be written.
 func TestAbsenceThatBothRead(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	caches := []*howdah.Cache{dbtest.Open(t, url, nil).Cache("db0"), dbtest.Open(t, url, nil).Cache("db0")}

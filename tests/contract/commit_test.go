@@ -11,6 +11,7 @@ import (
 
 // A group ends what memory holds of the keys that it changes, and of those only.
 func TestCommitAndMemory(t *testing.T) {
+	t.Parallel()
 	db := dbtest.OpenNear(t, pgtest.New(t))
 	c := db.Cache("near")
 	f := &fixture{T: t, Cache: c}

@@ -25,6 +25,7 @@ import (
 // TestRaces lets two processes' worth of callers at one key, where exactly one
 // may win, or no update may be lost.
 func TestRaces(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	caches := []*howdah.Cache{dbtest.Open(t, url, nil).Cache("db0"), dbtest.Open(t, url, nil).Cache("db0")}
@@ -116,6 +117,7 @@ func TestRaces(t *testing.T) {
 // TestOrder checks that the calls of one caller on one key keep their order,
 // whatever they share statements with.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	cache := dbtest.Open(t, pgtest.New(t), nil).Cache("db0")
 	require.NoError(t, cache.Set(t.Context(), "warm", nil, 0))
 	dbtest.Together(8, func(i int) {
@@ -161,6 +163,7 @@ func TestOrder(t *testing.T) {
 // TestMerged asks for one key many times at once: every caller gets the answer,
 // in memory of its own.
 func TestMerged(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
@@ -185,6 +188,7 @@ func TestMerged(t *testing.T) {
 // TestLockedRow holds one key in a foreign transaction: only its own callers
 // wait.
 func TestLockedRow(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	// That a row is locked is known two LockTimeouts after a caller's deadline at most.
 	db := dbtest.Open(t, pgtest.New(t), &howdah.Options{Timeout: dbtest.Timeout, LockTimeout: 200 * time.Millisecond})
@@ -232,6 +236,7 @@ func TestLockedRow(t *testing.T) {
 // TestLockedTable holds the whole table, as ALTER TABLE does: everybody waits,
 // and nobody fails.
 func TestLockedTable(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, &howdah.Options{Timeout: 20 * time.Second})
@@ -279,6 +284,7 @@ func TestLockedTable(t *testing.T) {
 
 // TestBadNeighbour lets PostgreSQL refuse one row of a shared statement.
 func TestBadNeighbour(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
@@ -305,6 +311,7 @@ func TestBadNeighbour(t *testing.T) {
 
 // TestCancelled lets callers leave at any moment; the others do not notice.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
 	require.NoError(t, cache.Set(t.Context(), "k", []byte("v"), 0))
@@ -349,6 +356,7 @@ func TestClose(t *testing.T) {
 
 // TestTransactions shows that a bound cache is part of its transaction.
 func TestTransactions(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("db0")
@@ -397,6 +405,7 @@ func TestTransactions(t *testing.T) {
 // TestTransact counts by read and write in transactions, which is only right
 // if conflicts are found and repeated.
 func TestTransact(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	dbs := []*howdah.DB{dbtest.Open(t, url, nil), dbtest.Open(t, url, nil)}
@@ -430,6 +439,7 @@ func TestTransact(t *testing.T) {
 // TestWatch lets two transactions watch what the other one writes: at most one
 // may happen, whether the keys exist or not.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	// Half of the rounds end when PostgreSQL looks for a deadlock.

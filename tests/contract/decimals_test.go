@@ -15,6 +15,7 @@ import (
 // They are refused before anything is sent, so that a caller's transaction
 // survives.
 func TestOnlyDecimalNumbersAreAdded(t *testing.T) {
+	t.Parallel()
 	for _, d := range doors() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()

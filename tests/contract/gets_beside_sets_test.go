@@ -18,6 +18,7 @@ import (
 // Sets and gets of a key that wait together are one write. Each get sees the set
 // before it all the same, and what asks for more than a value asks PostgreSQL.
 func TestGetsAreAnsweredBesideSets(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, &howdah.Options{Timeout: 10 * time.Second})

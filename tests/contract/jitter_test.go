@@ -18,6 +18,7 @@ import (
 // Every way of storing a value spreads its TTL; what sets a TTL by itself, or
 // an instant, is exact; nothing outlives what was asked, or the maximum.
 func TestJitter(t *testing.T) {
+	t.Parallel()
 	const ttl = 1000 * time.Second
 	stores := map[string]func(ctx context.Context, c *howdah.Cache, key string) error{
 		"set":     func(ctx context.Context, c *howdah.Cache, key string) error { return c.Set(ctx, key, []byte("1"), ttl) },
@@ -162,6 +163,7 @@ func TestJitter(t *testing.T) {
 
 // The setting goes through every door and back, and nonsense is refused.
 func TestJitterSetting(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	ctx := t.Context()
 	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "c", TTLJitter: 10}))

@@ -17,6 +17,7 @@ import (
 // Memory holds collections, for those who read any kind. Others learn from it that there
 // is one, and do not drive it out.
 func TestCollectionsInMemory(t *testing.T) {
+	t.Parallel()
 	db := dbtest.OpenNear(t, pgtest.New(t))
 	c := db.Cache("near")
 	f := &fixture{T: t, Cache: c}

@@ -12,6 +12,7 @@ import (
 
 // Stats say what memory did, and what bounds it.
 func TestStatsOfMemory(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := dbtest.OpenNear(t, url)
 	cache := db.Cache("near")

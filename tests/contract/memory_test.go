@@ -24,6 +24,7 @@ import (
 
 // Whatever a process writes, by whichever way, its next read sees.
 func TestMemorySeesOwnWrites(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.OpenNear(t, pgtest.New(t))
 	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "other", Near: true}))
@@ -104,6 +105,7 @@ func TestMemorySeesOwnWrites(t *testing.T) {
 
 // A get that is started after a set, and does not wait for it, sees the set.
 func TestMemoryKeepsTheOrderOfAPipeline(t *testing.T) {
+	t.Parallel()
 	db := dbtest.OpenNear(t, pgtest.New(t))
 	c := db.Cache("near")
 	require.NoError(t, c.Set(t.Context(), "k", []byte("0"), 0))
@@ -131,6 +133,7 @@ func TestMemoryKeepsTheOrderOfAPipeline(t *testing.T) {
 // What a process stores it serves from memory at once, and the polls that come to
 // its own row of the log do not change that.
 func TestMemoryKeepsWhatItsProcessSets(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db, other := dbtest.OpenNear(t, url), dbtest.Open(t, url, nil)
@@ -163,6 +166,7 @@ func TestMemoryKeepsWhatItsProcessSets(t *testing.T) {
 
 // What another process writes is seen, in every way in which it can write.
 func TestMemorySeesOtherProcesses(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db, other := dbtest.OpenNear(t, url), dbtest.Open(t, url, nil)
@@ -212,6 +216,7 @@ func TestMemorySeesOtherProcesses(t *testing.T) {
 // An absent key is kept like a value, an excluded one is not, and one that
 // expires is not served after its time.
 func TestMemoryOfAbsentExcludedAndExpiring(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.OpenNear(t, pgtest.New(t))
 	c := db.Cache("near")
@@ -232,6 +237,7 @@ func TestMemoryOfAbsentExcludedAndExpiring(t *testing.T) {
 
 // Where the log cannot be read, a sentence says why, and PostgreSQL answers.
 func TestMemoryWithoutRightsOnTheLog(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	databaseURL := pgtest.New(t)
 	owner := dbtest.Open(t, databaseURL, nil)
@@ -256,6 +262,7 @@ func TestMemoryWithoutRightsOnTheLog(t *testing.T) {
 
 // Without Run there is no lease, and every read asks PostgreSQL.
 func TestMemoryNeedsRun(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), &howdah.Options{Timeout: dbtest.Timeout, Near: howdah.NearOptions{Bound: time.Second}})
 	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "near", Near: true}))
@@ -269,6 +276,7 @@ func TestMemoryNeedsRun(t *testing.T) {
 
 // The caller of Get may change what it got.
 func TestMemoryIsNotShared(t *testing.T) {
+	t.Parallel()
 	db := dbtest.OpenNear(t, pgtest.New(t))
 	c := db.Cache("near")
 	require.NoError(t, c.Set(t.Context(), "k", []byte("value"), 0))
@@ -284,6 +292,7 @@ func TestMemoryIsNotShared(t *testing.T) {
 
 // Wrong options are refused with a sentence.
 func TestNearOptions(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	for want, o := range map[string]howdah.NearOptions{
 		"1ms":    {Bound: time.Millisecond},
@@ -299,6 +308,7 @@ func TestNearOptions(t *testing.T) {
 // Many processes read and write at random: each sees its own writes, and no read
 // goes back.
 func TestMemoryNeverGoesBack(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	seed := seed.Of(t)

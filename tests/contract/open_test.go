@@ -19,6 +19,7 @@ import (
 )
 
 func TestOpenErrors(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	empty := pgtest.Empty(t)
 	newer := pgtest.New(t)
@@ -51,6 +52,7 @@ func TestOpenErrors(t *testing.T) {
 }
 
 func TestOpeningChangesNothing(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	fingerprint := func() (n string) {
 		conn, err := pgx.Connect(t.Context(), url)
@@ -67,6 +69,7 @@ func TestOpeningChangesNothing(t *testing.T) {
 }
 
 func TestCaches(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, nil)
@@ -134,6 +137,7 @@ func TestCaches(t *testing.T) {
 
 // TestCollision plants another key in the slot of a key's hash.
 func TestCollision(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	require.NoError(t, db.CreateCache(ctx, howdah.CacheConfig{Name: "strict", Durability: "sync"}))
@@ -203,6 +207,7 @@ func status(c *howdah.Cache, call *verb.Call) error {
 // TestHashes compares the key hash of Go with that of SQL: what one door
 // stores, the other must find.
 func TestSQLSeesTheSame(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	for _, key := range []string{"", "k", "\x00\xff", strings.Repeat("long", 1000)} {
@@ -220,6 +225,7 @@ func TestSQLSeesTheSame(t *testing.T) {
 
 // TestRuntimeRole works with the least privileges, and no more.
 func TestRuntimeRole(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	owner := pgtest.New(t)
 	role, app := dbtest.NewRole(t, owner)

@@ -16,6 +16,7 @@ import (
 // With noeviction, writes that need room are refused through every door, and
 // reads and deletes go on.
 func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	dbtest.Exec(t, db, "SELECT howdah.create_cache('c', eviction => 'noeviction', max_entries => 100)")
 	cache := db.Cache("c")

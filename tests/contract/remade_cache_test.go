@@ -18,6 +18,7 @@ import (
 // Another process drops a cache and makes it again, in one transaction: calls
 // that are under way go to the new table, and none of them fails.
 func TestCacheIsMadeAgainUnderLoad(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db, other := dbtest.Open(t, url, dbtest.Patient()), dbtest.Open(t, url, nil)
 	cache := db.Cache("db0")

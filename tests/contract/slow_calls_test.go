@@ -22,6 +22,7 @@ func slowCalls(db *howdah.DB) []observe.SlowCall { return (*core.DB)(db).SlowLog
 // Calls whose row a transaction holds are noted as blocked: one whose time ends, and those
 // whose callers leave together with others.
 func TestSlowCallsBehindAHeldRow(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	var log bytes.Buffer
 	db := dbtest.Open(t, pgtest.New(t), &howdah.Options{
@@ -64,6 +65,7 @@ func TestSlowCallsBehindAHeldRow(t *testing.T) {
 
 // The calls of a transaction that go together are one line, and so is an edit.
 func TestSlowCallsOfATransaction(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db := dbtest.Open(t, pgtest.New(t), &howdah.Options{Timeout: time.Minute, SlowCall: 1})
 	cache := db.Cache("db0")
@@ -90,6 +92,7 @@ func TestSlowCallsOfATransaction(t *testing.T) {
 }
 
 func TestSlowCallOptions(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	_, err := howdah.Open(t.Context(), url, &howdah.Options{SlowCall: -1})
 	require.ErrorContains(t, err, "Options.SlowCall is -1ns; it must not be negative")

@@ -20,6 +20,7 @@ import (
 // Two processes write flat out to a cache that may evict nothing. Together they
 // stay within the budget.
 func TestNoEvictionKeepsItsBudget(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, settings, used string
 		budget               int64
@@ -66,6 +67,7 @@ func TestNoEvictionKeepsItsBudget(t *testing.T) {
 // Writers push the budget through a cache, on a machine that is busy: at a given
 // pace, and as fast as they can, from one process and from two.
 func TestBudgetHoldsUnderOverload(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes ten seconds")
 	}

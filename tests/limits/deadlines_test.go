@@ -13,6 +13,7 @@ import (
 
 // What is large gets the time that its bytes need, beyond Options.Timeout.
 func TestLargeValuesGetTime(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, nil)
 	cache := db.Cache("db0")
@@ -47,6 +48,7 @@ func TestLargeValuesGetTime(t *testing.T) {
 // ErrTimeout is context.DeadlineExceeded too, wherever the time runs out, and
 // an error matches one sentinel only.
 func TestTimeoutsMatchDeadlineExceeded(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Own(t, "fsync", "off", "max_connections", "60")
 	ctx := t.Context()
 	// Whether a call has waited for a lock is known two LockTimeouts after its deadline at most.

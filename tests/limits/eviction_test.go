@@ -18,6 +18,7 @@ import (
 // when they were written and read, how often, and when they expire, so that
 // only one policy keeps each set.
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	// Of 4,000 keys i: written in their order, a minute for 100 of them; each
 	// fourth read just now; each fourth one after it read often, long ago in
 	// part; even ones with a TTL, the longer the smaller i.
@@ -161,6 +162,7 @@ func readsDecide(t *testing.T, db *howdah.DB, name, policy string) (minute int64
 // be as good as before: a cache whose size is overestimated every now and then
 // evicts each time, and keeps far less than its budget.
 func TestSparseTableIsCounted(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	dbtest.Exec(t, db, "SELECT howdah.create_cache('c', eviction => 'allkeys-lru', max_entries => 1000000)")
 	dbtest.Exec(t, db, "ALTER TABLE "+pgtest.Table(t, db.Pool(), "c")+" SET (autovacuum_enabled = off)")

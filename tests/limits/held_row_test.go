@@ -18,6 +18,7 @@ import (
 // TestWritersBehindAHeldRow has many writers of a row that a transaction holds
 // for longer than they wait: each learns that it has changed nothing.
 func TestWritersBehindAHeldRow(t *testing.T) {
+	t.Parallel()
 	const writers = 40
 	for name, limit := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"by Options.Timeout": func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
@@ -62,6 +63,7 @@ func TestWritersBehindAHeldRow(t *testing.T) {
 // A lone caller whose context ends before PostgreSQL gives up the wait for a lock
 // waits for that answer: nothing was changed.
 func TestLoneCallerThatLeavesAHeldRow(t *testing.T) {
+	t.Parallel()
 	for name, database := range map[string]string{"whole": pgtest.New(t), "in partitions": pgtest.Divided(t, 4)} {
 		t.Run(name, func(t *testing.T) { testLoneCallerThatLeavesAHeldRow(t, database) })
 	}

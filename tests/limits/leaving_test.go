@@ -20,6 +20,7 @@ import (
 // Several calls handed over together leave when their context ends, and what
 // they had under way ends with it, however much longer others might wait.
 func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	pool, err := pgxpool.New(t.Context(), url) // whose statements wait for locks without end
 	require.NoError(t, err)
@@ -48,8 +49,9 @@ func TestCallsTogetherLeaveWithTheirContext(t *testing.T) {
 // A transaction that nobody ended does not keep Close from returning, and what
 // it holds is closed with it.
 func TestCloseDoesNotWaitForLeaks(t *testing.T) {
+	url := pgtest.New(t)
 	before := goleak.IgnoreCurrent()
-	db, err := howdah.Open(t.Context(), pgtest.New(t), &howdah.Options{Timeout: 100 * time.Millisecond})
+	db, err := howdah.Open(t.Context(), url, &howdah.Options{Timeout: 100 * time.Millisecond})
 	require.NoError(t, err)
 	tx, err := db.Pool().Begin(t.Context())
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 // A migration holds howdah_internal.cache while the settings of a cache are due to be
 // read again: the calls go on with those that are known.
 func TestCallsDoNotWaitForSettings(t *testing.T) {
+	t.Parallel()
 	for _, pool := range []struct {
 		name string
 		open func(t *testing.T, url string) *howdah.DB

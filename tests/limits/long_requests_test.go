@@ -21,6 +21,7 @@ import (
 // with more in both directions than the sockets hold, whoever only wrote would
 // wait for ever.
 func TestLongRequestsWithLongAnswers(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), &howdah.Options{Timeout: time.Minute, MaxBatchBytes: 64 << 20})
 	cache := db.Cache("db0")
 	const n = 12
@@ -70,6 +71,7 @@ func TestLongRequestsWithLongAnswers(t *testing.T) {
 // A call that comes to its deadline leaves nothing running in PostgreSQL, and
 // the next calls get a connection that works.
 func TestTimeoutCancelsTheStatement(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, &howdah.Options{Timeout: 200 * time.Millisecond})
 	cache := db.Cache("db0")

@@ -17,6 +17,7 @@ import (
 // and hold their keys nevertheless. Their callers wait; those who share
 // statements with these, in this process or in another, do not.
 func TestUncommittedInsertsDelayOnlyTheirOwnCallers(t *testing.T) {
+	t.Parallel()
 	const held = 60
 	// One LockTimeout for each held key would outlast Timeout.
 	options := &howdah.Options{Timeout: 20 * time.Second, LockTimeout: 500 * time.Millisecond}

@@ -24,6 +24,7 @@ func entryOf(i int) entry {
 // Each policy lets a quarter of 4,000 entries go, and takes all of them where
 // its name says.
 func TestEachPolicyKeepsWhatItsNameSays(t *testing.T) {
+	t.Parallel()
 	const (
 		entries = 4000
 		traits  = `

@@ -28,6 +28,7 @@ func lockSettings(t *testing.T, url string) (tx pgx.Tx) {
 // An event loop calls Start: the first call on a cache must not wait for the
 // database either. What was started meanwhile is run in its order.
 func TestStartDoesNotWait(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, &howdah.Options{Timeout: 30 * time.Second, LockTimeout: time.Minute})
 	tx := lockSettings(t, url)
@@ -54,6 +55,7 @@ func TestStartDoesNotWait(t *testing.T) {
 
 // The first call on a cache has no more time than any other.
 func TestFirstCallKeepsItsTime(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t)
 	db := dbtest.Open(t, url, &howdah.Options{Timeout: 200 * time.Millisecond, LockTimeout: time.Minute})
 	tx := lockSettings(t, url)
@@ -74,6 +76,7 @@ func TestFirstCallKeepsItsTime(t *testing.T) {
 
 // A cache that does not exist is not remembered as such.
 func TestStartOnAbsentCache(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, pgtest.New(t), nil)
 	cache := db.Cache("later")
 	set := func(cache *howdah.Cache) error {

@@ -72,6 +72,7 @@ max_client_conn = 200
 
 // Without word of the pooler, the error says which word that is.
 func TestPgbouncerNotNamed(t *testing.T) {
+	t.Parallel()
 	u := dbtest.ParseURL(t, throughPgbouncer(t, pgtest.New(t)))
 	q := u.Query()
 	q.Del("pooler")
@@ -87,6 +88,7 @@ func TestPgbouncerNotNamed(t *testing.T) {
 // TestPgbouncer holds the contract through a pooler that gives every
 // transaction another server connection.
 func TestPgbouncer(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Open(t, throughPgbouncer(t, pgtest.New(t)), nil)
 	for _, class := range []string{"unlogged", "async"} {
 		require.NoError(t, db.CreateCache(t.Context(), howdah.CacheConfig{Name: class, Durability: howdah.Durability(class)}))
@@ -134,6 +136,7 @@ func TestPgbouncer(t *testing.T) {
 // Notifications do not pass the pooler: messages are polled for, and the log says so. A
 // URL past the pooler makes them arrive.
 func TestMessagesThroughPgbouncer(t *testing.T) {
+	t.Parallel()
 	direct := pgtest.New(t)
 	pooled := throughPgbouncer(t, direct)
 	var logs [3]dbtest.Log
@@ -190,8 +193,8 @@ func TestOlderWriteBehindPgbouncer(t *testing.T) {
 	answer := make(chan error, 1)
 	go func() { answer <- cache.Set(ctx, "k", []byte("older"), 0) }()
 	var pid int
-	eventually(t, "the write waits for the row", func() bool {
-		err := holder.QueryRow(t.Context(), "SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'").Scan(&pid)
+	dbtest.Eventually(t, "the write waits for the row", func() bool {
+		err := holder.QueryRow(t.Context(), "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&pid)
 		return err == nil
 	})
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))

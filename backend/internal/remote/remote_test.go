@@ -14,6 +14,7 @@ import (
 )
 
 func TestCallGivesUp(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	defer close(release)
 	hang := func() (int, error) { <-release; return 1, nil }
@@ -32,6 +33,7 @@ func TestCallGivesUp(t *testing.T) {
 }
 
 func TestCallAnswers(t *testing.T) {
+	t.Parallel()
 	failed := errors.New("failed")
 	for _, ctx := range []context.Context{context.Background(), t.Context()} {
 		n, err := Call(ctx, func() (int, error) { return 7, nil })
@@ -45,6 +47,7 @@ func TestCallAnswers(t *testing.T) {
 // TestCallNamesTheContext: what a client says of an ended context in its own
 // words is told as the context's error, even if the client noticed first.
 func TestCallNamesTheContext(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(20*time.Millisecond))
 	defer cancel()
 	deadline, _ := ctx.Deadline()
@@ -58,6 +61,7 @@ func TestCallNamesTheContext(t *testing.T) {
 
 // TestFailure provokes what a network does, and asks what may be done next.
 func TestFailure(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	addr := listener.Addr().String()

@@ -17,6 +17,7 @@ import (
 )
 
 func TestArrows(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join("..", "..", "..")
 	module, files := readModule(t, root)
 	seen := map[string]bool{}
@@ -105,6 +106,9 @@ func read(p, text string) (file, error) {
 	ast.Inspect(syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
+			if f.test() && isSerialTest(n) {
+				f.serial = append(f.serial, n.Name.Name)
+			}
 			if n.Name.Name == "init" && n.Recv == nil {
 				f.inits++
 			}

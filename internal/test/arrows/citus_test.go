@@ -21,6 +21,7 @@ func folder(f file) string {
 // "make test-citus" runs the tests of some packages by their name: none with the build tag
 // may be left out.
 func TestCitusTarget(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join("..", "..", "..")
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 
 // The check of links, applied to made-up pages: it must be able to fail.
 func TestBrokenLinksAreFound(t *testing.T) {
+	t.Parallel()
 	root := fstest.MapFS{
 		"README.md": {Data: []byte("[a](docs/a.md) [b](docs/b.md) [c](docs/a.md#two-words) [d](docs/a.md#three) [e](https://example.org/x)\n" +
 			"`[code](nowhere)`\n```\n[code](nowhere)\n```\n![i](docs/i.svg) <img src=\"docs/j.svg\">")},

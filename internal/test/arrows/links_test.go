@@ -17,6 +17,7 @@ import (
 // Every link in the documents of this repository leads to a file that is
 // there, and to a heading in it.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	root := os.DirFS("../../..")
 	pages := 0
 	err := fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {

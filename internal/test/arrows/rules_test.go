@@ -13,6 +13,7 @@ type file struct {
 	imports []string // import paths
 	inits   int      // functions named init
 	long    []string // functions of more lines than longestFunction
+	serial  []string // tests that do not begin with t.Parallel
 	env     []string // calls that read the environment, such as "os.Getenv"
 }
 

@@ -9,6 +9,7 @@ import (
 
 // The rules applied to made-up files: each must be able to fail.
 func TestRulesCanFail(t *testing.T) {
+	t.Parallel()
 	const m = "example.org/m"
 	for name, c := range map[string]struct {
 		file file
@@ -62,6 +63,7 @@ func TestRulesCanFail(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
+	t.Parallel()
 	f, err := read("a.go", strings.Replace(`//go:build never
 package a
 

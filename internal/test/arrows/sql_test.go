@@ -21,6 +21,7 @@ import (
 // SQL lives in schema/: no string of the program begins a statement, but in the
 // files that say why. Every query is asked by its name.
 func TestSQL(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join("..", "..", "..")
 	_, files := readModule(t, root)
 	var statements []literal
@@ -132,6 +133,7 @@ func checkSQL(statements []literal, elsewhere map[string]string) (broken []strin
 
 // The rule applied to a made-up file: it must be able to fail.
 func TestSQLInGoIsFound(t *testing.T) {
+	t.Parallel()
 	all, err := literals("a.go", "package a\n\nvar (\n"+
 		"_ = \"SELECT 1\"\n"+
 		"_ = `\n\tWITH a AS (SELECT) SELECT`\n"+

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // Maintain does a round on one cache.
@@ -37,8 +37,8 @@ func Run(t *testing.T, db *howdah.DB) (stop func()) {
 	return stop
 }
 
-// Eventually awaits a condition. Its limit only bounds how long a failure takes.
+// Eventually awaits a condition.
 func Eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, 2*time.Minute, 5*time.Millisecond, what)
+	await.True(t, what, condition)
 }

@@ -2,6 +2,8 @@
 package leaks
 
 import (
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -19,6 +21,20 @@ func Await(t testing.TB, allowed ...goleak.Option) {
 	if err := find(patience, allowed...); err != nil {
 		t.Error(err)
 	}
+}
+
+// Exit ends a test program with the code of its tests, unless goroutines are left over that
+// the options do not allow: then they are printed, and the code says that tests failed. It
+// is for TestMain, after what the tests share has been stopped.
+func Exit(code int, allowed ...goleak.Option) {
+	if code != 0 {
+		os.Exit(code)
+	}
+	if err := find(patience, allowed...); err != nil {
+		fmt.Fprintln(os.Stderr, "the tests leave goroutines behind:", err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // find is goleak.Find, which itself waits for less than a connection may take to close.

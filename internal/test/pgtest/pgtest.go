@@ -15,9 +15,12 @@
 // Citus engine.
 //
 // The shared server has two goroutines of its own until Main stops it. A test
-// that looks for leaked ones calls New first and then
+// that looks for leaked ones, and is not parallel, calls New first and then
 //
-//	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+//	defer leaks.Await(t, goleak.IgnoreCurrent())
+//
+// Where all tests of a package are parallel, TestMain looks for them at the end of all, with
+// Run and leaks.Exit.
 //
 // Tests in packages that this one imports (migrate, schema) must be external
 // test packages, such as migrate_test.
@@ -42,8 +45,12 @@ import (
 
 // Main is the body of TestMain: it runs the tests, calls the functions that end
 // what the tests share beside the server, stops the server and exits.
-func Main(m *testing.M, end ...func()) {
-	code := m.Run()
+func Main(m *testing.M, end ...func()) { os.Exit(Run(m, end...)) }
+
+// Run is Main for a TestMain that looks at what is left over: it returns the code with
+// which to exit.
+func Run(m *testing.M, end ...func()) (code int) {
+	code = m.Run()
 	for _, f := range end {
 		f()
 	}
@@ -51,7 +58,7 @@ func Main(m *testing.M, end ...func()) {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)
 	}
-	os.Exit(code)
+	return code
 }
 
 // New makes a database that holds the schema and returns its URL. It is owned

@@ -27,6 +27,7 @@ func TestOf(t *testing.T) {
 }
 
 func TestBadVariable(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []string{"Random", "-1", "1.5", "0x10", " 1", "18446744073709551616"} {
 		_, err := of(t.Name(), bad)
 		require.Error(t, err, bad)
@@ -42,6 +43,7 @@ func TestOr(t *testing.T) {
 
 // Two generators of one test choose the same.
 func TestRand(t *testing.T) {
+	t.Parallel()
 	a, b := Rand(t), Rand(t)
 	for range 100 {
 		require.Equal(t, a.Uint64(), b.Uint64())
