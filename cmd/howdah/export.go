@@ -29,16 +29,21 @@ func newExport() *cobra.Command {
 	var e exportCommand
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write the entries of a cache as lines of JSON",
-		Long: `Write the live entries of a cache as lines of JSON, which "howdah import" reads.
+		Short: "Write the entries of a cache as lines of JSON, or as commands for a Redis",
+		Long: `Write the live entries of a cache as lines of JSON, which "howdah import" reads, or as the
+commands that store them in a Redis server.
 
   howdah export --cache pages --file pages.jsonl
+  howdah export --format resp | redis-cli -h new --pipe
   howdah export --prefix user: | jq -r 'select(.type == "string") | [.key, .value] | @tsv'
 
 A line has cache, key, type and value, ttl_ms and expires_at if the entry expires. Keys and
 strings that are not UTF-8 are in key_base64 and value_base64; collections are in dump_base64,
 as the payload that RESTORE of Redis takes. The last line is {"end":true,...}: without it the
 export was interrupted, and what is there can be used.
+
+With --format resp it writes SET and RESTORE, with the time at which each entry expires, for
+mass insertion into Redis from 7.0 on: docs/back-to-redis.md.
 
 An entry that is there from the beginning to the end is written once, as it was at a moment
 between. What is stored or removed meanwhile may be missing: it is no snapshot, and holds
@@ -52,14 +57,15 @@ nothing back in PostgreSQL.`,
 	f.StringVar(&e.cache, "cache", defaultCache, "cache to write (HOWDAH_CACHE)")
 	f.StringVar(&e.prefix, "prefix", "", "only keys that begin with this")
 	f.StringVar(&e.file, "file", "-", `file to write; "-": standard output`)
-	f.StringVar(&e.format, "format", "jsonl", "jsonl is the only one")
+	f.StringVar(&e.format, "format", string(transfer.Lines), "jsonl: lines of JSON; resp: commands for redis-cli --pipe")
+	mustComplete(cmd, "format", cobra.FixedCompletions([]string{string(transfer.Lines), string(transfer.Commands)}, cobra.ShellCompDirectiveNoFileComp))
 	mustComplete(cmd, "cache", completeCacheFlag)
 	return cmd
 }
 
 func (e *exportCommand) run(cmd *cobra.Command) (err error) {
-	if e.format != "jsonl" {
-		return usagef("--format must be jsonl")
+	if form := transfer.Form(e.format); form != transfer.Lines && form != transfer.Commands {
+		return usagef("--format must be jsonl or resp")
 	}
 	ctx, stop := untilStopped(cmd)
 	defer stop()
@@ -99,12 +105,14 @@ func (e *exportCommand) write(ctx context.Context, cmd *cobra.Command, db *howda
 	lines := bufio.NewWriterSize(out, 256<<10)
 	began, shown := time.Now(), time.Now()
 	screen := newProgressLine(cmd.ErrOrStderr())
-	done, err := transfer.Export(ctx, (*core.DB)(db), e.cache, []byte(e.prefix), lines, func(done transfer.Exported) {
+	options := transfer.ExportOptions{Cache: e.cache, Prefix: []byte(e.prefix), Form: transfer.Form(e.format)}
+	options.Progress = func(done transfer.Exported) {
 		if time.Since(shown) > progressEvery && e.file != "-" {
 			shown = time.Now()
 			screen.show(fmt.Sprintf("%d entries, %.0f a second", done.Entries, float64(done.Entries)/time.Since(began).Seconds()))
 		}
-	})
+	}
+	done, err := transfer.Export(ctx, (*core.DB)(db), options, lines)
 	screen.clear()
 	if flushErr := lines.Flush(); err == nil {
 		err = flushErr
@@ -119,7 +127,11 @@ func (e *exportCommand) write(ctx context.Context, cmd *cobra.Command, db *howda
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%d entries in %v\n", done.Entries, time.Since(began).Round(10*time.Millisecond))
 	if done.Tagged > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d of them have tags, whose names Howdah does not store: an import refuses them without --drop-tags\n", done.Tagged)
+		what := "an import refuses them without --drop-tags"
+		if e.format == string(transfer.Commands) {
+			what = "Redis has none"
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d of them have tags, whose names Howdah does not store: %s\n", done.Tagged, what)
 	}
 	return nil
 }

@@ -301,3 +301,26 @@ func TestKeysThatDoNotFit(t *testing.T) {
 	require.Contains(t, execute(t, "", nil, "compare", "redis://"+addr).out, fits)
 	require.Contains(t, execute(t, "", nil, "compare", "redis://"+addr, "--keys", "0").out, "\n0 of about 1 keys were looked at")
 }
+
+// The way back: what a cache has, Redis has after mass insertion, of every kind and with its TTL.
+func TestBackToRedis(t *testing.T) {
+	t.Parallel()
+	const keys = 20_000
+	from, to := startRedis(t), startRedis(t)
+	c := redisClient(t, &redis.Options{Addr: from})
+	fillRedis(t, c, keys)
+	require.NoError(t, c.Set(t.Context(), "\xff\x00\r\n", "\r\n\xfe", 0).Err())
+	require.NoError(t, c.Set(t.Context(), "empty", "", 0).Err())
+	url := pgtest.New(t)
+	succeed(t, "", nil, "import", "redis://"+from, "--database-url", url, "--state", filepath.Join(t.TempDir(), "state"))
+
+	r := succeed(t, "", nil, "export", "--format", "resp", "--database-url", url)
+	inserted := succeed(t, r.out, nil, "cli", "-u", to, "--pipe")
+	require.Contains(t, inserted.out, fmt.Sprintf("errors: 0, replies: %d", keys+2))
+	// Redis is the source of the comparison: what it has, the cache has, and nothing more.
+	r = succeed(t, "", nil, "import", "redis://"+to, "--verify", "--database-url", url)
+	require.Regexp(t, fmt.Sprintf(`^%d keys .*: %d equal, 0 missing, 0 different; 0 keys of the cache are not in the source`, keys+2, keys+2), r.out)
+	again := succeed(t, "", nil, "export", "--format", "resp", "--database-url", url)
+	require.Contains(t, succeed(t, again.out, nil, "cli", "-u", to, "--pipe").out, "errors: 0,", "keys that are there are replaced")
+	require.Equal(t, exitUsage, execute(t, "", nil, "export", "--format", "xml", "--database-url", url).code)
+}

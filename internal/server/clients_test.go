@@ -49,7 +49,9 @@ func TestClients(t *testing.T) {
 	t.Run("php", func(t *testing.T) {
 		c.each(t, t.TempDir(), nil, "php", "php_sessions.php", "php_caches.php", "php_pubsub.php", "php_cluster.php")
 	})
-	t.Run("ruby", func(t *testing.T) { c.each(t, t.TempDir(), nil, "ruby", "action_cable.rb", "sidekiq_queue.rb") })
+	t.Run("ruby", func(t *testing.T) {
+		c.each(t, t.TempDir(), nil, "ruby", "action_cable.rb", "sidekiq_queue.rb", "rails_cache.rb")
+	})
 	t.Run("java", c.java)
 	t.Run("cluster", c.clusters)
 	t.Run("rueidis", func(t *testing.T) {

@@ -54,7 +54,7 @@ func fill(t testing.TB, c *core.Cache) {
 // exported is the text of an export.
 func exported(t testing.TB, db *core.DB, cache, prefix string) (string, Exported) {
 	var out bytes.Buffer
-	done, err := Export(t.Context(), db, cache, []byte(prefix), &out, func(Exported) {})
+	done, err := Export(t.Context(), db, ExportOptions{Cache: cache, Prefix: []byte(prefix), Progress: func(Exported) {}}, &out)
 	require.NoError(t, err)
 	return out.String(), done
 }
