@@ -116,8 +116,8 @@ func (s *serveSettings) addListeners(f *pflag.FlagSet) {
 func (s *serveSettings) addLimits(f *pflag.FlagSet) {
 	c := &s.config
 	f.BoolVar(&c.NoScripts, "no-scripts", false, "refuse Lua scripts of Redis clients (EVAL, EVALSHA, SCRIPT LOAD, FCALL, FUNCTION LOAD)")
-	f.IntVar(&c.MaxClients, "max-clients", 10000, "most Redis connections at a time")
-	f.Var(&s.memory, "max-clients-memory", "most memory that all Redis connections together may hold (default: a quarter of the machine's or the container's)")
+	f.IntVar(&c.MaxClients, "max-clients", 10000, "most Redis connections at a time, and most HTTP connections of each listener")
+	f.Var(&s.memory, "max-clients-memory", "most memory that all Redis connections and HTTP bodies together may hold (default: a quarter of the machine's or the container's)")
 	f.Var(&s.request, "max-request-bytes", "size limit of a value, of a Redis argument and of an HTTP body")
 	f.Var(&s.idle, "idle-timeout", "close a Redis connection after this time without a request; 0: never (default: never)")
 	f.Var(&s.auth, "auth-timeout", "close a Redis connection that has not given the password after this time")

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/howdah/howdah/internal/fault"
 )
 
 // readBody reads a body of at most max bytes. One that says beforehand that it
@@ -21,7 +23,7 @@ func readBody(w http.ResponseWriter, r *http.Request, max int64) ([]byte, error)
 		return nil, problemf(tooLarge, "The body has %d bytes, and at most %d are taken. Send less, or raise the server's limit.", r.ContentLength, max)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, max))
-	if tooLong := (*http.MaxBytesError)(nil); err != nil && !errors.As(err, &tooLong) {
+	if tooLong := (*http.MaxBytesError)(nil); err != nil && !errors.As(err, &tooLong) && !errors.Is(err, fault.ErrOverloaded) {
 		return nil, problemf(badRequest, "The body could not be read to its end: %v.", err)
 	}
 	return body, err

@@ -78,12 +78,13 @@ type Config struct {
 	// NoScripts refuses Lua scripts of Redis clients.
 	NoScripts bool
 
-	// MaxClients bounds Redis connections. Default 10000.
+	// MaxClients bounds the Redis connections, and those of each listener for HTTP.
+	// Default 10000.
 	MaxClients int
 
 	// MaxClientsMemory bounds what all Redis connections together hold in
 	// memory, in bytes: input, requests, values and unread replies, beside 64
-	// KiB for each connection. At the bound connections are not read from, and
+	// KiB for each connection, and the bodies of HTTP requests. At the bound connections are not read from, and
 	// large commands are refused. Default: a quarter of the memory of the
 	// machine or of its cgroup.
 	MaxClientsMemory int64

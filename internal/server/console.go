@@ -113,9 +113,9 @@ func (s *server) serveConsole(pages http.Handler) {
 	if s.consoleListener == nil {
 		return
 	}
-	s.console = boundedServer(withConsole(http.NotFoundHandler(), pages), s.config.Logger)
+	s.console = boundedServer(withConsole(http.NotFoundHandler(), pages), s.memory, s.config.Logger)
 	s.work.Go(func() {
-		if err := s.console.Serve(s.consoleListener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.console.Serve(s.limited(s.consoleListener)); !errors.Is(err, http.ErrServerClosed) {
 			s.fail(fmt.Errorf("the listener of the console failed: %w", err))
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/pipeline"
 	"github.com/howdah/howdah/internal/redisapi"
 )
 
@@ -47,7 +46,6 @@ func (s *server) serveRedis() error {
 		return nil
 	}
 	c := &s.config
-	s.memory = pipeline.NewBudget(c.MaxClientsMemory)
 	var err error
 	s.engine, err = redisapi.New(redisapi.Options{
 		DB:         (*core.DB)(s.database.db),

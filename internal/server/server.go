@@ -80,6 +80,7 @@ func (s *server) start(ctx context.Context) error {
 			s.fail(errors.New("the embedded PostgreSQL has ended; its last messages are in the log above"))
 		})
 	}
+	s.memory = pipeline.NewBudget(s.config.MaxClientsMemory)
 	if err := s.serveRedis(); err != nil {
 		return err
 	}
@@ -159,13 +160,18 @@ func (s *server) serveHTTP() error {
 	if s.console != nil {
 		pages = nil
 	}
-	s.http = newHTTPServer(api, pages, s.health, newRegistry(metrics, counted), counted, c.Logger)
+	s.http = newHTTPServer(api, pages, s.health, newRegistry(metrics, counted), counted, s.memory, c.Logger)
 	s.work.Go(func() {
-		if err := s.http.Serve(s.httpListener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(s.limited(s.httpListener)); !errors.Is(err, http.ErrServerClosed) {
 			s.fail(fmt.Errorf("the HTTP listener failed: %w", err))
 		}
 	})
 	return nil
+}
+
+// limited bounds the connections of a listener for HTTP.
+func (s *server) limited(listener net.Listener) net.Listener {
+	return &limitedListener{Listener: listener, most: int64(s.config.MaxClients), log: s.config.Logger}
 }
 
 // announce says, once everything works, where.

@@ -9,10 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/howdah/howdah/internal/httpapi"
+	"github.com/howdah/howdah/internal/pipeline"
 )
 
 // Bounds on HTTP requests. A body may be as large as a value and come over a
-// slow line; headers may not take long. The longest key, percent-encoded, is
+// slow line (web_bounds.go has the least speed); headers may not take long. The longest key, percent-encoded, is
 // three times howdah.MaxKeyBytes, and stands in a URL. Memory is used for what
 // has come, not for what may.
 const (
@@ -28,7 +29,7 @@ const (
 // learns nothing worth guarding.
 //
 // pages, if there are any, are the console.
-func newHTTPServer(api httpapi.Handler, pages http.Handler, h *health, registry *prometheus.Registry, counted httpMetrics, log *slog.Logger) *http.Server {
+func newHTTPServer(api httpapi.Handler, pages http.Handler, h *health, registry *prometheus.Registry, counted httpMetrics, memory *pipeline.Budget, log *slog.Logger) *http.Server {
 	metrics := api.Guard(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	// Not a ServeMux, which would clean the paths, and with them the keys,
 	// before api sees them.
@@ -47,15 +48,15 @@ func newHTTPServer(api httpapi.Handler, pages http.Handler, h *health, registry 
 			api.ServeHTTP(w, r)
 		}
 	}
-	server := boundedServer(counted.count(withConsole(http.HandlerFunc(route), pages)), log)
+	server := boundedServer(counted.count(withConsole(http.HandlerFunc(route), pages)), memory, log)
 	server.RegisterOnShutdown(api.EndStreams)
 	return server
 }
 
 // boundedServer is an HTTP server with the bounds above.
-func boundedServer(handler http.Handler, log *slog.Logger) *http.Server {
+func boundedServer(handler http.Handler, memory *pipeline.Budget, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           handler,
+		Handler:           bodies{bodyGrace, memory}.bound(handler),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		WriteTimeout:      bodyTimeout,
