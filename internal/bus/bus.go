@@ -75,14 +75,15 @@ type Bus struct {
 	began   chan struct{} // closed while Run runs
 	id      int64         // of this process in howdah_internal.server, another one for each Run
 
-	queue   queue
-	doubts  doubts
-	members members
-	view    atomic.Pointer[view]
-	wake    chan struct{} // has the receiving side look at once
-	notices chan struct{} // a notification came
-	sent    chan struct{} // a row was written, which is to be removed some day
-	counts  counts
+	queue    queue
+	doubts   doubts
+	members  members
+	view     atomic.Pointer[view]
+	renewing atomic.Bool   // the view is to be renewed by a call in the queue
+	wake     chan struct{} // has the receiving side look at once
+	notices  chan struct{} // a notification came
+	sent     chan struct{} // a row was written, which is to be removed some day
+	counts   counts
 }
 
 // New makes a Bus. It starts nothing.

@@ -49,7 +49,7 @@ func (d *doubts) before(moment time.Time) bool {
 var errDoubt = fault.Timeout("a message that was sent before may still come", nil)
 
 // Settle ends the backends that may still send messages, and returns when they have ended.
-// Whoever sends messages in a transaction calls it before that begins: messages are read in
+// It comes before the begin of a transaction that sends messages: they are read in
 // the order of the numbers of their transactions. Errors: ErrTimeout, if one does not end,
 // ErrUnavailable; nothing is to be sent then.
 func (b *Bus) Settle(ctx context.Context) error {

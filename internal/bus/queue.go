@@ -61,8 +61,10 @@ func (q *queue) put(c *call, limit int) error {
 	if len(q.calls) > 0 && q.bytes+c.size > limit {
 		return fault.ErrOverloaded
 	}
-	q.open.Add(1)
-	c.queue = q
+	if len(c.messages) > 0 { // else it only asks, and nothing can overtake it
+		q.open.Add(1)
+		c.queue = q
+	}
 	q.calls = append(q.calls, c)
 	q.bytes += c.size
 	if len(q.calls) == 1 {

@@ -228,9 +228,9 @@ func (p *page) row() error {
 
 func decimal(xid uint64) string { return strconv.FormatUint(xid, 10) }
 
-func notNone(list []string) []string {
+func notNone[T any](list []T) []T {
 	if list == nil {
-		return []string{} // nil would be NULL
+		return []T{} // nil would be NULL
 	}
 	return list
 }

@@ -29,10 +29,18 @@ func (v *view) fresh() bool {
 	return now.Sub(v.asked) <= known && now.Round(0).Sub(v.asked.Round(0)).Abs() <= known
 }
 
-// wants reports whether another process may want messages of one of these kinds.
+// wants reports whether another process may want messages of one of these kinds. While it is
+// asked, what this process knows is renewed before it is too old: else everything that is
+// published at that moment would have to ask.
 func (b *Bus) wants(s kinds) bool {
 	v := b.view.Load()
-	return !v.fresh() || v.kinds&s != 0
+	fresh := v.fresh()
+	if fresh && time.Since(v.asked) > known/2 && b.renewing.CompareAndSwap(false, true) {
+		if err := b.put(newCall(nil, func(error) { b.renewing.Store(false) })); err != nil {
+			b.renewing.Store(false)
+		}
+	}
+	return !fresh || v.kinds&s != 0
 }
 
 // Elsewhere reports whether another process may want messages of a kind. It asks nothing:
@@ -162,11 +170,13 @@ func kindsOf(messages []Message) (s kinds) {
 // something to send. ctx may end without effect on the statement.
 func (b *Bus) fly(ctx context.Context, flight []*call) (sent bool) {
 	var all batch
+	renews := false
 	for _, c := range flight {
 		all.add(c.messages)
+		renews = renews || len(c.messages) == 0
 	}
 	var err error
-	if b.wants(all.wanted) {
+	if renews || b.wants(all.wanted) {
 		sent, err = b.send(ctx, &all)
 	}
 	for _, c := range flight {
@@ -197,7 +207,7 @@ func (b *Bus) send(ctx context.Context, all *batch) (sent bool, err error) {
 	pid := conn.Conn().PgConn().PID()
 	var notified *bool
 	var setting string
-	rows, err := conn.Query(ctx, schema.Query("bus_send"), b.self(), all.kinds, all.channels, all.payloads, int32(all.wanted))
+	rows, err := conn.Query(ctx, schema.Query("bus_send"), b.self(), notNone(all.kinds), notNone(all.channels), notNone(all.payloads), int32(all.wanted))
 	if err == nil {
 		_, err = pgx.ForEachRow(rows, []any{&v.kinds, &notified, &setting}, func() error { return nil })
 	}

@@ -15,8 +15,25 @@ type Sent struct {
 	pid uint32 // of its backend
 }
 
+// Prepare is called before a transaction that may send messages: it is Settle, and finds
+// out whether other processes want any where that is not known, by one statement for all who ask.
+func (b *Bus) Prepare(ctx context.Context) error {
+	if err := b.Settle(ctx); err != nil || b.view.Load().fresh() {
+		return err
+	}
+	done := make(chan struct{})
+	if b.put(newCall(nil, func(error) { close(done) })) != nil {
+		return nil // SendIn finds out
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
 // SendIn sends messages in a transaction of the caller, so that other processes get them if
-// it is committed, and only then. since is a moment before its begin, behind Settle. nil: no
+// it is committed, and only then. since is a moment before its begin, behind Prepare. nil: no
 // process wanted any then, and the caller asks again behind its commit. Errors: those
 // of PostgreSQL, as of pgx, and as of Settle; the transaction is to be rolled back.
 func (b *Bus) SendIn(ctx context.Context, tx pgx.Tx, since time.Time, messages []Message) (*Sent, error) {

@@ -50,7 +50,7 @@ func (o *Outbox) Effect() *edit.Effect {
 		Set: o.db.engines,
 		Due: o.wanted,
 		Begin: func(ctx context.Context) error {
-			err := o.db.bus.Settle(ctx)
+			err := o.db.bus.Prepare(ctx)
 			began = time.Now()
 			return err
 		},

@@ -138,7 +138,7 @@ func (db *DB) transact(ctx context.Context, cache *Cache, opts TxOptions, fn fun
 func (db *DB) transactOnce(ctx context.Context, cache *Cache, opts TxOptions, fn func(context.Context, Tx) error) error {
 	end := func(bool) {}
 	if opts.Outbox != nil {
-		_ = db.bus.Settle(ctx) // if it fails, nothing is sent
+		_ = db.bus.Prepare(ctx) // if it fails, nothing is sent
 	}
 	began := time.Now()
 	leave, err := cache.enter(ctx)

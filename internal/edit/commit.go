@@ -13,6 +13,11 @@ func (g *group) commit(changes []change) {
 		go g.commitWithEffects(changes)
 		return
 	}
+	g.commitAlone(changes)
+}
+
+// commitAlone is commit by a shared statement.
+func (g *group) commitAlone(changes []change) {
 	g.call = verb.Call{Held: true, Traces: g.traces()}
 	g.commitBy(&g.call, changes)
 	g.table.engine.Start(&g.call, g.onCommit)

@@ -63,6 +63,10 @@ func (g *group) commitWithEffects(changes []change) {
 		g.release(err)
 		return
 	}
+	if !g.hasEffects() { // as is known by now
+		g.commitAlone(changes)
+		return
+	}
 	call := &verb.Call{Part: true}
 	err := g.table.engine.Within(ctx, func(tx pgx.Tx) error {
 		g.commitBy(call, changes)
