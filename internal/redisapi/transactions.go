@@ -375,7 +375,7 @@ func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 		if err := x.task.run(q.cmd, q.args); err != nil {
 			return err
 		}
-		x.conn.engine.stats.count(q.cmd, x.conn.engine.clock()-begin, x.out[start:])
+		x.count(q.cmd, x.conn.engine.clock()-begin, x.out[start:])
 	}
 	return x.flush()
 }

@@ -183,7 +183,7 @@ func (c *Conn) startEdit(r *request) {
 			start := c.engine.clock()
 			t.answer(cmd, t.doEdit(r))
 			took := c.engine.clock() - start
-			c.engine.stats.count(cmd, took, t.out)
+			t.count(cmd, took, t.out)
 			if c.engine.slowLog().IsSlow(took) {
 				t.noteSlow(cmd, keys, took)
 			}
@@ -208,7 +208,7 @@ func (c *Conn) startEdit(r *request) {
 				c.finishScript(r)
 				return
 			}
-			c.answered(r)
+			c.editAnswered(r)
 		})
 	}
 }
@@ -223,8 +223,16 @@ func (c *Conn) finishScript(r *request) {
 	go func() {
 		defer c.engine.tasks.Done()
 		r.call.Err = r.outbox.Finish(c.engine.ctx, r.edit.Err, r.edit.Stored)
-		c.answered(r)
+		c.editAnswered(r)
 	}()
+}
+
+// editAnswered is answered, for a request whose edit has ended.
+func (c *Conn) editAnswered(r *request) {
+	if r.scriptCounted() {
+		r.countScript()
+	}
+	c.answered(r)
 }
 
 // runEdit runs a command that is an edit as a step of a task, and appends its reply.
@@ -257,6 +265,10 @@ func (t *task) doEdit(r *request) error {
 		return err
 	}
 	t.left(r.edit.Left)
+	if r.scriptCounted() {
+		r.countScript()
+		t.counted = true
+	}
 	if t.multi {
 		t.messages = append(t.messages, r.messages...)
 	}
