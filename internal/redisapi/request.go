@@ -31,6 +31,7 @@ type request struct {
 	messages []core.Publication // that a script in EXEC will send
 	outbox   *core.Outbox       // what a script sends; nil: nothing
 	ended    *scriptEnd         // of the last run of a script; nil: none has run
+	blind    bool               // it is a script that has never read a key, and none is registered for it
 	alone    bool               // what comes behind it on the connection waits for its end
 	task     *task              // that the edit is a step of, if it is
 
@@ -134,7 +135,7 @@ func (r *request) Release() {
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
 	r.from, r.to, r.otherIsNull = 0, 0, false
-	r.readKeys, r.edit, r.alone, r.task, r.prepare, r.messages, r.outbox, r.ended = nil, edit.Edit{}, false, nil, nil, nil, nil, nil
+	r.readKeys, r.edit, r.alone, r.blind, r.task, r.prepare, r.messages, r.outbox, r.ended = nil, edit.Edit{}, false, false, nil, nil, nil, nil, nil
 	r.tracked.reset()
 	clear(r.words)
 	r.words = shrink(r.words, keepKeys)

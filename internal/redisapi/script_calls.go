@@ -61,6 +61,7 @@ func (s *scriptCalls) fail(reply []byte) {
 type scriptEnd struct {
 	calls   scriptCalls
 	numbers *lua.Numbers
+	reads   bool // it has called a command that reads: its keys are tracked, as in Redis
 }
 
 // scriptCounted reports whether countScript counts the reply of the request.

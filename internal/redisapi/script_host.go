@@ -24,6 +24,7 @@ type scriptHost struct {
 	earlier  func() bool        // whether what the client began before is over
 	messages []core.Publication // that the run has published: they are sent when it is committed
 	calls    scriptCalls
+	reads    bool // a command that reads was called
 }
 
 // errNotLoaded ends a run that needs keys which are not loaded yet.
@@ -50,6 +51,7 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 		h.calls.reject(cmd, dst[start:])
 		return dst, nil
 	}
+	h.reads = h.reads || cmd.has("readonly")
 	dst, err := h.run(cmd, args, proto, dst)
 	if err == nil {
 		h.calls.add(cmd, h.engine.clock()-begin, dst[start:])

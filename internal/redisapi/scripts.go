@@ -149,6 +149,7 @@ func newScriptCall(words [][]byte, readOnly bool) *scriptCall {
 // done on the event loop.
 func (r *request) runCall(call *scriptCall) {
 	r.alone = call.script == nil || call.script.alone() || call.script.sends() && r.conn.pipe.InFlight() > 0
+	r.blind = !r.alone && !call.script.reads()
 	scripts, info := &r.conn.engine.scripts, scriptRun{function: call.function}
 	if call.function != "" {
 		info.words = call.words
@@ -170,7 +171,7 @@ func (r *request) runCall(call *scriptCall) {
 			call.script.noteSlow()
 			return nil, edit.ErrSlow
 		}
-		call.script.note(host.view.Missed(), len(host.messages) > 0, err)
+		call.script.note(runNotes{host.view.Missed(), len(host.messages) > 0, host.reads}, err)
 		return reply, err
 	})
 	r.edit.Slow = call.script == nil || !call.script.quick()
@@ -274,7 +275,7 @@ func (r *request) scriptBegins() func(context.Context, *edit.View) (*scriptHost,
 // endScript keeps the reply and the messages of a run, or says why it does not count.
 func (r *request) endScript(host *scriptHost, run *lua.Run, reply []byte, err error) {
 	r.answer, r.messages, r.outbox = append(r.answer[:0], reply...), host.messages, nil
-	r.ended = &scriptEnd{calls: host.calls, numbers: run.Numbers}
+	r.ended = &scriptEnd{host.calls, run.Numbers, host.reads}
 	switch v := host.view; {
 	case v.Missed():
 		v.Undo(nil)

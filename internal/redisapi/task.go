@@ -32,6 +32,7 @@ type task struct {
 	locked bool            // another transaction held what it needed
 
 	counted bool // the errors in the reply of the command that runs are counted already
+	unread  bool // that command is a script that has read nothing
 
 	multi    bool               // EXEC: messages are a part of it
 	messages []core.Publication // that EXEC will send
@@ -65,6 +66,7 @@ func (t *task) start() {
 		var due dues
 		tracks := t.conn.tracker != nil // EXEC may have made it
 		if tracks {
+			t.dropUnread()
 			due = t.takeOwed()
 		}
 		t.conn.resume(t)
@@ -154,7 +156,7 @@ func (t *task) run(cmd *Command, args [][]byte) error {
 // count counts a command that was run, and its reply.
 func (t *task) count(cmd *Command, nanos int64, reply []byte) {
 	if t.counted {
-		t.counted = false
+		t.counted, t.unread = false, false
 		cmd.stats.add(nanos, isError(reply))
 		return
 	}

@@ -338,7 +338,7 @@ func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 	x.messages, x.conn.staged = nil, nil
 	x.out = resp.AppendArray(x.out, len(x.queue))
 	x.release()
-	for _, q := range x.queue {
+	for i, q := range x.queue {
 		x.noteTransfer(q)
 		asValue := x.runsAsValue(q)
 		if q.cmd.call != nil && !asValue {
@@ -374,6 +374,9 @@ func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 		start, begin := len(x.out), x.conn.engine.clock()
 		if err := x.task.run(q.cmd, q.args); err != nil {
 			return err
+		}
+		if q.cmd.edit != nil {
+			x.noteReads(i, !x.unread)
 		}
 		x.count(q.cmd, x.conn.engine.clock()-begin, x.out[start:])
 	}

@@ -182,6 +182,9 @@ func (c *Conn) startEdit(r *request) {
 			}
 			start := c.engine.clock()
 			t.answer(cmd, t.doEdit(r))
+			if t.unread && tracks {
+				t.tracked[0].unread = true
+			}
 			took := c.engine.clock() - start
 			t.count(cmd, took, t.out)
 			if c.engine.slowLog().IsSlow(took) {
@@ -192,7 +195,9 @@ func (c *Conn) startEdit(r *request) {
 	}
 	r.edit.Writer, r.edit.Caller = c.tracker, c.by(r.cmd)
 	if c.pipe.Start(r, r.size) {
-		if c.tracking.remembers(r.cmd) {
+		tracks := c.tracking.remembers(r.cmd)
+		r.blind = r.blind && tracks
+		if tracks && !r.blind {
 			r.tracked.keys = append(r.tracked.keys, r.edit.Keys...)
 			c.track(&r.tracked, c.database, false)
 		}
@@ -231,6 +236,11 @@ func (c *Conn) finishScript(r *request) {
 func (c *Conn) editAnswered(r *request) {
 	if r.scriptCounted() {
 		r.countScript()
+		if r.blind && r.ended.reads { // for the first time
+			for _, key := range r.edit.Keys {
+				c.endCopy(key)
+			}
+		}
 	}
 	c.answered(r)
 }
@@ -266,8 +276,8 @@ func (t *task) doEdit(r *request) error {
 	}
 	t.left(r.edit.Left)
 	if r.scriptCounted() {
+		t.counted, t.unread = true, !r.ended.reads
 		r.countScript()
-		t.counted = true
 	}
 	if t.multi {
 		t.messages = append(t.messages, r.messages...)
