@@ -102,8 +102,8 @@ func baseIpairs(th *thread, args []value) []value {
 }
 
 func ipairsStep(th *thread, args []value) []value {
+	i := th.checkInt(args, 1) + 1 // before the first, as in Redis
 	t := th.checkTable(args, 0)
-	i := th.checkInt(args, 1) + 1
 	v := t.getInt(i)
 	if v.isNil() {
 		return nil

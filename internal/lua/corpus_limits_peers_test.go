@@ -79,7 +79,7 @@ var lineCorpus = []string{
 	"return\n{}\n..\n1",
 }
 
-// zeroCorpus has minus zero as an argument, in texts, and as a key.
+// zeroCorpus has minus zero as an argument, in texts, and as a key, and numbers that no integer holds.
 var zeroCorpus = []string{
 	"local a=0 a=-a redis.call('set',KEYS[1],a) return redis.call('get',KEYS[1])",
 	"return redis.call('echo',0*-1)",
@@ -96,6 +96,11 @@ var zeroCorpus = []string{
 	"return math.ceil(-0.5)..' '..math.fmod(-4,2)..' '..(-4%2)..' '..math.floor(-0.0)..' '..math.abs(-0.0)..' '..math.max(-0.0,0)..' '..tostring(-0.0)",
 	"local a,b=0,-0 return {tostring(a),tostring(b),tostring(-0),tostring(0)}",
 	"return bit.tohex(0*-1)..bit.tobit(0*-1)..struct.pack('d',0*-1)",
+	"return string.format('%x %u %X %o %d', 1e300, 2^64, 1/0, 2^65, 2^64)",
+	"return string.format('%x %u %X %o %d', -1e300, 2^63, -1/0, 0/0, 2^64-2048)",
+	"local r={} for i,n in ipairs{1e300,1/0,-1/0,0/0,2^63,2^64,2^63+2048,-2^63,-2^64,-1e300,2^64-2048,-1.5,1.5,0*-1} do r[i]=struct.pack('LlI4b',n,n,n,n) end return r",
+	"for k,v in ipairs(KEYS), 0 do end",
+	"for k,v in ipairs(KEYS), {}, 'x' do end",
 }
 
 // shebangCorpus has first lines with words in quotes.

@@ -98,9 +98,12 @@ func (th *thread) appendDirective(out []byte, d directive, args []value, i int) 
 	return nil
 }
 
-// toUnsigned converts as a cast to unsigned long long does.
+// toUnsigned converts as a cast to unsigned long long on x86-64 does.
 func toUnsigned(n float64) uint64 {
-	if n >= 1<<63 && n < 1<<64 {
+	switch {
+	case n >= 1<<64:
+		return 0
+	case n >= 1<<63:
 		return uint64(n)
 	}
 	return uint64(toInt64(n))

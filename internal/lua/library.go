@@ -85,7 +85,7 @@ func (l *Library) Call(ctx context.Context, function string, r *Run) (reply []by
 	if err != nil {
 		return nil, err
 	}
-	m.run.Host, m.run.Numbers = host, r.Numbers
+	m.run.Host, m.run.Numbers, m.run.Failed = host, r.Numbers, r.Failed
 	for _, f := range loaded.functions {
 		if f.Name == function {
 			return m.reply(function, f.callback, m.stringTable(r.Keys), m.stringTable(r.Args))

@@ -97,6 +97,10 @@ type Run struct {
 	Protocol   int // of the client that gets the reply: 2, or 3
 	Limits     Limits
 	Numbers    *Numbers // where math.random begins; nil: as after math.randomseed(0)
+
+	// Failed is called with each error reply that the script gives, alone or inside
+	// another reply, unless it is one that a command has given. nil: it is not called.
+	Failed func(reply []byte)
 }
 
 // Compile compiles a script. name is what positions in errors begin with: Redis
@@ -211,7 +215,9 @@ func (m *machine) reply(name string, fn value, args ...value) (reply []byte, err
 		return nil, err
 	}
 	if failure != nil {
-		return appendFailure(nil, name, failure), nil
+		reply = appendFailure(nil, name, failure)
+		m.noteFailure(failure.value, reply)
+		return reply, nil
 	}
 	return m.writeReply(first(results))
 }

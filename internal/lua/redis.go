@@ -54,12 +54,15 @@ func (m *machine) addVersion(t *table) {
 	t.setString("REDIS_VERSION", str("7.0.15"))
 }
 
+// countedError is the field of errors that commands have given: Redis counts them there.
+const countedError = "ignore_error_stats_update"
+
 // errorTable is an error as redis.pcall returns it and redis.call raises it.
 func (m *machine) errorTable(message string, counted bool) value {
 	t := m.newTable(0, 2)
 	t.setString("err", m.newString(message))
 	if counted {
-		t.setString("ignore_error_stats_update", trueValue)
+		t.setString(countedError, trueValue)
 	}
 	return value{o: t}
 }

@@ -195,7 +195,9 @@ func (w *replyWriter) table(t *table, depth int) {
 		return
 	}
 	if s, ok := t.getString("err").o.(string); ok {
+		start := len(w.dst)
 		w.line('-', strings.TrimRight(cString(s), "\r\n"))
+		w.m.noteFailure(value{o: t}, w.dst[start:])
 		return
 	}
 	if s, ok := t.getString("ok").o.(string); ok {
@@ -308,6 +310,14 @@ func (w *replyWriter) array(t *table, depth int) {
 	for i := 1; i <= n; i++ {
 		w.value(t.getInt(i), depth+1)
 	}
+}
+
+// noteFailure tells of an error reply that no command has given.
+func (m *machine) noteFailure(v value, reply []byte) {
+	if t, ok := v.o.(*table); ok && t.getString(countedError).truthy() || m.run.Failed == nil {
+		return
+	}
+	m.run.Failed(reply)
 }
 
 // appendFailure writes an error that a script did not catch. name is the SHA of

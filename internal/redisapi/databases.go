@@ -41,13 +41,18 @@ func (t *task) database(arg []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return number, t.exists(number)
+}
+
+// exists creates the cache of a database if it does not exist.
+func (t *task) exists(number int) error {
 	e := t.conn.engine
 	if t.tx != nil && !e.exists[number].Load() {
-		return 0, errDatabaseIsNone
+		return errDatabaseIsNone
 	}
 	ctx, cancel := t.bounded()
 	defer cancel()
-	return number, e.ensure(ctx, number)
+	return e.ensure(ctx, number)
 }
 
 // IsDatabase reports whether a cache of that name is a numbered database.

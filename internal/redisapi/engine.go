@@ -215,6 +215,7 @@ func New(options Options) (*Engine, error) {
 		clients:  make(map[int64]*Conn),
 	}
 	e.get = e.commands.byName["get"]
+	e.scripts.random = newScriptRandom()
 	e.scripts.slots = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
 	e.shared.turn = make(chan struct{}, 1)
 	e.shared.functions.Store(newFunctions("", nil))

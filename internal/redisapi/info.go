@@ -149,7 +149,7 @@ func readMemory() memory {
 
 func infoMemory(w *infoWriter, t *task) {
 	t.refreshBudgets()
-	m := readMemory()
+	m, kept := readMemory(), t.conn.engine.keptScripts()
 	w.field("used_memory", m.used)
 	w.field("used_memory_human", human(m.used))
 	w.field("used_memory_rss", m.resident)
@@ -163,8 +163,14 @@ func infoMemory(w *infoWriter, t *task) {
 	w.field("allocator_allocated", m.used)
 	w.field("allocator_active", m.resident)
 	w.field("allocator_resident", m.resident)
-	w.zeros("total_system_memory used_memory_lua used_memory_vm_eval used_memory_scripts_eval number_of_cached_scripts " +
-		"number_of_functions number_of_libraries used_memory_vm_functions used_memory_vm_total used_memory_functions used_memory_scripts")
+	w.zeros("total_system_memory used_memory_lua used_memory_vm_eval")
+	w.field("used_memory_scripts_eval", kept.scriptBytes)
+	w.field("number_of_cached_scripts", kept.scripts)
+	w.field("number_of_functions", kept.functions)
+	w.field("number_of_libraries", kept.libraries)
+	w.zeros("used_memory_vm_functions used_memory_vm_total")
+	w.field("used_memory_functions", kept.functionBytes)
+	w.field("used_memory_scripts", kept.scriptBytes+kept.functionBytes)
 	budget := t.conn.engine.budgets.of(t.conn.database)
 	w.field("maxmemory", budget.maxBytes)
 	w.field("maxmemory_human", human(budget.maxBytes))

@@ -1,9 +1,11 @@
 package redisapi
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
+	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/tracking"
 )
@@ -22,6 +24,11 @@ func (i invalidations) InvalidateKeys(prefix string, keys []string, own bool) {
 // InvalidateAll implements tracking.Sink.
 func (i invalidations) InvalidateAll(own bool) { i.invalidateAll(own) }
 
+// Unheard implements tracking.Sink.
+func (i invalidations) Unheard(key string) {
+	i.owes(true, func(o *owed) { o.unheard = append(o.unheard, key) })
+}
+
 var _ tracking.Sink = invalidations{}
 
 // owed are invalidations for what a task of the connection has changed. They come right
@@ -29,6 +36,7 @@ var _ tracking.Sink = invalidations{}
 type owed struct {
 	holding bool
 	keys    []string
+	unheard []string            // that it has changed itself, and is not told of
 	named   map[string][]string // by the prefix that the client has asked for
 	all     bool
 }
@@ -42,7 +50,7 @@ func (c *Conn) holdInvalidations() {
 
 // dues are invalidations that a task has taken over from its connection.
 type dues struct {
-	keys      []string // that they end
+	keys      []string // that they end, and those that the client has changed without being told
 	elsewhere [][]byte // what those say that go to another connection
 }
 
@@ -55,6 +63,7 @@ func (t *task) takeOwed() dues {
 	c.owed = owed{}
 	c.mu.Unlock()
 	keys, messages := held.messages(proto)
+	keys = append(keys, held.unheard...)
 	if !mode.on || mode.redirect != 0 || proto != resp.RESP3 {
 		return dues{keys, messages}
 	}
@@ -84,6 +93,35 @@ func (o *owed) messages(proto resp.Proto) (keys []string, messages [][]byte) {
 // appendInvalidation begins the message for a client that gets it itself.
 func appendInvalidation(dst []byte) []byte {
 	return resp.AppendBulkString(resp.AppendPush(dst, resp.RESP3, 2), "invalidate")
+}
+
+// dropUnread forgets the registrations for scripts that have read nothing, and what is
+// owed for these.
+func (t *task) dropUnread() {
+	if !slices.ContainsFunc(t.tracked, func(read tracked) bool { return read.unread }) {
+		return
+	}
+	c, wanted := t.conn, func(cache *core.Cache, key []byte) bool {
+		return slices.ContainsFunc(t.tracked, func(other tracked) bool {
+			return !other.unread && other.cache == cache && slices.ContainsFunc(other.keys, func(k []byte) bool { return bytes.Equal(k, key) })
+		})
+	}
+	dropped := make(map[string]bool)
+	for _, read := range t.tracked {
+		for i, key := range read.keys {
+			if read.unread && read.broadcast {
+				c.tracker.HasRead(key) // it is over
+			}
+			if read.unread && i < len(read.added) && read.added[i] && !wanted(read.cache, key) {
+				c.engine.options.DB.Tracking().Untrack(c.tracker, read.hashes[i], key)
+				dropped[string(key)] = true
+			}
+		}
+	}
+	t.tracked = slices.DeleteFunc(t.tracked, func(read tracked) bool { return read.unread })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owed.keys = slices.DeleteFunc(c.owed.keys, func(key string) bool { return dropped[key] })
 }
 
 // sendDues sends the invalidations that go to another connection, and those that the keys

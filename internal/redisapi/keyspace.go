@@ -261,26 +261,46 @@ func appendFlag(dst []byte, yes bool) []byte {
 	return append(dst, resp.Zero...)
 }
 
-func copyKey(t *task, args [][]byte) error {
-	replace, to := false, t.conn.database
+// copyOptions are the options of COPY.
+type copyOptions struct {
+	database int
+	replace  bool
+}
+
+// parseCopy parses a command line of COPY from a database.
+func parseCopy(args [][]byte, database int) (o copyOptions, err error) {
+	o.database = database
 	for i := 3; i < len(args); i++ {
 		switch {
 		case is(args[i], "REPLACE"):
-			replace = true
+			o.replace = true
 		case is(args[i], "DB") && i+1 < len(args):
 			i++
-			var err error
-			if to, err = t.database(args[i]); err != nil {
-				return err
+			if o.database, err = parseDatabase(args[i]); err != nil {
+				return o, err
 			}
 		default:
-			return errSyntax
+			return o, errSyntax
+		}
+	}
+	return o, nil
+}
+
+func copyKey(t *task, args [][]byte) error {
+	o, err := parseCopy(args, t.conn.database)
+	if err != nil {
+		return err
+	}
+	to := o.database
+	if to != t.conn.database {
+		if err := t.exists(to); err != nil {
+			return err
 		}
 	}
 	if to == t.conn.database && bytes.Equal(args[1], args[2]) {
 		return errSameObject
 	}
-	done, err := t.copy(args[1], to, args[2], replace)
+	done, err := t.copy(args[1], to, args[2], o.replace)
 	if err == nil {
 		t.out = appendFlag(t.out, done)
 	}

@@ -16,17 +16,17 @@ const defaultLease = 10 * time.Second
 // leaseCommands are those by which one of many clients loads a value.
 func leaseCommands() []*Command {
 	return []*Command{
-		{Name: "howdah.fetch", Arity: -2, Flags: "write fast module", Keys: oneKey("RW access"), Group: "module", Since: "1.0.0",
+		{Name: "howdah.fetch", Arity: -2, Flags: "write fast noscript module", Keys: oneKey("RW access"), Group: "module", Since: "1.0.0",
 			Summary: "Returns a value, or the lease to load it", Complexity: "O(1)", Syntax: "key [LEASE milliseconds]",
 			Note: "Four replies: the state, the value or null, a token or null, and the milliseconds that remain of the lease (0: there is none). A token means: load the value, then send HOWDAH.STORE, or HOWDAH.RELEASE if the load failed. " +
 				"States: `hit`; `stale`, an expired value that may still be served; `won`, load it; `lost`, another client loads it, so ask again soon; `absent`, it was loaded a moment ago and there was nothing; `unleased`, load it but do not store it. " +
 				"A lease is 10000 milliseconds by default ([fetch.md](fetch.md)).",
 			call: fetch},
-		{Name: "howdah.store", Arity: -5, Flags: "write denyoom module", Keys: oneKey("OW update"), Group: "module", Since: "1.0.0",
+		{Name: "howdah.store", Arity: -5, Flags: "write denyoom noscript module", Keys: oneKey("OW update"), Group: "module", Since: "1.0.0",
 			Summary: "Stores what was loaded under a lease", Complexity: "O(1)", Syntax: "key token milliseconds value [STALE stale-milliseconds] [ABSENT] [TAGS numtags tag [tag ...]]",
 			Note: "1 if it was stored, 0 if the key was changed or removed since the lease was won. 0 milliseconds: the default TTL of the cache. STALE: HOWDAH.FETCH may return the value for so long after it expired. ABSENT: there was nothing to load, which HOWDAH.FETCH replies until the TTL ends; the value is ignored. TAGS: as of HOWDAH.SET; 0 too if one was invalidated since the lease was won; refused inside MULTI.",
 			call: storeLoaded},
-		{Name: "howdah.release", Arity: 3, Flags: "write fast module", Keys: oneKey("RW"), Group: "module", Since: "1.0.0",
+		{Name: "howdah.release", Arity: 3, Flags: "write fast noscript module", Keys: oneKey("RW"), Group: "module", Since: "1.0.0",
 			Summary: "Ends a lease whose load failed", Complexity: "O(1)", Syntax: "key token",
 			Note: "1 if the lease was still this one, otherwise 0.", call: releaseLease},
 	}

@@ -80,13 +80,18 @@ func (c *counters) count(cmd *Command, nanos int64, reply []byte) {
 	cmd.stats.add(nanos, failed)
 }
 
-// countError counts an error reply by its first word, such as ERR or READONLY.
-func (c *counters) countError(reply []byte) {
-	word, _, _ := strings.Cut(strings.TrimRight(string(reply[1:min(len(reply), 33)]), "\r\n"), " ")
-	if word == "" || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		word = "ERR"
+// countError counts an error reply by its name.
+func (c *counters) countError(reply []byte) { c.errors.add(errorName(reply)) }
+
+// errorName is the first word of an error reply, such as ERR or READONLY. Scripts may choose
+// others: as in Redis one without a text behind it is ERR, and what would break a line of
+// INFO is replaced.
+func errorName(reply []byte) string {
+	word, _, ok := strings.Cut(string(reply[1:min(len(reply), 32)]), " ")
+	if !ok || word == "" || !isPrintable([]byte(word)) {
+		return "ERR"
 	}
-	c.errors.add(word)
+	return strings.NewReplacer("#", "_", ":", "_").Replace(word)
 }
 
 // probes are what client libraries ask for when they connect, to go on without where a server has it

@@ -8,7 +8,7 @@ import (
 // howdahCommands are those that Redis does not have.
 func howdahCommands() []*Command {
 	return []*Command{
-		{Name: "howdah.fresh", Arity: -3, Flags: "readonly fast module", Group: "module", Since: "1.0.0",
+		{Name: "howdah.fresh", Arity: -3, Flags: "readonly noscript fast module", Group: "module", Since: "1.0.0",
 			Keys:    []KeySpec{{Index: 2, Step: 1, Flags: "RO access"}},
 			Summary: "Returns the value of a key as PostgreSQL has it now", Complexity: "O(1)", Syntax: "GET key",
 			Note: "GET may answer from memory, then at most as old as `near_bound_ms` of `INFO near` says. GET is the only command that does, so it is the only one that HOWDAH.FRESH takes.",

@@ -28,12 +28,12 @@ func persistenceCommands() []*Command {
 			Summary: "Returns when SAVE or BGSAVE last succeeded here, or the server started", Complexity: "O(1)",
 			Note: "As a Unix time in seconds. INFO shows it as rdb_last_save_time, " +
 				"and rdb_changes_since_last_save is 0: no acknowledged write waits to be saved.",
-			figures: lastSave, now: func(c *Conn, args [][]byte, reply []byte) []byte { return lastSave(c.engine, args, reply) }},
+			now: lastSave},
 	}
 }
 
-func lastSave(e *Engine, _ [][]byte, reply []byte) []byte {
-	return resp.AppendInt(reply, e.saved.Load())
+func lastSave(c *Conn, _ [][]byte, reply []byte) []byte {
+	return resp.AppendInt(reply, c.engine.saved.Load())
 }
 
 func save(t *task, _ [][]byte) error {

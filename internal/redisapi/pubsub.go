@@ -6,12 +6,10 @@ import (
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// pubsubCommand is PUBSUB, which scripts may call too.
 func pubsubCommand() *Command {
-	sub := func(name string, arity int, since, syntax, summary, complexity string, figures figures) *Command {
+	sub := func(name string, arity int, since, syntax, summary, complexity string, now func(*Conn, [][]byte, []byte) []byte) *Command {
 		return &Command{Name: name, Arity: arity, Flags: "pubsub loading stale", Since: since, Syntax: syntax, Summary: summary, Complexity: complexity,
-			Note: "Of this server.", figures: figures,
-			now: func(c *Conn, args [][]byte, reply []byte) []byte { return figures(c.engine, args, reply) }}
+			Note: "Of this server.", now: now}
 	}
 	return &Command{
 		Name: "pubsub", Arity: -2, Group: "pubsub", Since: "2.8.0", Summary: "Returns channels and numbers of subscribers", Complexity: "Depends on the subcommand",
@@ -31,11 +29,8 @@ func pubsubCommand() *Command {
 	}
 }
 
-// figures appends a reply that needs the engine alone.
-type figures func(e *Engine, args [][]byte, reply []byte) []byte
-
-func channelsOf(kind pubsub.Kind) figures {
-	return func(e *Engine, args [][]byte, reply []byte) []byte {
+func channelsOf(kind pubsub.Kind) func(*Conn, [][]byte, []byte) []byte {
+	return func(c *Conn, args [][]byte, reply []byte) []byte {
 		if len(args) > 3 {
 			return resp.AppendError(reply, string(wrongUse("PUBSUB", args[1])))
 		}
@@ -45,7 +40,7 @@ func channelsOf(kind pubsub.Kind) figures {
 				return resp.AppendError(reply, string(errLongChannelPattern))
 			}
 		}
-		names := e.options.DB.Hub().Names(kind, pattern)
+		names := c.engine.options.DB.Hub().Names(kind, pattern)
 		reply = resp.AppendArray(reply, len(names))
 		for _, name := range names {
 			reply = resp.AppendBulkString(reply, name)
@@ -54,17 +49,17 @@ func channelsOf(kind pubsub.Kind) figures {
 	}
 }
 
-func subscribersOf(kind pubsub.Kind) figures {
-	return func(e *Engine, args [][]byte, reply []byte) []byte {
+func subscribersOf(kind pubsub.Kind) func(*Conn, [][]byte, []byte) []byte {
+	return func(c *Conn, args [][]byte, reply []byte) []byte {
 		reply = resp.AppendArray(reply, 2*len(args[2:]))
 		for _, name := range args[2:] {
 			reply = resp.AppendBulk(reply, name)
-			reply = resp.AppendInt(reply, int64(e.options.DB.Hub().Subscribers(kind, name)))
+			reply = resp.AppendInt(reply, int64(c.engine.options.DB.Hub().Subscribers(kind, name)))
 		}
 		return reply
 	}
 }
 
-func patternCount(e *Engine, _ [][]byte, reply []byte) []byte {
-	return resp.AppendInt(reply, int64(e.options.DB.Hub().Stats().Names[pubsub.Pattern]))
+func patternCount(c *Conn, _ [][]byte, reply []byte) []byte {
+	return resp.AppendInt(reply, int64(c.engine.options.DB.Hub().Stats().Names[pubsub.Pattern]))
 }

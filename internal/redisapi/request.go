@@ -30,6 +30,8 @@ type request struct {
 	answer   []byte
 	messages []core.Publication // that a script in EXEC will send
 	outbox   *core.Outbox       // what a script sends; nil: nothing
+	ended    *scriptEnd         // of the last run of a script; nil: none has run
+	blind    bool               // it is a script that has never read a key, and none is registered for it
 	alone    bool               // what comes behind it on the connection waits for its end
 	task     *task              // that the edit is a step of, if it is
 
@@ -133,7 +135,7 @@ func (r *request) Release() {
 	r.conn, r.cmd, r.reply = nil, nil, nil
 	r.mute = false
 	r.from, r.to, r.otherIsNull = 0, 0, false
-	r.readKeys, r.edit, r.alone, r.task, r.prepare, r.messages, r.outbox = nil, edit.Edit{}, false, nil, nil, nil, nil
+	r.readKeys, r.edit, r.alone, r.blind, r.task, r.prepare, r.messages, r.outbox, r.ended = nil, edit.Edit{}, false, false, nil, nil, nil, nil, nil
 	r.tracked.reset()
 	clear(r.words)
 	r.words = shrink(r.words, keepKeys)
@@ -174,7 +176,7 @@ func (r *request) encode(dst []byte) ([]byte, bool) {
 		dst = r.reply(dst, r)
 	}
 	failed := dst[start] == '-'
-	if failed {
+	if failed && !r.scriptCounted() {
 		r.conn.engine.stats.countError(dst[start:])
 	}
 	if r.mute {

@@ -3,7 +3,9 @@ package redisapi
 import (
 	"container/list"
 	"context"
+	"crypto/rand"
 	"crypto/sha1"
+	"encoding/binary"
 	"encoding/hex"
 	"sync"
 
@@ -22,7 +24,8 @@ const errLongScript = refusal("ERR script is longer than 1048576 bytes; use a sh
 
 // scripts holds the compiled scripts of an engine and knows which of them run.
 type scripts struct {
-	slots chan struct{} // one for each script that runs
+	slots  chan struct{} // one for each script that runs
+	random *lua.Random   // of math.random
 
 	mu      sync.Mutex
 	bySHA   map[string]*list.Element
@@ -31,6 +34,14 @@ type scripts struct {
 	flushes int64 // how often all were forgotten
 	running map[int64]*scriptRun
 	runs    int64
+}
+
+// newScriptRandom begins anywhere: in Redis the first number after each start is the same, but
+// the servers of a database must not give their scripts the same numbers.
+func newScriptRandom() *lua.Random {
+	var state [8]byte
+	rand.Read(state[:]) // never fails
+	return lua.NewRandom(binary.LittleEndian.Uint64(state[:]))
 }
 
 // keptScript is a script that can run. It implements runnable.

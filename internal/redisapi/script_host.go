@@ -7,6 +7,7 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/edit"
+	"github.com/howdah/howdah/internal/observe"
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/verb"
 )
@@ -17,10 +18,13 @@ type scriptHost struct {
 	engine   *Engine
 	ctx      context.Context // of the run
 	survey   *survey
+	caller   scriptCaller
 	view     *edit.View
 	readOnly bool
 	earlier  func() bool        // whether what the client began before is over
 	messages []core.Publication // that the run has published: they are sent when it is committed
+	calls    scriptCalls
+	reads    bool // a command that reads was called
 }
 
 // errNotLoaded ends a run that needs keys which are not loaded yet.
@@ -40,34 +44,58 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 	if protocol == 3 {
 		proto = resp.RESP3
 	}
+	start, begin := len(dst), h.engine.clock()
+	cmd, refused := h.check(args)
+	if refused != "" {
+		dst = resp.AppendError(dst, refused)
+		h.calls.reject(cmd, dst[start:])
+		return dst, nil
+	}
+	h.reads = h.reads || cmd.has("readonly")
+	dst, err := h.run(cmd, args, proto, dst)
+	if err == nil {
+		h.calls.add(cmd, h.engine.clock()-begin, dst[start:])
+	}
+	return dst, err
+}
+
+// check returns the command of a command line, nil if there is none, and why it is not
+// run, "" if it is.
+func (h *scriptHost) check(args [][]byte) (cmd *Command, refused string) {
 	cmd, err := h.engine.commands.find(args)
 	switch {
 	case err != nil:
-		return resp.AppendError(dst, errScriptUnknown), nil
+		return nil, errScriptUnknown
 	case !cmd.takes(len(args)):
-		return resp.AppendError(dst, errScriptArity), nil
+		return cmd, errScriptArity
 	case cmd.has("noscript"):
-		return resp.AppendError(dst, errScriptForbidden), nil
+		return cmd, errScriptForbidden
 	case (cmd.writes || cmd.publishes) && h.readOnly:
-		return resp.AppendError(dst, errScriptReadOnly), nil
+		return cmd, errScriptReadOnly
 	case cmd.long(args):
-		return resp.AppendError(dst, string(errKeyTooLong)), nil
+		return cmd, string(errKeyTooLong)
 	case cmd.has("denyoom") && h.view.Full:
-		return resp.AppendError(dst, statusError(verb.CacheFull)), nil
-	case h.survey.knows(cmd):
-		if h.view.Quick { // it waits for PostgreSQL
-			return dst, edit.ErrSlow
-		}
-		return h.survey.run(h.ctx, cmd, args, proto, dst)
+		return cmd, statusError(verb.CacheFull)
+	}
+	return cmd, ""
+}
+
+// run runs a command that check allows.
+func (h *scriptHost) run(cmd *Command, args [][]byte, proto resp.Proto, dst []byte) ([]byte, error) {
+	switch {
 	case cmd.publishes:
 		if err := h.awaitEarlier(); err != nil {
 			return dst, err
 		}
 		return h.publish(cmd, args, dst), nil
-	case cmd.figures != nil:
-		return cmd.figures(h.engine, args, dst), nil
 	case cmd.value == nil:
-		return h.other(cmd, args, dst), nil
+		return h.other(cmd, args, proto, dst)
+	}
+	if cmd.fullName == "copy" {
+		var err error
+		if args, err = h.copyHere(args); err != nil {
+			return resp.AppendError(dst, err.Error()), nil
+		}
 	}
 	keys := cmd.value.Keys(nil, args)
 	if !h.view.Has(keys...) {
@@ -77,7 +105,9 @@ func (h *scriptHost) Call(args [][]byte, protocol int, dst []byte) ([]byte, erro
 	if cmd.has("denyoom") {
 		h.view.Grows = true
 	}
-	dst = evaluate(dst, cmd.value, proto, callOver(h.view, args))
+	call := callOver(h.view, args)
+	call.Script = true
+	dst = evaluate(dst, cmd.value, proto, call)
 	if h.view.Missed() {
 		return dst, errNotLoaded
 	}
@@ -122,20 +152,52 @@ func (h *scriptHost) publish(cmd *Command, args [][]byte, dst []byte) []byte {
 	return resp.AppendInt(dst, int64(h.engine.options.DB.Receivers(p.Kind, p.Channel)))
 }
 
-// other runs a command that needs no values.
-func (h *scriptHost) other(cmd *Command, args [][]byte, dst []byte) []byte {
-	switch cmd.fullName {
-	case "ping":
-		if len(args) > 1 {
-			return resp.AppendBulk(dst, args[1])
-		}
-		return resp.AppendSimple(dst, "PONG")
-	case "echo":
-		return resp.AppendBulk(dst, args[1])
-	case "time":
-		return appendTime(dst, h.view.Now*1000)
+// other runs a command that needs no values of keys.
+func (h *scriptHost) other(cmd *Command, args [][]byte, proto resp.Proto, dst []byte) ([]byte, error) {
+	switch {
+	case cmd.fullName == "time": // it stands still
+		return appendTime(dst, h.view.Now*1000), nil
+	case cmd.now != nil:
+		return cmd.now(h.caller.client(h.engine, proto), args, dst), nil
+	case !cmd.surveys():
+		return resp.AppendError(dst, "ERR "+cmd.fullName+" is not available in scripts"+errOneDatabase), nil
+	case h.view.Quick: // it waits for PostgreSQL
+		return dst, edit.ErrSlow
 	}
-	return resp.AppendError(dst, "ERR "+cmd.fullName+" is not available in scripts")
+	return h.survey.run(h.ctx, h.caller.client(h.engine, proto), cmd, args, dst)
+}
+
+const errOneDatabase = ": a script works on the database of its connection"
+
+// copyHere returns a command line of COPY without the database, which must be that of the
+// script.
+func (h *scriptHost) copyHere(args [][]byte) ([][]byte, error) {
+	o, err := parseCopy(args, h.caller.database)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.database != h.caller.database:
+		return nil, refusal("ERR copy to another database is not available in scripts" + errOneDatabase)
+	case o.replace:
+		return append(args[:3:3], []byte("REPLACE")), nil
+	}
+	return args[:3], nil
+}
+
+// scriptCaller is what the commands of a script know of the client that has sent it.
+type scriptCaller struct {
+	info     Info
+	identity *observe.Client
+	database int
+}
+
+// client is the one that commands of a script belong to. As in Redis it is not the one
+// that has sent the script, and has its own protocol.
+func (s *scriptCaller) client(e *Engine, proto resp.Proto) *Conn {
+	c := &Conn{engine: e, info: s.info}
+	c.session.reset(e)
+	c.authenticated, c.proto, c.database, c.session.client = true, proto, s.database, s.identity
+	return c
 }
 
 // Allowed implements lua.Host.

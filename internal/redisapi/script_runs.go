@@ -18,7 +18,8 @@ type runnable interface {
 	quick() bool
 	noteSlow()
 	sends() bool
-	note(asked, sent bool, err error)
+	reads() bool
+	note(run runNotes, err error)
 }
 
 // habits are what the runs of a script have shown.
@@ -29,6 +30,7 @@ type habits struct {
 
 	slow atomic.Bool // a run took more than quickSteps
 	sent atomic.Bool // a run has published
+	read atomic.Bool // a run has called a command that reads
 }
 
 // quick reports whether the script may run on the goroutine that carries the answers of
@@ -50,13 +52,22 @@ func (h *habits) alone() bool { return h.asks.Load() || !h.declares.Load() }
 // behind those of the commands before it, which therefore end before it begins.
 func (h *habits) sends() bool { return h.sent.Load() }
 
+// reads reports whether the script reads keys, as far as its runs show.
+func (h *habits) reads() bool { return h.read.Load() }
+
+// runNotes are what a run of a script has done.
+type runNotes struct{ asked, sent, read bool }
+
 // note learns from a run.
-func (h *habits) note(asked, sent bool, err error) {
-	if sent && !h.sent.Load() {
+func (h *habits) note(run runNotes, err error) {
+	if run.sent && !h.sent.Load() {
 		h.sent.Store(true)
 	}
+	if run.read && !h.read.Load() {
+		h.read.Store(true)
+	}
 	switch {
-	case asked:
+	case run.asked:
 		h.asks.Store(true)
 	case err == nil:
 		h.declares.Store(true)

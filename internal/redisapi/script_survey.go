@@ -8,16 +8,16 @@ import (
 	"slices"
 
 	"github.com/howdah/howdah/internal/core"
-	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/resp"
 )
 
-// survey answers the commands of a script that look at all keys: KEYS, SCAN, DBSIZE
-// and RANDOMKEY. They read what is stored, besides the edit: without what the script
-// itself has changed, and nothing notices if it changes before the script ends. A
+// survey answers the commands of a script that look at all keys, such as KEYS and SCAN, or at
+// the whole server, such as INFO. They read what is stored, besides the edit: without what the
+// script itself has changed, and nothing notices if it changes before the script ends. A
 // command line has the same reply in all runs of one script.
 type survey struct {
 	cache   *core.Cache
+	tx      *transaction // around the script; nil: there is none
 	replies map[string][]byte
 	found   [][]byte // the keys in the replies
 }
@@ -27,22 +27,17 @@ type surveyError struct{ error }
 
 func (e *surveyError) Unwrap() error { return e.error }
 
-// knows reports whether a command is one of those.
-func (s *survey) knows(cmd *Command) bool {
-	switch cmd.fullName {
-	case "keys", "scan", "dbsize", "randomkey":
-		return true
-	}
-	return false
-}
+// surveys reports whether a command is one of those. SELECT only leads its client to another
+// database.
+func (cmd *Command) surveys() bool { return cmd.run != nil && !cmd.writes && cmd.fullName != "select" }
 
 // run appends the reply of a command. Errors: surveyError.
-func (s *survey) run(ctx context.Context, cmd *Command, args [][]byte, proto resp.Proto, dst []byte) ([]byte, error) {
-	line := fmt.Sprintf("%d %q", proto, args)
+func (s *survey) run(ctx context.Context, client *Conn, cmd *Command, args [][]byte, dst []byte) ([]byte, error) {
+	line := fmt.Sprintf("%d %q", client.proto, args)
 	reply, known := s.replies[line]
 	if !known {
 		var err error
-		if reply, err = s.ask(ctx, cmd, args, proto); err != nil {
+		if reply, err = s.ask(ctx, client, cmd, args); err != nil {
 			return dst, err
 		}
 		if s.replies == nil {
@@ -53,7 +48,7 @@ func (s *survey) run(ctx context.Context, cmd *Command, args [][]byte, proto res
 	return append(dst, reply...), nil
 }
 
-func (s *survey) ask(ctx context.Context, cmd *Command, args [][]byte, proto resp.Proto) (reply []byte, err error) {
+func (s *survey) ask(ctx context.Context, client *Conn, cmd *Command, args [][]byte) (reply []byte, err error) {
 	switch cmd.fullName {
 	case "keys":
 		var found [][]byte
@@ -66,17 +61,10 @@ func (s *survey) ask(ctx context.Context, cmd *Command, args [][]byte, proto res
 		if page, next, err = findPage(ctx, s.cache, args); err == nil {
 			reply = s.appendKeys(appendCursor(nil, next), page)
 		}
-	case "dbsize":
-		var count int64
-		count, err = s.cache.Count(ctx)
-		reply = resp.AppendInt(nil, count)
-	case "randomkey":
-		var key []byte
-		if key, err = s.cache.RandomKey(ctx); err == nil {
-			reply = resp.AppendBulk(nil, key)
-		} else if errors.Is(err, fault.ErrMiss) {
-			return resp.AppendNull(nil, proto), nil
-		}
+	default:
+		t := &task{conn: client, cmd: cmd, ctx: ctx, tx: s.tx}
+		err = cmd.run(t, args)
+		reply = t.out
 	}
 	var refused refusal
 	switch {

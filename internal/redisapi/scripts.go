@@ -149,6 +149,7 @@ func newScriptCall(words [][]byte, readOnly bool) *scriptCall {
 // done on the event loop.
 func (r *request) runCall(call *scriptCall) {
 	r.alone = call.script == nil || call.script.alone() || call.script.sends() && r.conn.pipe.InFlight() > 0
+	r.blind = !r.alone && !call.script.reads()
 	scripts, info := &r.conn.engine.scripts, scriptRun{function: call.function}
 	if call.function != "" {
 		info.words = call.words
@@ -170,7 +171,7 @@ func (r *request) runCall(call *scriptCall) {
 			call.script.noteSlow()
 			return nil, edit.ErrSlow
 		}
-		call.script.note(host.view.Missed(), len(host.messages) > 0, err)
+		call.script.note(runNotes{host.view.Missed(), len(host.messages) > 0, host.reads}, err)
 		return reply, err
 	})
 	r.edit.Slow = call.script == nil || !call.script.quick()
@@ -207,23 +208,20 @@ const (
 // runScript makes the edit of a script.
 func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Context, *scriptHost, *lua.Run) ([]byte, error)) {
 	r.reply = replyAnswer
-	scripts, proto := &r.conn.engine.scripts, r.proto
+	scripts := &r.conn.engine.scripts
 	outer := context.Background()
 	if r.task != nil {
 		outer = r.task.ctx // EXEC holds rows, and has its own time
 	}
 	r.edit = edit.Edit{Keys: keys, Bytes: r.size, Slow: true, Earlier: func() bool { return r.conn.pipe.IsNext(r) }}
-	survey := &survey{cache: r.cache()}
-	protocol := 2
-	if proto == resp.RESP3 {
-		protocol = 3
-	}
+	begin := r.scriptBegins()
 	var killed error // the reply, if an earlier run was killed
 	r.edit.Run = func(v *edit.View) {
 		if v.Quick {
-			host := &scriptHost{engine: r.conn.engine, ctx: outer, survey: survey, view: v, earlier: r.edit.Earlier}
-			reply, err := run(outer, host, &lua.Run{Host: host, Protocol: protocol, Limits: lua.Limits{Steps: quickSteps}})
-			r.endScript(host, reply, err)
+			host, luaRun := begin(outer, v)
+			luaRun.Limits = lua.Limits{Steps: quickSteps}
+			reply, err := run(outer, host, luaRun)
+			r.endScript(host, luaRun, reply, err)
 			return
 		}
 		if killed != nil {
@@ -245,19 +243,39 @@ func (r *request) runScript(keys [][]byte, info scriptRun, run func(context.Cont
 		ctx, cancel := context.WithTimeoutCause(outer, limit, late)
 		defer cancel()
 		ctx, end := scripts.begin(ctx, info)
-		host := &scriptHost{engine: r.conn.engine, ctx: ctx, survey: survey, view: v, earlier: r.edit.Earlier}
-		reply, err := run(ctx, host, &lua.Run{Host: host, Protocol: protocol})
+		host, luaRun := begin(ctx, v)
+		reply, err := run(ctx, host, luaRun)
 		if killed = end(); killed != nil {
 			v.Undo(scriptError(killed))
 			return
 		}
-		r.endScript(host, reply, err)
+		r.endScript(host, luaRun, reply, err)
+	}
+}
+
+// scriptBegins returns what makes the host of each run of a script. They share what the
+// script has seen of the server, and the numbers of math.random.
+func (r *request) scriptBegins() func(context.Context, *edit.View) (*scriptHost, *lua.Run) {
+	e, protocol := r.conn.engine, 2
+	if r.proto == resp.RESP3 {
+		protocol = 3
+	}
+	seen := &survey{cache: r.cache()}
+	if r.task != nil {
+		seen.tx = r.task.tx
+	}
+	numbers := e.scripts.random.Numbers()
+	caller := scriptCaller{r.conn.info, r.call.Caller.Client, r.conn.database}
+	return func(ctx context.Context, v *edit.View) (*scriptHost, *lua.Run) {
+		host := &scriptHost{engine: e, ctx: ctx, survey: seen, caller: caller, view: v, earlier: r.edit.Earlier}
+		return host, &lua.Run{Host: host, Protocol: protocol, Numbers: numbers, Failed: host.calls.fail}
 	}
 }
 
 // endScript keeps the reply and the messages of a run, or says why it does not count.
-func (r *request) endScript(host *scriptHost, reply []byte, err error) {
+func (r *request) endScript(host *scriptHost, run *lua.Run, reply []byte, err error) {
 	r.answer, r.messages, r.outbox = append(r.answer[:0], reply...), host.messages, nil
+	r.ended = &scriptEnd{host.calls, run.Numbers, host.reads}
 	switch v := host.view; {
 	case v.Missed():
 		v.Undo(nil)

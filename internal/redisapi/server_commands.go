@@ -2,6 +2,7 @@ package redisapi
 
 import (
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/schema"
 )
 
@@ -91,27 +92,16 @@ func verbatim(text string) func(*Conn, [][]byte, []byte) []byte {
 	return func(c *Conn, _ [][]byte, reply []byte) []byte { return resp.AppendVerbatim(reply, c.proto, text) }
 }
 
-// rowOverhead is the size of a row without key and value, in bytes, as budgets count
-// it: headers, the columns beside them, and the index entry.
-const rowOverhead = 100
-
 func memoryUsage(r *request, args [][]byte) error {
-	for i := 3; i < len(args); i += 2 {
-		if !is(args[i], "SAMPLES") || i+1 == len(args) {
-			return errSyntax
-		}
-		if samples, err := parseInt(args[i+1]); err != nil {
-			return err
-		} else if samples < 0 {
-			return errSyntax
-		}
+	if err := values.CheckUsage(args); err != nil {
+		return err
 	}
 	r.from = int64(len(args[2]))
 	return object(r, args[2], replyUsage)
 }
 
 func replyUsage(dst []byte, r *request) []byte {
-	return resp.AppendInt(dst, rowOverhead+r.from+int64(r.call.Result.Length))
+	return resp.AppendInt(dst, values.RowOverhead+r.from+int64(r.call.Result.Length))
 }
 
 func memoryStats(c *Conn, _ [][]byte, reply []byte) []byte {

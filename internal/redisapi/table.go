@@ -44,9 +44,6 @@ type Command struct {
 	// its connection is under way, and in its turn otherwise.
 	publishes bool
 
-	// figures is now for a command that scripts may call too.
-	figures figures
-
 	// value is the command as a function over loaded values. It runs the command if
 	// none of those above does, and inside transactions and scripts.
 	value *values.Command

@@ -13,11 +13,11 @@ const noteTags = "Refused inside MULTI, whose transaction does not see what othe
 
 func tagCommands() []*Command {
 	return []*Command{
-		{Name: "howdah.set", Arity: -6, Flags: "write denyoom no_multi module", Keys: oneKey("OW update"), Group: "module", Since: "1.0.0",
+		{Name: "howdah.set", Arity: -6, Flags: "write denyoom noscript no_multi module", Keys: oneKey("OW update"), Group: "module", Since: "1.0.0",
 			Summary: "Stores a value with tags", Complexity: "O(N) where N is the number of tags",
 			Syntax: "key value TAGS numtags tag [tag ...] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds]",
 			Note:   "The tags replace those of an older entry of the key; every other command keeps them. Returns null, and stores nothing, if one of the tags is being invalidated. " + noteTags, call: setTagged},
-		{Name: "howdah.invalidate", Arity: -2, Flags: "write no_multi module", Group: "module", Since: "1.0.0",
+		{Name: "howdah.invalidate", Arity: -2, Flags: "write noscript no_multi module", Group: "module", Since: "1.0.0",
 			Summary: "Removes the keys that were stored with any of these tags", Complexity: "O(N) where N is the number of keys removed",
 			Syntax: "tag [tag ...]", Note: "Returns how many keys existed. " + noteTags, run: invalidateTags},
 	}

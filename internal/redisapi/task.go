@@ -31,6 +31,9 @@ type task struct {
 	waited int64           // nanoseconds that it waited for its turn on the database
 	locked bool            // another transaction held what it needed
 
+	counted bool // the errors in the reply of the command that runs are counted already
+	unread  bool // that command is a script that has read nothing
+
 	multi    bool               // EXEC: messages are a part of it
 	messages []core.Publication // that EXEC will send
 	written  []written          // EXEC: in the order in which it was
@@ -63,6 +66,7 @@ func (t *task) start() {
 		var due dues
 		tracks := t.conn.tracker != nil // EXEC may have made it
 		if tracks {
+			t.dropUnread()
 			due = t.takeOwed()
 		}
 		t.conn.resume(t)
@@ -147,6 +151,16 @@ func (t *task) run(cmd *Command, args [][]byte) error {
 		t.out = t.out[:start]
 	}
 	return t.answer(cmd, err)
+}
+
+// count counts a command that was run, and its reply.
+func (t *task) count(cmd *Command, nanos int64, reply []byte) {
+	if t.counted {
+		t.counted, t.unread = false, false
+		cmd.stats.add(nanos, isError(reply))
+		return
+	}
+	t.conn.engine.stats.count(cmd, nanos, reply)
 }
 
 // answer appends the reply of a command that failed, unless its transaction fails

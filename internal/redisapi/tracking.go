@@ -59,11 +59,15 @@ type tracked struct {
 	log       int64 // core.Cache.Logged, or LoggedKeys, before the read
 	keys      [][]byte
 	hashes    []int64
+	added     []bool // by key: it was not registered before; of tasks
+	script    int    // in EXEC the number of the script in the queue, from 1 on, that declares the keys; 0: none
+	unread    bool   // the script that declares the keys has read nothing
 }
 
 func (t *tracked) reset() {
 	clear(t.keys)
 	t.cache, t.broadcast, t.late, t.keys, t.hashes = nil, false, false, shrink(t.keys, keepKeys), shrink(t.hashes, keepKeys)
+	t.added, t.script, t.unread = nil, 0, false
 }
 
 // trackCall makes a call that is to be tracked one that also says when what it finds
@@ -97,8 +101,11 @@ func (c *Conn) track(t *tracked, database int, confirmed bool) {
 	}
 	for _, key := range t.keys {
 		hash := db.Hash(key)
-		table.Track(c.tracker, hash, key)
+		added := table.Track(c.tracker, hash, key)
 		t.hashes = append(t.hashes, hash)
+		if confirmed {
+			t.added = append(t.added, added)
+		}
 	}
 }
 
@@ -255,18 +262,42 @@ func (x *execution) trackQueue() {
 	c.makeTracker()
 	c.holdInvalidations() // there may have been no client when the task began
 	var reads [Databases][][]byte
+	var scripts []scriptReads
 	database, late := c.database, changes && x.beginsLate()
-	for _, q := range x.queue {
+	for i, q := range x.queue {
 		if number, selects := c.engine.selects(q); selects {
 			database = number
 		}
-		if mode.remembers(q.cmd) || changes && q.cmd.tracked {
+		switch {
+		case !mode.remembers(q.cmd) && !(changes && q.cmd.tracked):
+		case q.cmd.edit != nil:
+			scripts = append(scripts, scriptReads{i, database, q.cmd.appendKeys(nil, q.args)})
+		default:
 			reads[database] = q.cmd.appendKeys(reads[database], q.args)
 		}
 	}
 	for database, keys := range reads {
 		if len(keys) > 0 {
 			x.track(database, keys).late = late
+		}
+	}
+	for _, s := range scripts { // behind the others: what these read stays registered
+		read := x.track(s.database, s.keys)
+		read.late, read.script = late, s.number+1
+	}
+}
+
+// scriptReads are the keys that a script in the queue of a transaction declares.
+type scriptReads struct {
+	number, database int
+	keys             [][]byte
+}
+
+// noteReads takes note of whether a script in the queue has read something.
+func (x *execution) noteReads(number int, reads bool) {
+	for i := range x.tracked {
+		if x.tracked[i].script == number+1 {
+			x.tracked[i].unread = !reads
 		}
 	}
 }

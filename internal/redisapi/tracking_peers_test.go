@@ -545,6 +545,97 @@ var trackingScenes = map[string]string{
 		b SET k 5`,
 }
 
+// scriptScenes are those of scripts and functions, each for the first time and once more.
+var scriptScenes = map[string]string{
+	"scripts that read nothing": `
+		b MSET k 1 j 1
+		a CLIENT TRACKING ON
+		a EVAL "return 1" 1 k
+		b SET k 2
+		a EVAL "return 1" 1 k
+		b SET k 3
+		a EVAL_RO "return 2" 2 k j
+		b MSET k 4 j 4
+		a EVAL "return redis.call('ping')" 1 k
+		b SET k 5
+		a EVAL "return redis.call('set',KEYS[1],1)" 1 k
+		a EVAL "return redis.call('set',KEYS[1],1)" 1 k
+		b SET k 6
+		a EVAL "return redis.pcall('get')" 1 k
+		b SET k 7
+		a EVAL "return #redis.call('keys','*')" 1 k
+		b SET k 8
+		a EVAL "return redis.call('get','j')" 1 k
+		b SET k 9
+		a EVAL "return redis.call('get','j')" 1 k
+		b MSET k 10 j 10
+		a FUNCTION LOAD "#!lua name=x\nredis.register_function{function_name='n',callback=function() return 1 end,flags={'no-writes'}}"
+		a FCALL n 1 k
+		b SET k 11
+		a FCALL_RO n 1 k
+		b SET k 12`,
+	"keys that are tracked already": `
+		b MSET k 1 j 1
+		a CLIENT TRACKING ON
+		a GET k
+		a EVAL "return 3" 2 k j
+		b MSET k 2 j 2
+		a GET k
+		a EVAL "return 3" 2 k j
+		b MSET k 3 j 3
+		a GET k
+		a MULTI
+		a EVAL "return 4" 2 k j
+		a EXEC
+		b MSET k 4 j 4
+		a MULTI
+		a EVAL "return 5" 1 k
+		a GET k
+		a EXEC
+		b SET k 5
+		a MULTI
+		a EVAL "return 6" 1 k
+		a EVAL "return redis.call('get',KEYS[1])" 1 k
+		a EVAL "return 7" 1 k
+		a EXEC
+		b SET k 6
+		a MULTI
+		a EVAL "return 8" 1 k
+		a EXEC
+		b SET k 7`,
+	"what a script reads at times": `
+		b MSET k 1 j 1
+		a CLIENT TRACKING ON
+		a EVAL "if ARGV[1] then return redis.call('get',KEYS[1]) end return 1" 1 k yes
+		b SET k 2
+		a EVAL "if ARGV[1] then return redis.call('get',KEYS[1]) end return 1" 1 k yes
+		b SET k 3`,
+	"scripts without loops": `
+		b MSET k 1 j 1
+		a CLIENT TRACKING ON NOLOOP
+		a MGET k j
+		a EVAL "return redis.call('set',KEYS[1],1)" 1 k
+		a EVAL "return redis.call('mset',KEYS[1],1,KEYS[2],2)" 2 k j
+		a MGET k j
+		a EVAL "return redis.call('mset',KEYS[1],1,KEYS[2],2)" 2 k j
+		a EVAL "redis.call('get',KEYS[1]) return redis.call('set',KEYS[1],2)" 1 k
+		a EVAL "redis.call('get',KEYS[1]) return redis.call('set',KEYS[1],2)" 1 k
+		b SET k 2
+		a GET k
+		a MULTI
+		a EVAL "return redis.call('set',KEYS[1],3)" 1 k
+		a EXEC
+		a MULTI
+		a GET k
+		a SET k 5
+		a EXEC
+		b SET k 6
+		a MULTI
+		a EVAL "redis.call('get',KEYS[1]) return redis.call('set',KEYS[1],4)" 1 k
+		a EXEC
+		b SET k 7`,
+}
+
 // broadcastScenes are those of CLIENT TRACKING ON BCAST.
 var broadcastScenes = map[string]string{
 	"all keys": `
@@ -732,6 +823,11 @@ func TestTrackingAsRedis(t *testing.T) {
 	testTrackingAsRedis(t, trackingScenes, serveTracking)
 }
 
+func TestTrackingOfScriptsAsRedis(t *testing.T) {
+	t.Parallel()
+	testTrackingAsRedis(t, scriptScenes, serveTracking)
+}
+
 func TestBroadcastAsRedis(t *testing.T) {
 	t.Parallel()
 	testTrackingAsRedis(t, broadcastScenes, serveBroadcast)
@@ -852,12 +948,12 @@ func hideIDs(line, reply string, ids map[string]string) string {
 	return reply
 }
 
-// trackingWords splits a command; a word may stand in quotes.
+// trackingWords splits a command; a word may stand in quotes, with \n for a new line.
 func trackingWords(line string) (words []string) {
 	for line != "" {
 		if line[0] == '"' {
 			word, rest, _ := strings.Cut(line[1:], `"`)
-			words, line = append(words, word), strings.TrimSpace(rest)
+			words, line = append(words, strings.ReplaceAll(word, `\n`, "\n")), strings.TrimSpace(rest)
 			continue
 		}
 		word, rest, _ := strings.Cut(line, " ")

@@ -338,7 +338,7 @@ func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 	x.messages, x.conn.staged = nil, nil
 	x.out = resp.AppendArray(x.out, len(x.queue))
 	x.release()
-	for _, q := range x.queue {
+	for i, q := range x.queue {
 		x.noteTransfer(q)
 		asValue := x.runsAsValue(q)
 		if q.cmd.call != nil && !asValue {
@@ -375,7 +375,10 @@ func (x *execution) attempt(ctx context.Context, tx *transaction) error {
 		if err := x.task.run(q.cmd, q.args); err != nil {
 			return err
 		}
-		x.conn.engine.stats.count(q.cmd, x.conn.engine.clock()-begin, x.out[start:])
+		if q.cmd.edit != nil {
+			x.noteReads(i, !x.unread)
+		}
+		x.count(q.cmd, x.conn.engine.clock()-begin, x.out[start:])
 	}
 	return x.flush()
 }

@@ -182,8 +182,11 @@ func (c *Conn) startEdit(r *request) {
 			}
 			start := c.engine.clock()
 			t.answer(cmd, t.doEdit(r))
+			if t.unread && tracks {
+				t.tracked[0].unread = true
+			}
 			took := c.engine.clock() - start
-			c.engine.stats.count(cmd, took, t.out)
+			t.count(cmd, took, t.out)
 			if c.engine.slowLog().IsSlow(took) {
 				t.noteSlow(cmd, keys, took)
 			}
@@ -192,7 +195,9 @@ func (c *Conn) startEdit(r *request) {
 	}
 	r.edit.Writer, r.edit.Caller = c.tracker, c.by(r.cmd)
 	if c.pipe.Start(r, r.size) {
-		if c.tracking.remembers(r.cmd) {
+		tracks := c.tracking.remembers(r.cmd)
+		r.blind = r.blind && tracks
+		if tracks && !r.blind {
 			r.tracked.keys = append(r.tracked.keys, r.edit.Keys...)
 			c.track(&r.tracked, c.database, false)
 		}
@@ -208,7 +213,7 @@ func (c *Conn) startEdit(r *request) {
 				c.finishScript(r)
 				return
 			}
-			c.answered(r)
+			c.editAnswered(r)
 		})
 	}
 }
@@ -223,8 +228,21 @@ func (c *Conn) finishScript(r *request) {
 	go func() {
 		defer c.engine.tasks.Done()
 		r.call.Err = r.outbox.Finish(c.engine.ctx, r.edit.Err, r.edit.Stored)
-		c.answered(r)
+		c.editAnswered(r)
 	}()
+}
+
+// editAnswered is answered, for a request whose edit has ended.
+func (c *Conn) editAnswered(r *request) {
+	if r.scriptCounted() {
+		r.countScript()
+		if r.blind && r.ended.reads { // for the first time
+			for _, key := range r.edit.Keys {
+				c.endCopy(key)
+			}
+		}
+	}
+	c.answered(r)
 }
 
 // runEdit runs a command that is an edit as a step of a task, and appends its reply.
@@ -257,6 +275,10 @@ func (t *task) doEdit(r *request) error {
 		return err
 	}
 	t.left(r.edit.Left)
+	if r.scriptCounted() {
+		t.counted, t.unread = true, !r.ended.reads
+		r.countScript()
+	}
 	if t.multi {
 		t.messages = append(t.messages, r.messages...)
 	}

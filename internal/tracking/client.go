@@ -13,6 +13,9 @@ type Sink interface {
 	InvalidateKeys(prefix string, keys []string, own bool)
 	// InvalidateAll ends all copies that the client has.
 	InvalidateAll(own bool)
+	// Unheard says that a command of a client with NOLOOP has changed a key that it
+	// tracks: it is not told.
+	Unheard(key string)
 }
 
 // Client is a connection that tracks, or has tracked. It keeps its registrations when it
@@ -83,7 +86,12 @@ func (c *Client) End() {
 }
 
 func (c *Client) invalidate(key string, own bool) {
-	if sink := c.sink.Load(); sink != nil && !c.broadcasts.Load() && !(own && c.noLoop.Load()) {
+	sink := c.sink.Load()
+	switch {
+	case sink == nil || c.broadcasts.Load():
+	case own && c.noLoop.Load():
+		(*sink).Unheard(key)
+	default:
 		(*sink).Invalidate(key, own)
 	}
 }

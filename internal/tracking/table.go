@@ -105,13 +105,13 @@ func (t *Table) SetMaxKeys(n int64) {
 }
 
 // Track registers that a client is about to read a key with this hash. It is called
-// before the read begins.
-func (t *Table) Track(c *Client, hash int64, key []byte) {
+// before the read begins. added reports whether it was not registered yet.
+func (t *Table) Track(c *Client, hash int64, key []byte) (added bool) {
 	s := t.shard(hash)
 	s.mu.Lock()
 	if c.left.Load() {
 		s.mu.Unlock()
-		return
+		return false
 	}
 	e := s.entries[hash]
 	if e == nil {
@@ -120,7 +120,7 @@ func (t *Table) Track(c *Client, hash int64, key []byte) {
 		t.keys.Add(1)
 		t.bytes.Add(e.bytes)
 	}
-	if !e.has(c, key) {
+	if added = !e.has(c, key); added {
 		before := e.bytes
 		e.add(c, key)
 		t.items.Add(1)
@@ -134,6 +134,34 @@ func (t *Table) Track(c *Client, hash int64, key []byte) {
 	for _, e := range evicted {
 		e.tell(nil)
 	}
+	return added
+}
+
+// Untrack takes back what Track has registered: the client has not read the key.
+func (t *Table) Untrack(c *Client, hash int64, key []byte) {
+	s := t.shard(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[hash]
+	if e == nil || !e.has(c, key) {
+		return
+	}
+	if len(e.items) == 1 {
+		t.take(s, e)
+		return
+	}
+	taken := func(i item) bool { return i.client == c && i.key == string(key) }
+	before := e.bytes
+	e.bytes -= itemOverhead
+	e.items = slices.DeleteFunc(e.items, taken)
+	if !slices.ContainsFunc(e.items, func(i item) bool { return i.key == string(key) }) {
+		e.bytes -= int64(len(key))
+	}
+	if e.index != nil {
+		delete(e.index, item{c, string(key)})
+	}
+	t.items.Add(-1)
+	t.bytes.Add(e.bytes - before)
 }
 
 // indexed is from how many items on an entry has an index of them.

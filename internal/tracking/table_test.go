@@ -25,6 +25,7 @@ func (s *told) InvalidateKeys(prefix string, keys []string, own bool) {
 	s.add(prefix+": "+strings.Join(keys, " "), own)
 }
 func (s *told) InvalidateAll(own bool) { s.add("*", own) }
+func (s *told) Unheard(string)         {}
 
 func (s *told) add(what string, own bool) {
 	s.mu.Lock()
@@ -414,4 +415,37 @@ func (s *steps) run() {
 			s.resumes = slices.Delete(s.resumes, i, i+1)
 		}
 	}
+}
+
+// What was registered and not read is as if it had never been registered.
+func TestUntrack(t *testing.T) {
+	table := New()
+	a, toldA := begin(table, 1, false)
+	b, toldB := begin(table, 2, false)
+	require.True(t, table.Track(a, 7, []byte("k")))
+	require.False(t, table.Track(a, 7, []byte("k")))
+	require.True(t, table.Track(b, 7, []byte("k")))
+	require.True(t, table.Track(a, 7, []byte("same hash")))
+	before := table.bytes.Load()
+	for _, key := range []string{"another", "k"} {
+		table.Untrack(a, 7, []byte(key))
+	}
+	require.False(t, table.Tracks(a, 7, []byte("k")))
+	require.EqualValues(t, itemOverhead, before-table.bytes.Load(), "another client has the key")
+	table.Changed(7, nil)
+	require.Equal(t, []string{"same hash"}, toldA.take())
+	require.Equal(t, []string{"k"}, toldB.take())
+	for i := range 2 * indexed {
+		c, _ := begin(table, int64(10+i), false)
+		table.Track(c, 8, []byte("k"))
+		defer table.Untrack(c, 8, []byte("k"))
+	}
+	require.True(t, table.Track(a, 8, []byte("k")))
+	table.Untrack(a, 8, []byte("k"))
+	require.True(t, table.Track(a, 8, []byte("k")))
+	table.Untrack(a, 8, []byte("k"))
+	require.True(t, table.Track(a, 9, []byte("k")))
+	table.Untrack(a, 9, []byte("k"))
+	table.Untrack(a, 9, []byte("k"))
+	require.Equal(t, Stats{Clients: int64(2 + 2*indexed), Keys: 1, Items: 2 * indexed}, table.Stats())
 }

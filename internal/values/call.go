@@ -22,6 +22,8 @@ type Call struct {
 	Notify func(class Class, event string, key []byte)
 	// ReadOnly says that the command cannot write: keys that it does not find are events.
 	ReadOnly bool
+	// Script says that a script calls the command.
+	Script bool
 	// Nothing is set by a command that takes something, if there is nothing for it.
 	Nothing bool
 }

@@ -92,8 +92,8 @@ func (c *Call) sort(readOnly bool) error {
 	if !readOnly {
 		c.miss(e, c.Args[1])
 	}
-	if _, isSet := e.Value.(*Set); isSet && o.unsorted && o.store != nil {
-		o.by, o.unsorted, o.alpha = nil, false, true // a set has no order that could be stored
+	if _, isSet := e.Value.(*Set); isSet && o.unsorted && (o.store != nil || c.Script) {
+		o.by, o.unsorted, o.alpha = nil, false, true // a set has no order that could be stored, or that scripts could rely on
 	}
 	elements, err := sortElements(e.Value, &o)
 	if err != nil {
