@@ -32,9 +32,10 @@ func TestWithoutScripts(t *testing.T) {
 	require.Contains(t, mainText(t, tab), `"quantity"`)
 
 	// Edit the value, with its name, and the expiry.
-	follow(t, tab, ".edit summary")
+	require.NoError(t, tab.Click(".edit summary"))
+	eval[bool](t, tab, "(document.querySelector('#value').value = '', true)")
 	typed(t, tab, "#value", `{"items":[]}`)
-	typed(t, tab, "#confirm", "cart:grace.15")
+	typed(t, tab, "#confirm", "cart:grace.1")
 	follow(t, tab, ".edit form button")
 	require.Contains(t, mainText(t, tab), "The value was stored")
 	typed(t, tab, "#ttl", "never")
@@ -45,12 +46,12 @@ func TestWithoutScripts(t *testing.T) {
 	// Ask by a command line, and choose entries by what they are.
 	follow(t, tab, ".crumbs a")
 	follow(t, tab, ".tabs a[href$='prompt']")
-	typed(t, tab, "#line", "GET cart:grace.15")
+	typed(t, tab, "#line", "GET cart:grace.1")
 	follow(t, tab, "main form button")
 	require.Contains(t, mainText(t, tab), `"{\"items\":[]}"`)
 	follow(t, tab, ".tabs a[href$='entries']")
 	eval[bool](t, tab, "(document.querySelector('#ttl').value = 'never', true)")
-	typed(t, tab, "#match", "cart:*.15")
+	typed(t, tab, "#match", "cart:*.1")
 	follow(t, tab, ".search button")
 	require.Contains(t, mainText(t, tab), "1 entry matches. Looked at all 40 entries.")
 	follow(t, tab, "main tbody a")
