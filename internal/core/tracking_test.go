@@ -14,6 +14,7 @@ import (
 // noCopies is a client that keeps nothing.
 type noCopies struct{}
 
+func (noCopies) Unheard(string)                        {}
 func (noCopies) Invalidate(string, bool)               {}
 func (noCopies) InvalidateKeys(string, []string, bool) {}
 func (noCopies) InvalidateAll(bool)                    {}

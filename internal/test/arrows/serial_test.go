@@ -21,7 +21,6 @@ var serial = map[string]string{
 	"internal/core":    unconverted,
 	"internal/edit":    unconverted,
 	"internal/engine":  unconverted,
-	"internal/figures": unconverted,
 	"internal/lua":     unconverted,
 	"internal/near":    unconverted,
 	"internal/pgwire":  unconverted,
