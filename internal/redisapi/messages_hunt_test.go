@@ -154,13 +154,8 @@ func (h *hunt) take(c *testClient) (got [][]int) {
 // a hundred messages more have been sent, while there are some to be sent.
 func (h *hunt) harm() (faults int) {
 	await := func(from int64, counter *atomic.Int64) bool {
-		for counter.Load() < from {
-			if h.sent.Load() > int64(*huntMessages) {
-				return false
-			}
-			time.Sleep(time.Millisecond) // a look at a counter
-		}
-		return true
+		require.Eventually(h.t, func() bool { return counter.Load() >= from || h.sent.Load() > int64(*huntMessages) }, 2*patience, time.Millisecond)
+		return h.sent.Load() <= int64(*huntMessages)
 	}
 	for ; await(h.sent.Load()+100, &h.sent); faults++ {
 		switch faults % 3 {
