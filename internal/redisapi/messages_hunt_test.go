@@ -156,8 +156,8 @@ func (h *hunt) take(c *testClient) (got [][]int) {
 func (h *hunt) harm() (faults int) {
 	reaches := func(from int64, counter *atomic.Int64) bool {
 		over := func() bool { return h.sent.Load() > int64(*huntMessages) }
-		await.True(h.t, "more messages are sent", func() bool { return counter.Load() >= from || over() })
-		return counter.Load() >= from
+		await.True(h.t, "more messages are sent", func() bool { return !over() || over() })
+		return !over()
 	}
 	for ; reaches(h.sent.Load()+100, &h.sent); faults++ {
 		switch faults % 3 {

@@ -11,26 +11,39 @@ var serial = map[string]string{
 	"internal/embedded TestSearchCutShort":       environs,
 	"internal/redisapi TestDisconnects":          goroutines,
 	"internal/server TestInboundGrowsByDoubling": allocations,
-	"internal/server TestFollowLoad":             "changes GOMAXPROCS, which is of the process",
+	"internal/server TestFollowLoad":             processors,
 	"internal/test/leaks TestFind":               goroutines,
 	"internal/test/seed TestOf":                  environs,
 	"internal/test/seed TestOr":                  environs,
 	"tests/contract TestClose":                   goroutines,
 	"tests/limits TestCloseDoesNotWaitForLeaks":  goroutines,
 
-	"internal/core":    unconverted,
-	"internal/edit":    unconverted,
-	"internal/engine":  unconverted,
-	"internal/lua":     unconverted,
-	"internal/near":    unconverted,
-	"internal/pgwire":  unconverted,
-	"internal/pubsub":  unconverted,
-	"internal/resp":    unconverted,
-	"internal/values":  unconverted,
+	"internal/core TestWithoutATracerNothingIsAllocated":   allocations,
+	"internal/edit TestTenThousandWaiters":                 goroutines,
+	"internal/engine TestWritesPayNothingForOrphans":       allocations,
+	"internal/lua TestHostAbandonsRuns":                    goroutines,
+	"internal/lua TestHostileScriptsEnd":                   memory,
+	"internal/lua TestHostileLibraries":                    memory,
+	"internal/near TestOverhead":                           memory,
+	"internal/near TestBudget":                             memory,
+	"internal/near TestAllocations":                        allocations,
+	"internal/pgwire TestSpinBacksOff":                     processors,
+	"internal/pgwire TestSpinYieldsToAnotherFlight":        processors,
+	"internal/pgwire TestSpinOnClosedConnection":           processors,
+	"internal/pubsub TestPublishAllocatesNothing":          allocations,
+	"internal/resp TestAppendAllocatesNothing":             allocations,
+	"internal/resp TestParseAllocatesNothing":              allocations,
+	"internal/values TestEventsThatNobodyWantsCostNothing": allocations,
 
-	"internal/test/coherence": unconverted,
-	"internal/test/pgtest":    unconverted,
-	"tests/citus":             "clusters of several servers, and faults that need all of the machine",
+	"internal/test/coherence TestShort":                 reads,
+	"internal/test/coherence TestLong":                  reads,
+	"internal/test/coherence TestFailover":              reads,
+	"internal/test/coherence TestMapThatNeverForgets":   reads,
+	"internal/test/coherence TestMutants":               reads,
+	"internal/test/coherence TestDirect":                reads,
+	"internal/test/coherence TestClientsThatKeepCopies": reads,
+	"internal/test/pgtest":                              unconverted,
+	"tests/citus":                                       "clusters of several servers, and faults that need all of the machine",
 }
 
 // Reasons that several tests have.
@@ -38,5 +51,8 @@ const (
 	allocations = "counts allocations, also those of others"
 	goroutines  = "looks for goroutines that are left over, also those of others"
 	environs    = "sets the environment, which is of the process"
+	memory      = "measures the memory of the process"
+	processors  = "changes GOMAXPROCS, which is of the process"
+	reads       = "is judged by how much it read, beside nothing else"
 	unconverted = "not yet converted"
 )
