@@ -419,6 +419,7 @@ func (s *steps) run() {
 
 // What was registered and not read is as if it had never been registered.
 func TestUntrack(t *testing.T) {
+	t.Parallel()
 	table := New()
 	a, toldA := begin(table, 1, false)
 	b, toldB := begin(table, 2, false)
