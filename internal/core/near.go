@@ -125,6 +125,15 @@ const maxHashes = 1_000_000
 // them are told to drop everything.
 const maxKeyBytes = 16 << 20
 
+// ExpectMemory lets Stats show the entries in memory before a cache that keeps some was used.
+func (db *DB) ExpectMemory() {
+	for _, server := range db.all() {
+		if memory := server.Near(); memory != nil {
+			memory.Expect()
+		}
+	}
+}
+
 // Near returns the entries in memory, nil if Options.Near is off.
 func (db *DB) Near() *near.Memory { return db.engines.Memory }
 

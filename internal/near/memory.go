@@ -224,7 +224,10 @@ func (m *Memory) Cache(id int32, durable bool) *Cache {
 	return c
 }
 
-// Used reports whether Cache was called: there is a cache of which entries are kept.
+// Expect says that there will be a cache of which entries are kept, before Cache is called.
+func (m *Memory) Expect() { m.used.Store(true) }
+
+// Used reports whether there is a cache of which entries are kept: Cache or Expect was called.
 func (m *Memory) Used() bool { return m.used.Load() }
 
 // Cache is the part of a Memory that belongs to one cache of the database.

@@ -106,7 +106,11 @@ func (d *database) prepareLogs(ctx context.Context, c *Config) error {
 		}
 		without = append(without, cache.Name)
 	}
-	c.Near.announce(c, len(caches) > len(without), without)
+	logs := len(caches) > len(without)
+	if logs || c.Near.wanted {
+		db.ExpectMemory()
+	}
+	c.Near.announce(c, logs, without)
 	return nil
 }
 

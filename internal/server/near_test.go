@@ -165,7 +165,7 @@ func TestNearWithoutChangeLog(t *testing.T) {
 	for range 3 {
 		require.Equal(t, "v", c.ask("GET", "k"))
 	}
-	require.Equal(t, "0", c.nearField("near_enabled"), "nothing is kept yet")
+	require.Equal(t, "0", c.nearField("near_entries"))
 	execute(t, url, "SELECT howdah.alter_cache('db0', near => true)")
 	c.warm("k")
 	require.NoError(t, s.stop())

@@ -42,11 +42,11 @@ func count(n int) func(*stat.Servers) bool {
 func TestServersKnowEachOther(t *testing.T) {
 	t.Parallel()
 	url := logged(t)
-	first := start(t, func(c *Config) { c.DatabaseURL, c.Version = url, "1.2.3" })
+	first := start(t, func(c *Config) { c.DatabaseURL, c.Version, c.Near = url, "1.2.3", Near{Bound: -1} })
 	second := start(t, func(c *Config) {
 		c.DatabaseURL, c.Version, c.Near = url, "1.3.0", Near{Bound: longBound}
 	})
-	redisOnly := start(t, func(c *Config) { c.DatabaseURL, c.Version, c.HTTPAddr = url, "1.4.0", "" })
+	redisOnly := start(t, func(c *Config) { c.DatabaseURL, c.Version, c.HTTPAddr, c.Near = url, "1.4.0", "", Near{Bound: -1} })
 	for i, s := range []*running{first, second} {
 		known := s.processes("three servers", count(3))
 		// They have begun within milliseconds.

@@ -32,7 +32,8 @@ func TestCollectionsInMemory(t *testing.T) {
 	require.Equal(t, want, lasting(recalled(&verb.Call{Verb: statement.GetEntry, AnyKind: true, Recall: true}).Result))
 	require.Equal(t, verb.WrongType, recalled(&verb.Call{Verb: statement.Get}).Status)
 
-	for again := true; again; { // if the lease lapses
+	for again := true; again; { // if the lease lapses, be it in the reads in between
+		lapsed := dbtest.Memory(db).Lapsed
 		recalled(&verb.Call{Verb: statement.Get, AnyKind: true})
 		for range 3 { // PostgreSQL answers these
 			_, err := c.Get(t.Context(), "h")
@@ -42,7 +43,6 @@ func TestCollectionsInMemory(t *testing.T) {
 			_, err = c.Fetch(t.Context(), "h", time.Hour, nil, howdah.FetchOptions{})
 			require.ErrorIs(t, err, howdah.ErrWrongType)
 		}
-		lapsed := dbtest.Memory(db).Lapsed
 		call := f.do(&verb.Call{Verb: statement.Get, Key: []byte("h"), AnyKind: true})
 		again = !call.Recalled && dbtest.Memory(db).Lapsed > lapsed
 		require.True(t, call.Recalled || again, "the reads in between have dropped the entry")
