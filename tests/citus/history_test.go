@@ -22,6 +22,7 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/test/dbtest"
+	"github.com/howdah/howdah/internal/test/onekey"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/test/seed"
 )
@@ -183,22 +184,22 @@ func (h *history) step(number int, p *process, choices *rand.Rand) {
 	case n < 4 && at%4 != 3 && (!h.anywhere || choices.IntN(4) == 0): // after a failure nobody knows which of them it has reached
 		h.setMany(number, p, []string{key, h.keys[at/4*4]})
 	case n < 5:
-		h.write(number, p, asked{op: opDelete, key: key}, func() (told, error) {
+		h.write(number, p, onekey.Call{Op: onekey.Delete, Key: key}, func() (onekey.Answer, error) {
 			err := p.cache.Delete(context.Background(), key)
 			if errors.Is(err, howdah.ErrMiss) {
 				err = nil
 			}
-			return told{}, err
+			return onekey.Answer{}, err
 		})
 	case at%4 == 3:
-		h.write(number, p, asked{op: opAdd, key: key}, func() (told, error) {
+		h.write(number, p, onekey.Call{Op: onekey.Add, Key: key}, func() (onekey.Answer, error) {
 			value, err := p.add(key, choices.IntN(2) == 0)
-			return told{value: fmt.Sprint(value)}, err
+			return onekey.Answer{Value: fmt.Sprint(value)}, err
 		})
 	case n < 8:
 		value := fmt.Sprint("v", h.numbers.Add(1))
-		h.write(number, p, asked{op: opSet, key: key, value: value}, func() (told, error) {
-			return told{}, p.cache.Set(context.Background(), key, []byte(value), 0)
+		h.write(number, p, onekey.Call{Op: onekey.Set, Key: key, Value: value}, func() (onekey.Answer, error) {
+			return onekey.Answer{}, p.cache.Set(context.Background(), key, []byte(value), 0)
 		})
 	default:
 		h.swap(number, p, key)
@@ -247,7 +248,7 @@ func (h *history) getMany(number int, p *process, keys []string) {
 		return
 	}
 	for _, key := range keys {
-		h.note(porcupine.Operation{ClientId: number, Input: asked{op: opGet, key: key}, Call: begin, Output: told{value: string(values[key])}, Return: end})
+		h.note(porcupine.Operation{ClientId: number, Input: onekey.Call{Op: onekey.Get, Key: key}, Call: begin, Output: onekey.Answer{Value: string(values[key])}, Return: end})
 	}
 }
 
@@ -258,7 +259,7 @@ func (h *history) setMany(number int, p *process, keys []string) {
 		return // the error of one would hide that of the other
 	}
 	value := fmt.Sprint("m", h.numbers.Add(1))
-	h.writeMany(number, p, asked{op: opSet, value: value}, keys, keys, func() error {
+	h.writeMany(number, p, onekey.Call{Op: onekey.Set, Value: value}, keys, keys, func() error {
 		var items []howdah.Item
 		for _, key := range keys {
 			items = append(items, howdah.Item{Key: key, Value: []byte(value)})
@@ -275,7 +276,7 @@ func (h *history) deletePrefix(number int, p *process, prefix string) {
 			keys = append(keys, key)
 		}
 	}
-	h.writeMany(number, p, asked{op: opDelete}, keys, h.keys, func() error {
+	h.writeMany(number, p, onekey.Call{Op: onekey.Delete}, keys, h.keys, func() error {
 		_, err := p.cache.DeletePrefix(context.Background(), prefix)
 		return err
 	})
@@ -286,7 +287,7 @@ func (h *history) isVictim(key string) bool { return slices.Contains(h.victims, 
 
 // writeMany makes a call that changes several keys, and goes through others. If it fails, the
 // server that was killed is the reason, and what is on others is changed.
-func (h *history) writeMany(number int, p *process, call asked, keys, through []string, do func() error) {
+func (h *history) writeMany(number int, p *process, call onekey.Call, keys, through []string, do func() error) {
 	begin := h.now()
 	err := do()
 	end := h.now()
@@ -294,15 +295,15 @@ func (h *history) writeMany(number int, p *process, call asked, keys, through []
 		h.failedTogether(through, err)
 	}
 	for _, key := range keys {
-		call.key = key
-		op := porcupine.Operation{ClientId: number, Input: call, Call: begin, Output: told{}, Return: end}
+		call.Key = key
+		op := porcupine.Operation{ClientId: number, Input: call, Call: begin, Output: onekey.Answer{}, Return: end}
 		switch {
 		case err != nil && h.anywhere: // of one key, or of another
-			op.Output, op.Return = told{unknown: true}, math.MaxInt64
+			op.Output, op.Return = onekey.Answer{Unknown: true}, math.MaxInt64
 		case err != nil && h.isVictim(key) && !errors.Is(err, howdah.ErrUnknownOutcome):
 			continue
 		case err != nil && h.isVictim(key):
-			op.Output, op.Return = told{unknown: true}, math.MaxInt64
+			op.Output, op.Return = onekey.Answer{Unknown: true}, math.MaxInt64
 		case p.bound > 0:
 			p.mu.Lock()
 			p.own[key] = max(p.own[key], end)
@@ -331,7 +332,7 @@ func (h *history) get(number int, p *process, key string) (howdah.Entry, error) 
 		h.failed(key, err)
 		return entry, err
 	}
-	op := porcupine.Operation{ClientId: number, Input: asked{op: opGet, key: key}, Call: begin, Output: told{value: string(entry.Value)}, Return: h.now()}
+	op := porcupine.Operation{ClientId: number, Input: onekey.Call{Op: onekey.Get, Key: key}, Call: begin, Output: onekey.Answer{Value: string(entry.Value)}, Return: h.now()}
 	if p.bound == 0 {
 		h.note(op)
 		return entry, err
@@ -349,30 +350,30 @@ func (h *history) swap(number int, p *process, key string) {
 		return
 	}
 	value := fmt.Sprint("s", h.numbers.Add(1))
-	h.write(number, p, asked{op: opSwap, key: key, expected: string(entry.Value), value: value}, func() (told, error) {
+	h.write(number, p, onekey.Call{Op: onekey.Swap, Key: key, Expected: string(entry.Value), Value: value}, func() (onekey.Answer, error) {
 		_, err := p.cache.CompareAndSet(context.Background(), key, entry.Version, []byte(value), 0)
 		if errors.Is(err, howdah.ErrNotStored) || errors.Is(err, howdah.ErrMiss) {
-			return told{refused: true}, nil
+			return onekey.Answer{Refused: true}, nil
 		}
-		return told{}, err
+		return onekey.Answer{}, err
 	})
 }
 
 // write makes a call that changes a key. One that was refused is not in the history, one
 // whose outcome is unknown may happen at any later time.
-func (h *history) write(number int, p *process, call asked, do func() (told, error)) {
+func (h *history) write(number int, p *process, call onekey.Call, do func() (onekey.Answer, error)) {
 	op := porcupine.Operation{ClientId: number, Input: call, Call: h.now()}
 	answer, err := do()
 	op.Output, op.Return = answer, h.now()
 	if err != nil {
-		h.failed(call.key, err)
+		h.failed(call.Key, err)
 		if !errors.Is(err, howdah.ErrUnknownOutcome) {
 			return
 		}
-		op.Output, op.Return = told{unknown: true}, math.MaxInt64
+		op.Output, op.Return = onekey.Answer{Unknown: true}, math.MaxInt64
 	} else if p.bound > 0 {
 		p.mu.Lock()
-		p.own[call.key] = max(p.own[call.key], op.Return)
+		p.own[call.Key] = max(p.own[call.Key], op.Return)
 		p.mu.Unlock()
 	}
 	h.note(op)
@@ -420,7 +421,7 @@ func (h *history) lose(begin int64, partitions []int) {
 	end := h.now()
 	for _, key := range h.keys {
 		if slices.Contains(partitions, h.of[key]) {
-			h.note(porcupine.Operation{ClientId: 100, Input: asked{op: opLose, key: key}, Call: begin, Output: told{}, Return: end})
+			h.note(porcupine.Operation{ClientId: 100, Input: onekey.Call{Op: onekey.Lose, Key: key}, Call: begin, Output: onekey.Answer{}, Return: end})
 		}
 	}
 }
@@ -435,18 +436,18 @@ func (h *history) isLinearizable() bool {
 	h.t.Logf("%d calls, %d of processes with memory; %v failed, by partition", len(h.calls), len(h.recalled), h.failures)
 	writes := map[string][]porcupine.Operation{}
 	for _, op := range h.calls {
-		call, answer := op.Input.(asked), op.Output.(told)
-		if call.op != opGet && !answer.refused {
-			writes[call.key] = append(writes[call.key], op)
+		call, answer := op.Input.(onekey.Call), op.Output.(onekey.Answer)
+		if call.Op != onekey.Get && !answer.Refused {
+			writes[call.Key] = append(writes[call.Key], op)
 		}
 	}
 	for _, read := range h.recalled {
-		if !mayRead(writes[read.Input.(asked).key], read) {
+		if !mayRead(writes[read.Input.(onekey.Call).Key], read) {
 			h.t.Logf("too old: %+v", read)
 			return false
 		}
 	}
-	result := porcupine.CheckOperationsTimeout(keyModel, h.calls, time.Minute)
+	result := porcupine.CheckOperationsTimeout(onekey.Model, h.calls, time.Minute)
 	require.NotEqual(h.t, porcupine.Unknown, result)
 	return result == porcupine.Ok
 }
@@ -461,7 +462,7 @@ func mayRead(writes []porcupine.Operation, read porcupine.Operation) bool {
 			over = max(over, w.Call)
 		}
 	}
-	value := read.Output.(told).value
+	value := read.Output.(onekey.Answer).Value
 	if value == "" && over == math.MinInt64 {
 		return true // nothing was stored before
 	}
@@ -472,12 +473,12 @@ func mayRead(writes []porcupine.Operation, read porcupine.Operation) bool {
 
 // leaves reports whether a write may leave a value.
 func leaves(w porcupine.Operation, value string) bool {
-	call, answer := w.Input.(asked), w.Output.(told)
-	switch call.op {
-	case opSet, opSwap:
-		return value == call.value
-	case opAdd:
-		return value != "" && (answer.unknown || answer.value == value)
+	call, answer := w.Input.(onekey.Call), w.Output.(onekey.Answer)
+	switch call.Op {
+	case onekey.Set, onekey.Swap:
+		return value == call.Value
+	case onekey.Add:
+		return value != "" && (answer.Unknown || answer.Value == value)
 	}
 	return value == ""
 }

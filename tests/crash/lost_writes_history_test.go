@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -17,96 +16,10 @@ import (
 
 	"github.com/howdah/howdah"
 	"github.com/howdah/howdah/internal/test/dbtest"
+	"github.com/howdah/howdah/internal/test/onekey"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/test/seed"
 )
-
-const (
-	opGet = iota
-	opSet
-	opSwap   // stores if the key holds what was expected
-	opDelete // of what was expected, or of anything
-	opAdd    // 1 to a number
-	opLose   // everything, in a crash
-)
-
-// asked is what a call of a history asked for. "" is an absent key.
-type asked struct {
-	op              int
-	key             string
-	expected, value string
-	begun           int64 // when; of what strictModel judges
-}
-
-// told is what it was answered.
-type told struct {
-	value   string // of opGet and opAdd
-	refused bool   // the condition of opSwap did not hold
-	unknown bool
-	ended   int64 // when; of what strictModel judges
-}
-
-// keyModel is one key of a cache: what each call makes of its state.
-var keyModel = porcupine.Model{
-	Init: func() any { return "" },
-	Step: func(state, input, output any) (bool, any) {
-		was, call, answer := state.(string), input.(asked), output.(told)
-		switch call.op {
-		case opGet:
-			return answer.value == was, was
-		case opSet:
-			return true, call.value
-		case opSwap:
-			if was != call.expected {
-				return answer.unknown || answer.refused, was
-			}
-			return answer.unknown || !answer.refused, call.value
-		case opAdd:
-			n, _ := strconv.Atoi(was)
-			next := strconv.Itoa(n + 1)
-			return answer.unknown || answer.value == next, next
-		}
-		return true, "" // opDelete, opLose
-	},
-	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
-		keys := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			key := op.Input.(asked).key
-			keys[key] = append(keys[key], op)
-		}
-		for _, part := range keys {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) },
-}
-
-// strictState is a key of a cache, and when the last of the acknowledged writes began that it has
-// seen.
-type strictState struct {
-	value string
-	last  int64
-}
-
-// strictModel is keyModel for one process, which promises more: a write whose outcome is unknown
-// is applied before each acknowledged write that began after its answer, or never.
-var strictModel = porcupine.Model{
-	Init: func() any { return strictState{} },
-	Step: func(state, input, output any) (bool, any) {
-		was, call, answer := state.(strictState), input.(asked), output.(told)
-		if answer.unknown && was.last > answer.ended {
-			return true, was // it can only be one that never happens
-		}
-		ok, value := keyModel.Step(was.value, call, answer)
-		next := strictState{value.(string), was.last}
-		if call.op != opGet && !answer.unknown {
-			next.last = max(next.last, call.begun)
-		}
-		return ok, next
-	},
-	Partition: keyModel.Partition, DescribeOperation: keyModel.DescribeOperation,
-}
 
 // strictHistory is the calls of one process, some of which lose their connections.
 type strictHistory struct {
@@ -120,31 +33,31 @@ type strictHistory struct {
 }
 
 // call notes a call. One that failed without effect is not noted.
-func (h *strictHistory) call(t *testing.T, client int, in asked, do func() (told, error)) {
-	in.begun = int64(time.Since(h.begin))
+func (h *strictHistory) call(t *testing.T, client int, in onekey.Call, do func() (onekey.Answer, error)) {
+	in.Begun = int64(time.Since(h.begin))
 	out, err := do()
 	end := int64(time.Since(h.begin))
-	op := porcupine.Operation{ClientId: client, Call: in.begun, Return: end}
+	op := porcupine.Operation{ClientId: client, Call: in.Begun, Return: end}
 	switch {
 	case errors.Is(err, howdah.ErrUnknownOutcome):
-		out.unknown, op.Return = true, math.MaxInt64
+		out.Unknown, op.Return = true, math.MaxInt64
 	case errors.Is(err, howdah.ErrUnavailable), errors.Is(err, howdah.ErrTimeout):
 		return
 	case err != nil && !errors.Is(err, howdah.ErrMiss):
 		t.Error(err)
 		return
-	case in.op != opGet:
+	case in.Op != onekey.Get:
 		select {
 		case h.acknowledged <- struct{}{}:
 		default:
 		}
 	}
-	out.ended = end
+	out.Ended = end
 	op.Input, op.Output = in, out
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls = append(h.calls, op)
-	if out.unknown {
+	if out.Unknown {
 		h.unknown++
 	}
 }
@@ -156,24 +69,24 @@ func (h *strictHistory) step(t *testing.T, client, number int, choices *rand.Ran
 	value := fmt.Sprint("value", client, "-", number)
 	switch choices.IntN(5) {
 	case 0, 1:
-		h.call(t, client, asked{op: opGet, key: key}, func() (told, error) {
+		h.call(t, client, onekey.Call{Op: onekey.Get, Key: key}, func() (onekey.Answer, error) {
 			value, err := cache.Get(context.Background(), key)
-			return told{value: string(value)}, err
+			return onekey.Answer{Value: string(value)}, err
 		})
 	case 2:
-		h.call(t, client, asked{op: opDelete, key: key}, func() (told, error) {
-			return told{}, cache.Delete(context.Background(), key)
+		h.call(t, client, onekey.Call{Op: onekey.Delete, Key: key}, func() (onekey.Answer, error) {
+			return onekey.Answer{}, cache.Delete(context.Background(), key)
 		})
 	case 3:
-		h.call(t, client, asked{op: opSet, key: key, value: value}, func() (told, error) {
+		h.call(t, client, onekey.Call{Op: onekey.Set, Key: key, Value: value}, func() (onekey.Answer, error) {
 			opts := howdah.TxOptions{Cache: "db0", Keys: []string{key}}
-			return told{}, h.db.Transact(context.Background(), opts, func(ctx context.Context, tx pgx.Tx) error {
+			return onekey.Answer{}, h.db.Transact(context.Background(), opts, func(ctx context.Context, tx pgx.Tx) error {
 				return cache.With(tx).Set(ctx, key, []byte(value), 0)
 			})
 		})
 	default:
-		h.call(t, client, asked{op: opSet, key: key, value: value}, func() (told, error) {
-			return told{}, cache.Set(context.Background(), key, []byte(value), 0)
+		h.call(t, client, onekey.Call{Op: onekey.Set, Key: key, Value: value}, func() (onekey.Answer, error) {
+			return onekey.Answer{}, cache.Set(context.Background(), key, []byte(value), 0)
 		})
 	}
 }
@@ -212,12 +125,12 @@ func TestHistoryOfLostConnections(t *testing.T) {
 	close(stop)
 	callers.Wait()
 	for i := range 3 {
-		h.call(t, 4, asked{op: opGet, key: fmt.Sprint("k", i)}, func() (told, error) {
+		h.call(t, 4, onekey.Call{Op: onekey.Get, Key: fmt.Sprint("k", i)}, func() (onekey.Answer, error) {
 			value, err := h.db.Cache("db0").Get(context.Background(), fmt.Sprint("k", i))
-			return told{value: string(value)}, err
+			return onekey.Answer{Value: string(value)}, err
 		})
 	}
 	t.Logf("%d calls, the outcome of %d unknown", len(h.calls), h.unknown)
 	require.NotZero(t, h.unknown)
-	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(strictModel, h.calls, time.Minute))
+	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(onekey.StrictModel, h.calls, time.Minute))
 }

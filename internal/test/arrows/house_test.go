@@ -116,6 +116,7 @@ var house = map[string]room{
 	"internal/test/bubble":    {testOnly: true},
 	"internal/test/coherence": {testOnly: true},
 	"internal/test/dbtest":    {testOnly: true},
+	"internal/test/onekey":    {testOnly: true},
 	"internal/test/handover":  {testOnly: true},
 	"internal/test/leaks":     {testOnly: true},
 	"internal/test/peers":     {testOnly: true},
