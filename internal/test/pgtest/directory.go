@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/howdah/howdah/internal/embedded"
 )
@@ -135,9 +136,14 @@ func takeOwnership(path string) (*os.File, error) {
 	return f, nil
 }
 
+// sweepLimit is how long a sweep may take: what is left after that must not keep the tests waiting.
+const sweepLimit = 20 * time.Second
+
 // sweep removes what test processes that were killed have left behind, their
 // servers included. What cannot be removed stays for the next sweep.
 func sweep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
 	for _, base := range []string{inMemory, onDisk} {
 		left, _ := filepath.Glob(filepath.Join(base, prefix+"*"))
 		for _, path := range left {
@@ -166,6 +172,10 @@ func sweepOne(ctx context.Context, path string) {
 	defer owner.Close()
 	dirs, _ := filepath.Glob(filepath.Join(path, "[0-9]*"))
 	for _, dir := range dirs {
+		// A server that its test had stopped by SIGSTOP would never end.
+		for _, pid := range processesIn(filepath.Join(dir, clusterName)) {
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
 		if embedded.Remove(ctx, dir) != nil {
 			return
 		}

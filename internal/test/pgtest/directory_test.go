@@ -27,11 +27,12 @@ func TestSweepSparesWhatStands(t *testing.T) {
 	s.Start()
 }
 
-// What a killed test process leaves is removed at once, and its server stops.
+// What a killed test process leaves is removed at once, and its server stops, also a frozen one.
 func TestSweepRemovesWhatAKilledProcessLeft(t *testing.T) {
 	if os.Getenv("HOWDAH_TEST_LEAVES_A_SERVER") != "" {
 		s := Own(t)
 		s.Backup()
+		s.Freeze() // nobody thaws it
 		_, err := os.Stdout.WriteString(filepath.Dir(s.dir) + "\n")
 		require.NoError(t, err)
 		<-t.Context().Done() // it is killed first
