@@ -139,7 +139,7 @@ func besideServer(t *testing.T) (run func(line string) (output string, err error
 		require.NoError(t, embedded.Remove(ctx, dir))
 		require.NoError(t, os.RemoveAll(parent))
 	})
-	p := serve(t, []string{"HOWDAH_DATA_DIR=" + dir})
+	p := serve(t, []string{"HOWDAH_DATA_DIR=" + dir}, "--monitor=false") // whose answer has an end
 	t.Cleanup(func() {
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 		require.Zero(t, p.wait(), p.log.String())
@@ -150,7 +150,10 @@ func besideServer(t *testing.T) (run func(line string) (output string, err error
 	env := append(cleanEnvironment(), "HOWDAH_DATA_DIR="+dir, "HOWDAH_SERVER=redis://"+p.redis, "REDIS_ADDR="+p.redis, "HTTP_ADDR="+p.http,
 		"PATH="+parent+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return func(line string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", line)
+		cmd.WaitDelay = time.Second // what the shell has started may go on
 		cmd.Env, cmd.Dir = env, parent
 		output, err := cmd.CombinedOutput()
 		return string(output), err
