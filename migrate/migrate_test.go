@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -319,44 +318,6 @@ func TestOddSettings(t *testing.T) {
 	run(t, conn, "SET default_transaction_read_only = off")
 	require.NoError(t, migrate.Check(ctx(t), conn))
 	run(t, conn, "SELECT howdah.set('db0', 'k', 'v')")
-}
-
-func psql(t *testing.T, databaseURL, script string) string {
-	t.Helper()
-	path, err := exec.LookPath("psql")
-	require.NoError(t, err, "install the PostgreSQL client")
-	cmd := exec.CommandContext(ctx(t), path, "-X", "-q", "-v", "ON_ERROR_STOP=1", databaseURL)
-	cmd.Stdin = strings.NewReader(script)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	return string(out)
-}
-
-func TestPrintedScriptWorksInPsql(t *testing.T) {
-	t.Parallel()
-	databaseURL := pgtest.Empty(t)
-	conn := connect(t, databaseURL)
-	script, err := migrate.Print(ctx(t), conn, migrate.Options{})
-	require.NoError(t, err)
-	offline, err := migrate.Script(migrate.Options{})
-	require.NoError(t, err)
-	require.Equal(t, offline, script)
-	require.NotRegexp(t, "ERROR|NOTICE|WARNING", psql(t, databaseURL, script))
-	require.NoError(t, migrate.Check(ctx(t), conn))
-	require.Equal(t, migrate.Result{From: schema.Latest(), To: schema.Latest()}, up(t, conn), "nothing is left to do")
-
-	script, err = migrate.Print(ctx(t), conn, migrate.Options{})
-	require.NoError(t, err)
-	require.Contains(t, script, "nothing to do")
-	psql(t, databaseURL, script)
-
-	// An upgrade of the functions alone.
-	run(t, conn, "UPDATE howdah.meta SET functions_digest = 'another'")
-	script, err = migrate.Print(ctx(t), conn, migrate.Options{})
-	require.NoError(t, err)
-	require.NotContains(t, script, "CREATE TABLE howdah.cache ")
-	psql(t, databaseURL, script)
-	require.Equal(t, schema.FunctionsDigest(), one[string](t, conn, "SELECT functions_digest FROM howdah.meta"))
 }
 
 func TestUninstall(t *testing.T) {

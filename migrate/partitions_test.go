@@ -135,23 +135,3 @@ func TestPartitionsAtOnce(t *testing.T) {
 	}
 	require.Equal(t, cap(errs)/2, failed)
 }
-
-// What --print prints does the same in psql.
-func TestPrintedPartitions(t *testing.T) {
-	t.Parallel()
-	databaseURL := pgtest.Empty(t)
-	conn := connect(t, databaseURL)
-	options := migrate.Options{Partitions: 8}
-	script, err := migrate.Print(ctx(t), conn, options)
-	require.NoError(t, err)
-	offline, err := migrate.Script(options)
-	require.NoError(t, err)
-	require.Equal(t, offline, script)
-	psql(t, databaseURL, script)
-	status, err := migrate.ReadStatus(ctx(t), conn)
-	require.NoError(t, err)
-	require.Equal(t, 8, status.Partitions)
-	script, err = migrate.Print(ctx(t), conn, options)
-	require.NoError(t, err)
-	require.Contains(t, script, "nothing to do")
-}
