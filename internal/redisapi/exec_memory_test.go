@@ -34,7 +34,6 @@ func runQueue(t *testing.T, s *testServer, n int) *pipeline.Output {
 // The reply of EXEC shares the large values of its reads with what PostgreSQL
 // sent, as that of GET does: it costs no second copy.
 func TestExecSharesLargeValues(t *testing.T) {
-	t.Parallel()
 	s := serve(t, Options{})
 	c := dial(t, s.addr())
 	const n, size = 32, 1 << 20

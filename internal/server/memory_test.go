@@ -106,7 +106,6 @@ func (s *running) settled() {
 // it, whether the client reads its replies or not, and what it needed is given
 // back when it has gone.
 func TestPipelinedReadsOfOneLargeValue(t *testing.T) {
-	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		s := start(t, func(c *Config) {
 			c.Timeout = 30 * time.Second
@@ -163,7 +162,6 @@ func TestPipelinedReadsOfOneLargeValue(t *testing.T) {
 // Large commands that are not finished do not add up beyond the bound: those for
 // which there is no memory are refused, and their connections live on.
 func TestUnfinishedCommandsAreBounded(t *testing.T) {
-	t.Parallel()
 	drivers(t, func(t *testing.T, configure func(*Config)) {
 		const limit, size, clients = 64 << 20, 20 << 20, 30
 		s := start(t, func(c *Config) {
@@ -245,7 +243,6 @@ func TestAvailableMemory(t *testing.T) {
 
 // Memory is returned once, when much was given up and things have calmed down.
 func TestMemoryReturn(t *testing.T) {
-	t.Parallel()
 	const much = 1 << 30
 	var m memoryReturn
 	var due []int

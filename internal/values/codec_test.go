@@ -62,7 +62,6 @@ func atMost(t *testing.T, factor, input int, work func()) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	t.Parallel()
 	for _, kind := range kinds {
 		for _, data := range []string{"", "\x01", "\x00", "\x03\x01a", "\x01\x05a", "\x01\xff"} {
 			if v, err := values.Decode(kind, []byte(data)); !errors.Is(err, values.ErrCorrupt) {
