@@ -125,8 +125,10 @@ func (d *day) keep(at time.Time, length time.Duration, now, before *totals) {
 	rates := now.calls.rates(before.calls, seconds)
 	reads := aSecond(now.calls.reads, before.calls.reads)
 	kept := minute{
-		at: at.UnixMilli(), seconds: seconds, errors: rates.Errors, hit: orNaN(rates.Hit), p50: orNaN(rates.P50), p99: orNaN(rates.P99),
-		reads: reads, writes: max(0, rates.Calls-reads), expired: aSecond(now.expired, before.expired), evicted: aSecond(now.evicted, before.evicted),
+		at: at.UnixMilli(), seconds: seconds, errors: rates.Errors,
+		hit: orNaN(rates.Hit), p50: orNaN(rates.P50), p99: orNaN(rates.P99),
+		reads: reads, writes: max(0, rates.Calls-reads),
+		expired: aSecond(now.expired, before.expired), evicted: aSecond(now.evicted, before.evicted),
 		clients: now.clients, connections: now.connections,
 	}
 	d.mu.Lock()

@@ -45,8 +45,10 @@ func TestADayIsKept(t *testing.T) {
 		require.Len(t, minutes, 3)
 		last := minutes[2]
 		require.True(t, last.At.Equal(began.Add(3*time.Minute)))
-		require.Equal(t, []float64{60, 3, 2, 1, 0, 0.5, 0}, []float64{last.Seconds, last.Calls, last.Reads, last.Writes, last.Errors, last.Evicted, last.Expired})
-		require.Equal(t, []any{0.5, engine.Latencies().Bounds[3], int64(3), int64(4)}, []any{*last.Hit, *last.P99, *last.Clients, last.Connections})
+		require.Equal(t, []float64{60, 3, 2, 1, 0, 0.5, 0},
+			[]float64{last.Seconds, last.Calls, last.Reads, last.Writes, last.Errors, last.Evicted, last.Expired})
+		require.Equal(t, []any{0.5, engine.Latencies().Bounds[3], int64(3), int64(4)},
+			[]any{*last.Hit, *last.P99, *last.Clients, last.Connections})
 		require.True(t, last.Follows(&minutes[1]))
 
 		bubble.Pass(25 * time.Hour)

@@ -119,7 +119,8 @@ func TestHistory(t *testing.T) {
 	got := ask("/v1/history?minutes=1")
 	require.NotNil(t, got.Since)
 	require.Len(t, got.Minutes, 1)
-	for _, name := range []string{"at", "seconds", "calls", "reads", "writes", "errors", "hit", "p50", "p99", "expired", "evicted", "clients", "connections"} {
+	for _, name := range []string{"at", "seconds", "calls", "reads", "writes", "errors", "hit", "p50", "p99",
+		"expired", "evicted", "clients", "connections"} {
 		require.Contains(t, got.Minutes[0], name)
 	}
 	require.Equal(t, 3.0, got.Minutes[0]["clients"])
