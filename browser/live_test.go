@@ -88,6 +88,14 @@ func TestLivePauses(t *testing.T) {
 	stays(t, tab)
 	open(t, tab, s.Server.URL+"/console/slow")
 	require.Equal(t, "0", eval[string](t, tab, "document.querySelector('#interval').value"), "the choice is kept")
+
+	// The last day has something new once a minute, and is not asked for more often.
+	open(t, tab, s.Server.URL+"/console/history")
+	choose(t, tab, "#interval", "1")
+	await(t, tab, "document.querySelector('#live-state').textContent === 'this page every 60 s'")
+	stays(t, tab)
+	choose(t, tab, "#interval", "0")
+	await(t, tab, "document.querySelector('#live-state').textContent === 'paused'")
 }
 
 // TestLiveWithoutServer: a page whose server is gone keeps its figures and says that they are old.

@@ -10,7 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// panel is what these tests know of a panel of the board.
+// board is what these tests know of a board.
+type board struct {
+	Title, UID string
+	Panels     []panel
+}
+
+// panel is what these tests know of a panel.
 type panel struct {
 	ID          int
 	Type        string
@@ -21,42 +27,67 @@ type panel struct {
 	Targets     []struct{ RefID, Expr, LegendFormat string }
 }
 
-func panels(t *testing.T) []panel {
+// boards are the boards, the large one first.
+func boards(t *testing.T) (all []board) {
 	t.Helper()
-	var board struct{ Panels []panel }
-	require.NoError(t, json.Unmarshal([]byte(Dashboard()), &board))
-	require.NotEmpty(t, board.Panels)
-	return board.Panels
+	for _, text := range []string{Dashboard(), SmallDashboard()} {
+		var b board
+		require.NoError(t, json.Unmarshal([]byte(text), &b))
+		require.NotEmpty(t, b.Panels)
+		all = append(all, b)
+	}
+	return all
 }
 
 // No panel covers another one, and each says what it shows.
-func TestDashboard(t *testing.T) {
+func TestDashboards(t *testing.T) {
 	t.Parallel()
-	ids := make(map[int]bool)
-	covered := make(map[[2]int]string)
-	for _, p := range panels(t) {
-		require.NotZero(t, p.ID)
-		require.False(t, ids[p.ID], "two panels have the id %d", p.ID)
-		ids[p.ID] = true
-		require.NotEmpty(t, p.Title)
-		at := p.GridPos
-		require.LessOrEqual(t, at.X+at.W, 24, p.Title)
-		for x := at.X; x < at.X+at.W; x++ {
-			for y := at.Y; y < at.Y+at.H; y++ {
-				require.Empty(t, covered[[2]int{x, y}], "%s is on it", p.Title)
-				covered[[2]int{x, y}] = p.Title
+	for _, b := range boards(t) {
+		ids := make(map[int]bool)
+		covered := make(map[[2]int]string)
+		for _, p := range b.Panels {
+			require.NotZero(t, p.ID)
+			require.False(t, ids[p.ID], "two panels have the id %d", p.ID)
+			ids[p.ID] = true
+			require.NotEmpty(t, p.Title)
+			at := p.GridPos
+			require.LessOrEqual(t, at.X+at.W, 24, p.Title)
+			for x := at.X; x < at.X+at.W; x++ {
+				for y := at.Y; y < at.Y+at.H; y++ {
+					require.Empty(t, covered[[2]int{x, y}], "%s is on it", p.Title)
+					covered[[2]int{x, y}] = p.Title
+				}
+			}
+			if p.Type != "row" {
+				p.check(t)
 			}
 		}
-		if p.Type == "row" {
-			continue
-		}
-		require.NotEmpty(t, p.Description, p.Title)
-		require.Equal(t, "${datasource}", p.Datasource.UID, p.Title)
-		require.NotEmpty(t, p.Targets, p.Title)
-		for i, target := range p.Targets {
-			require.Equal(t, string(rune('A'+i)), target.RefID, p.Title)
-			require.Contains(t, target.Expr, `job=~"$job"`, "%s does not follow the variable", p.Title)
-		}
+	}
+}
+
+// check finds what every panel with data must have.
+func (p *panel) check(t *testing.T) {
+	t.Helper()
+	require.NotEmpty(t, p.Description, p.Title)
+	require.Equal(t, "${datasource}", p.Datasource.UID, p.Title)
+	require.NotEmpty(t, p.Targets, p.Title)
+	for i, target := range p.Targets {
+		require.Equal(t, string(rune('A'+i)), target.RefID, p.Title)
+		require.Contains(t, target.Expr, `job=~"$job"`, "%s does not follow the variable", p.Title)
+	}
+}
+
+// Both boards can be in one Grafana, and the small one fits a screen: at most a dozen panels, none of them folded away.
+func TestSmallDashboard(t *testing.T) {
+	t.Parallel()
+	both := boards(t)
+	require.NotEqual(t, both[0].UID, both[1].UID)
+	require.NotEqual(t, both[0].Title, both[1].Title)
+	small := both[1].Panels
+	require.LessOrEqual(t, len(small), 12)
+	for _, p := range small {
+		require.NotEqual(t, "row", p.Type, p.Title)
+		require.LessOrEqual(t, p.GridPos.Y+p.GridPos.H, 32, p.Title)
 	}
 }
 

@@ -17,5 +17,6 @@ func TestAlertsAndGrafana(t *testing.T) {
 	board := execute(t, "", nil, "grafana")
 	require.Equal(t, result{out: deploy.Dashboard()}, board)
 	require.True(t, json.Valid([]byte(board.out)))
+	require.Equal(t, result{out: deploy.SmallDashboard()}, execute(t, "", nil, "grafana", "--small"))
 	require.Equal(t, 2, execute(t, "", nil, "alerts", "more").code)
 }

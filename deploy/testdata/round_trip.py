@@ -1,4 +1,4 @@
-"""Reads the board by Grafana's Foundation SDK and writes it again: what Grafana's schema
+"""Reads boards by Grafana's Foundation SDK and writes them again: what Grafana's schema
 does not know would be lost on the way."""
 
 import json
@@ -25,9 +25,10 @@ def lost(before, after, path=""):
 
 
 register_default_plugins()
-with open(sys.argv[1], encoding="utf-8") as file:
-    board = json.load(file)
-again = json.loads(json.dumps(Dashboard.from_json(board), cls=JSONEncoder))
-missing = [path for path in lost(board, again) if not PROMETHEUS.match(path)]
-if missing or len(again["panels"]) < 50:
-    sys.exit("the schema does not know:\n" + "\n".join(missing))
+for name in sys.argv[1:]:
+    with open(name, encoding="utf-8") as file:
+        board = json.load(file)
+    again = json.loads(json.dumps(Dashboard.from_json(board), cls=JSONEncoder))
+    missing = [path for path in lost(board, again) if not PROMETHEUS.match(path)]
+    if missing or not again["panels"]:
+        sys.exit(f"{name}: the schema does not know:\n" + "\n".join(missing))

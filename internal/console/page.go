@@ -42,6 +42,7 @@ type frame struct {
 	Notice  string // what the last change did
 	Links   []link
 	Live    bool // the script may ask for the page again
+	Every   int  // seconds; the script asks no more often. 0: as often as the visitor wants
 	Waiting bool // figures of the page are being read: it is asked for again in a moment
 	Page    any  // what the page itself shows
 

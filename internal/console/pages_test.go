@@ -85,7 +85,7 @@ func TestLinks(t *testing.T) {
 			queue = append(queue, next)
 		}
 	}
-	for _, page := range []string{"caches/db0", "caches/db0/entries", "caches/db0/settings", "doctor", "cost", "slow", "removals", "near", "servers", "watches", "scripts", "clients", "sessions", "assets/app.css", "assets/app.js"} {
+	for _, page := range []string{"history", "caches/db0", "caches/db0/entries", "caches/db0/settings", "doctor", "cost", "slow", "removals", "near", "servers", "watches", "scripts", "clients", "sessions", "assets/app.css", "assets/app.js"} {
 		require.True(t, seen[page], "no link leads to %s", page)
 	}
 }

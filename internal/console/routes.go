@@ -28,6 +28,7 @@ func (c *Console) routes() []route {
 		{post, "theme", anyone, false, (*Console).setTheme},
 
 		{get, "{$}", view, false, (*Console).overview},
+		{get, "history", view, false, (*Console).history},
 		{get, "caches/{cache}", view, false, (*Console).cache},
 		{get, "caches/{cache}/entries", view, false, (*Console).entries},
 		{get, "caches/{cache}/entry", view, false, (*Console).entry},

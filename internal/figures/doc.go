@@ -1,7 +1,8 @@
 // Package figures keeps what people look at of a database: the report of its caches, the
 // doctor's report, what Howdah costs, and samples of entries. What is read once serves
 // all viewers, so ten open pages cost the database what one does. Nothing is read but when
-// somebody asks: after the last look the database is left alone.
+// somebody asks: after the last look the database is left alone. [Figures.Record] is the exception that asks
+// the database nothing: it keeps what the process counts anyway, a point a minute, for a day.
 //
 // All of it takes at most two connections of the DB's pool at a time, and one where the
 // pool has fewer than four. Of a database on several servers it takes as many of each pool, and

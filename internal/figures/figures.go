@@ -32,8 +32,14 @@ type Options struct {
 	// or ErrCounting. Default 800 ms: a page is to be there within a second.
 	Patience time.Duration
 
+	// Minute is how often Record adds a point. Default one minute.
+	Minute time.Duration
+
 	// Process is the number of this process among those of "howdah serve". 0: it is none.
 	Process int64
+
+	// Clients counts the Redis connections of this process, for Day. nil: it has no listener for them.
+	Clients func() int
 }
 
 // Intervals of what is not live.
@@ -63,6 +69,7 @@ type Figures struct {
 	mechanisms shared[stat.Mechanisms]
 
 	observer observer
+	day      day
 	costs    costs // used by one reading of cost at a time
 
 	mu      sync.Mutex
@@ -88,6 +95,8 @@ func New(o Options) *Figures {
 	f.closed, f.close = context.WithCancel(context.Background())
 	f.explain = f.failure
 	f.observer = observer{db: o.DB}
+	f.day.interval = cmp.Or(o.Minute, time.Minute)
+	f.day.count = func() totals { return totalsOf(o.DB, o.Clients) }
 	f.report = shared[stat.Report]{room: f, interval: cmp.Or(o.Interval, 2*time.Second), timeout: readTimeout, connect: f.acquire, read: f.observer.read, after: f.observer.note}
 	f.doctor = shared[doctor.Report]{room: f, interval: doctorInterval, timeout: doctorTimeout, connect: f.dial, read: examine}
 	f.cost = shared[Cost]{room: f, interval: costInterval, timeout: readTimeout, connect: f.acquire, read: f.readCost}

@@ -65,6 +65,7 @@ type observer struct {
 // counts are what a process counted of one cache.
 type counts struct {
 	calls, errors uint64
+	reads         uint64 // of the calls, those that change nothing
 	hits, misses  uint64 // of reads
 	latency       engine.Histogram
 }
@@ -165,7 +166,7 @@ func countsOf(stats core.Stats) map[string]counts {
 		for _, v := range cache.Verbs {
 			found := counts{calls: v.Calls, errors: v.Errors, latency: v.Latency}
 			if statement.OnlyReads(v.Verb) {
-				found.hits, found.misses = v.Hits, v.Misses
+				found.reads, found.hits, found.misses = v.Calls, v.Hits, v.Misses
 			}
 			c.add(found)
 		}
@@ -177,6 +178,7 @@ func countsOf(stats core.Stats) map[string]counts {
 func (c *counts) add(other counts) {
 	c.calls += other.calls
 	c.errors += other.errors
+	c.reads += other.reads
 	c.hits += other.hits
 	c.misses += other.misses
 	if len(c.latency.Counts) == 0 { // nothing was added yet, or only caches that are new
@@ -189,8 +191,8 @@ func (c *counts) add(other counts) {
 
 // rates are what was counted since before.
 func (c counts) rates(before counts, seconds float64) Rates {
-	r := Rates{Calls: float64(c.calls-before.calls) / seconds, Errors: float64(c.errors-before.errors) / seconds}
-	if hits, misses := c.hits-before.hits, c.misses-before.misses; hits+misses > 0 {
+	r := Rates{Calls: float64(grown(c.calls, before.calls)) / seconds, Errors: float64(grown(c.errors, before.errors)) / seconds}
+	if hits, misses := grown(c.hits, before.hits), grown(c.misses, before.misses); hits+misses > 0 {
 		hit := float64(hits) / float64(hits+misses)
 		r.Hit = &hit
 	}
@@ -198,10 +200,19 @@ func (c counts) rates(before counts, seconds float64) Rates {
 	for i, n := range c.latency.Counts {
 		added.Counts[i] = n
 		if i < len(before.latency.Counts) {
-			added.Counts[i] -= before.latency.Counts[i]
+			added.Counts[i] = grown(n, before.latency.Counts[i])
 		}
 		added.Count += added.Counts[i]
 	}
 	r.P50, r.P99 = added.Quantile(0.5), added.Quantile(0.99)
 	return r
+}
+
+// grown is what a counter has grown by. A sum over several servers shrinks when one of them leaves: nothing is
+// known of that time then.
+func grown(now, before uint64) uint64 {
+	if now < before {
+		return 0
+	}
+	return now - before
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/figures"
@@ -17,6 +18,7 @@ const maxGroups = 1000
 func (a *api) figureRoutes() map[string]map[string]handler {
 	return map[string]map[string]handler{
 		"/v1/stats":                       {http.MethodGet: a.getStats},
+		"/v1/history":                     {http.MethodGet: a.getHistory},
 		"/v1/doctor":                      {http.MethodGet: a.getDoctor, http.MethodPost: a.examine},
 		"/v1/cost":                        {http.MethodGet: a.getCost},
 		"/v1/servers":                     {http.MethodGet: a.getServers},
@@ -71,6 +73,31 @@ func (a *api) getStats(w http.ResponseWriter, r *http.Request) error {
 	}
 	if text == "true" {
 		answer["history"] = history
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+// getHistory answers what this server did in each minute of the last day, or in the last ones of them.
+func (a *api) getHistory(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r, "minutes")
+	if err != nil {
+		return err
+	}
+	last := figures.DayPoints
+	if text := values.Get("minutes"); text != "" {
+		if last, err = strconv.Atoi(text); err != nil || last < 1 || last > figures.DayPoints {
+			return problemf(badRequest, "minutes=%.50q is not a number from 1 to %d.", text, figures.DayPoints)
+		}
+	}
+	answer := struct {
+		Sees    string           `json:"sees"`
+		Since   *time.Time       `json:"since"` // null: it does not record
+		Minutes []figures.Minute `json:"minutes"`
+	}{Sees: thisServer}
+	minutes, since := a.figures.Day()
+	answer.Minutes = minutes[max(0, len(minutes)-last):]
+	if !since.IsZero() {
+		answer.Since = &since
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/howdah/howdah/internal/core"
 	"github.com/howdah/howdah/internal/figures"
+	"github.com/howdah/howdah/internal/test/await"
 	"github.com/howdah/howdah/internal/test/pgtest"
 )
 
@@ -73,6 +74,9 @@ func TestFigures(t *testing.T) {
 		"/v1/caches/db0/sample?prefix=a&prefix64=b":       400,
 		"/v1/caches/db0/sample?prefix64=%2B":              400,
 		"/v1/stats?history=1":                             400,
+		"/v1/history?minutes=0":                           400,
+		"/v1/history?minutes=1441":                        400,
+		"/v1/history?hours=1":                             400,
 		"/v1/stats?x=1":                                   400,
 		"/v1/doctor?x=1":                                  400,
 		"/v1/cost?x=1":                                    400,
@@ -87,6 +91,41 @@ func TestFigures(t *testing.T) {
 
 	// Without figures there are no such routes.
 	serve(t, nil).do("GET", "/v1/stats", "").want(t, 404)
+}
+
+// The minutes that a server remembers are answered, all or the last ones, while it goes on remembering.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	var f *figures.Figures
+	c := serve(t, func(o *Options) {
+		f = figures.New(figures.Options{DB: o.DB, Minute: time.Millisecond, Clients: func() int { return 3 }})
+		t.Cleanup(f.Close)
+		o.Figures = f
+	})
+	type answer struct {
+		Sees    string
+		Since   *time.Time
+		Minutes []map[string]any
+	}
+	ask := func(path string) (got answer) {
+		t.Helper()
+		require.NoError(t, json.Unmarshal([]byte(c.do("GET", path, "").want(t, 200).body), &got))
+		return got
+	}
+	require.Equal(t, answer{Sees: "this server", Minutes: []map[string]any{}}, ask("/v1/history"), "nothing records")
+
+	go f.Record(t.Context())
+	await.True(t, "two points", func() bool { return len(ask("/v1/history").Minutes) >= 2 })
+	got := ask("/v1/history?minutes=1")
+	require.NotNil(t, got.Since)
+	require.Len(t, got.Minutes, 1)
+	for _, name := range []string{"at", "seconds", "calls", "reads", "writes", "errors", "hit", "p50", "p99",
+		"expired", "evicted", "clients", "connections"} {
+		require.Contains(t, got.Minutes[0], name)
+	}
+	require.Equal(t, 3.0, got.Minutes[0]["clients"])
+	require.Nil(t, got.Minutes[0]["p99"], "nothing was called")
+	c.do("POST", "/v1/history", "").want(t, 405)
 }
 
 // The last good figures are answered while PostgreSQL is away, and a problem without any.

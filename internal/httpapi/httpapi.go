@@ -63,8 +63,8 @@ type Options struct {
 	// Redis are the Redis clients of the same server, which are served under /v1/clients.
 	// Default: there are none.
 	Redis RedisClients
-	// Figures, if given, are served under /v1/stats, /v1/doctor, /v1/cost and /v1/servers, and
-	// for each cache. They are those of DB; New does not close them.
+	// Figures, if given, are served under /v1/stats, /v1/history, /v1/doctor, /v1/cost and
+	// /v1/servers, and for each cache. They are those of DB; New does not close them.
 	Figures *figures.Figures
 
 	// Near gives a cache that is created a change log, unless the request says

@@ -13,6 +13,7 @@ import (
 	"github.com/howdah/howdah/internal/doctor"
 	"github.com/howdah/howdah/internal/figures"
 	"github.com/howdah/howdah/internal/stat"
+	"github.com/howdah/howdah/internal/test/await"
 )
 
 // The process that leads upkeep shows what the doctor found, one series for each check at
@@ -33,6 +34,16 @@ func TestMetricsOfTheDoctor(t *testing.T) {
 	require.Contains(t, all, `howdah_doctor_findings{id="fsync-off",severity="error"} 1`, "tests run without")
 	require.Contains(t, all, `howdah_doctor_findings{id="duplicate-index",severity="warning"} 0`)
 	require.Contains(t, all, "howdah_doctor_last_run_timestamp_seconds ")
+}
+
+// A server remembers its day from its start, before anybody looks.
+func TestTheDayIsRemembered(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	await.True(t, "it records", func() bool {
+		_, history := s.get("/v1/history", "")
+		return !strings.Contains(history, `"since":null`) && strings.Contains(history, `"since":"`)
+	})
 }
 
 // Shares are shown if they were measured.

@@ -89,13 +89,20 @@ func deployedRules(t *testing.T) (rules []rule) {
 	return rules
 }
 
-// boardQueries are all expressions of the board, those of its annotations included.
+// boardQueries are all expressions of both boards, those of their annotations included.
 func boardQueries(t *testing.T) []string {
 	t.Helper()
+	large := queriesOf(t, deploy.Dashboard())
+	require.Greater(t, len(large), 100)
+	return append(large, queriesOf(t, deploy.SmallDashboard())...)
+}
+
+func queriesOf(t *testing.T, text string) []string {
+	t.Helper()
 	var dashboard any
-	require.NoError(t, json.Unmarshal([]byte(deploy.Dashboard()), &dashboard))
+	require.NoError(t, json.Unmarshal([]byte(text), &dashboard))
 	queries := exprs(dashboard)
-	require.Greater(t, len(queries), 100)
+	require.NotEmpty(t, queries)
 	return queries
 }
 
@@ -117,17 +124,24 @@ func exprs(node any) (found []string) {
 	return found
 }
 
-// Board and rules ask for metrics that there are, and every metric is on the board or
+// Boards and rules ask for metrics that there are, and every metric is on the large board or
 // in a rule.
 func TestMetricsAreOnTheBoard(t *testing.T) {
 	t.Parallel()
 	described := describedMetrics(t)
 	recorded := make(map[string]bool)
-	queries := boardQueries(t)
+	queries := queriesOf(t, deploy.Dashboard())
 	for _, rule := range deployedRules(t) {
 		recorded[rule.Record] = true
 		queries = append(queries, rule.Expr)
 	}
+	require.Equal(t, described, askedMetrics(t, queries, described, recorded))
+	require.NotEmpty(t, askedMetrics(t, queriesOf(t, deploy.SmallDashboard()), described, nil))
+}
+
+// askedMetrics are the metrics that expressions ask for, without those that rules record. Each must be described.
+func askedMetrics(t *testing.T, queries []string, described, recorded map[string]bool) map[string]bool {
+	t.Helper()
 	asked := make(map[string]bool)
 	for _, expr := range queries {
 		for _, name := range regexp.MustCompile(`\bhowdah[a-z_]*_[a-z_:0-9]+|\bhowdah:[a-z_:0-9]+`).FindAllString(expr, -1) {
@@ -139,5 +153,5 @@ func TestMetricsAreOnTheBoard(t *testing.T) {
 			asked[family] = true
 		}
 	}
-	require.Equal(t, described, asked)
+	return asked
 }

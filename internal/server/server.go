@@ -134,7 +134,7 @@ func (s *server) serveHTTP() error {
 	if s.engine != nil {
 		redis = s.engine
 	}
-	s.figures = figures.New(figures.Options{DB: (*core.DB)(s.database.db), Process: s.database.process.id})
+	s.showFigures()
 	api := httpapi.New(httpapi.Options{
 		Redis:         redis,
 		DB:            (*core.DB)(s.database.db),
@@ -167,6 +167,17 @@ func (s *server) serveHTTP() error {
 		}
 	})
 	return nil
+}
+
+// showFigures makes what is shown of the database, and remembers from now on what this process does. Until it stops
+// that costs a look at counters in memory each minute, and no statement.
+func (s *server) showFigures() {
+	options := figures.Options{DB: (*core.DB)(s.database.db), Process: s.database.process.id}
+	if s.redis != nil {
+		options.Clients = func() int { return int(s.redis.clients.Load()) }
+	}
+	s.figures = figures.New(options)
+	s.work.Go(func() { s.figures.Record(context.Background()) }) // figures.Close ends it
 }
 
 // limited bounds the connections of a listener for HTTP.

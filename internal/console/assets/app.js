@@ -15,9 +15,10 @@ let timer, asking;
 
 function schedule() {
   clearTimeout(timer);
-  const seconds = pending() ? 1 : Number(interval.value);
+  const chosen = Number(interval.value), least = Number(document.getElementById("main").dataset.live || 0);
+  const seconds = pending() ? 1 : chosen && Math.max(chosen, least);
   if (seconds > 0 && !document.hidden) timer = setTimeout(refresh, seconds * 1000);
-  say(seconds > 0 ? "" : "paused");
+  say(seconds === 0 ? "paused" : seconds === least ? `this page every ${least} s` : "");
 }
 
 function say(text) { if (state.textContent !== text) state.textContent = text }
