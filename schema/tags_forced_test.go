@@ -100,7 +100,7 @@ var tagStores = []tagStore{
 	}},
 	{"fulfil_tagged.sql", claimedBy, func(table, value string, claim token) string {
 		return "PREPARE s AS " + schema.Statement("fulfil_tagged", schema.Table{Name: table}) +
-			fmt.Sprintf("; EXECUTE s (ARRAY[howdah.key_hash('k')], '{k}', '{%s}', '{NULL}', '{%d}', '{0}', ARRAY[howdah.key_hash('k')], ARRAY[howdah.key_hash('t')], '{%s}'); DEALLOCATE s", value, claim.version, claim.snapshot)
+			fmt.Sprintf("; EXECUTE s (ARRAY[howdah.key_hash('k')], '{k}', '{%s}', '{NULL}', '{%d}', '{0}', ARRAY[howdah.key_hash('k')], ARRAY[howdah.key_hash('t')], ARRAY['%s'::pg_snapshot]); DEALLOCATE s", value, claim.version, claim.snapshot)
 	}},
 }
 
