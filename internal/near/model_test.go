@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/long"
 	"github.com/howdah/howdah/internal/test/seed"
 )
 
@@ -476,6 +477,7 @@ func TestModel(t *testing.T) {
 // TestMutants breaks one rule at a time: the model must notice each of them.
 func TestMutants(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it searches for each mutant by thousands of random runs")
 	for name, f := range map[string]faults{
 		"cursor without xip":             {withoutXip: true},
 		"token after the answer":         {tokenAfterAnswer: true},

@@ -12,11 +12,12 @@ import (
 
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/test/grammar"
+	"github.com/howdah/howdah/internal/test/long"
 	"github.com/howdah/howdah/internal/test/seed"
 )
 
 var (
-	familyLength = flag.Int("commands", 10_000, "commands of each family that are compared with redis-server")
+	familyLength = flag.Int("commands", long.Or(3_000, 10_000), "commands of each family that are compared with redis-server")
 	familySeed   = flag.Uint64("seed", 0, "repeats the streams; 0: as HOWDAH_SEED says")
 )
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/resp"
+	"github.com/howdah/howdah/internal/test/long"
 	"github.com/howdah/howdah/internal/test/pgtest"
 	"github.com/howdah/howdah/internal/test/seed"
 )
@@ -20,7 +21,7 @@ import (
 // compares the replies. HOWDAH_SEED repeats a run.
 func TestStream(t *testing.T) {
 	t.Parallel()
-	compareStreams(t, 100_000, "", serve(t, Options{}).addr())
+	compareStreams(t, long.Or(20_000, 100_000), "", serve(t, Options{}).addr())
 }
 
 // With one hash tag in all keys a database in partitions answers as one without.

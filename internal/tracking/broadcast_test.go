@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/howdah/howdah/internal/test/long"
 	"github.com/howdah/howdah/internal/test/seed"
 )
 
@@ -172,7 +173,7 @@ func TestPrefixesAsAWalk(t *testing.T) {
 	}
 	var p prefixes
 	has := map[*Client][]string{}
-	for step := range 5000 {
+	for step := range long.Or(1000, 5000) {
 		switch {
 		case rng.IntN(3) > 0 || len(has) == 0:
 			c := &Client{number: int64(step)}

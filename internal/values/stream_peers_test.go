@@ -12,11 +12,12 @@ import (
 
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/test/grammar"
+	"github.com/howdah/howdah/internal/test/long"
 	"github.com/howdah/howdah/internal/test/seed"
 )
 
 var (
-	streamLength = flag.Int("commands", 30_000, "commands of each family that are compared with redis-server")
+	streamLength = flag.Int("commands", long.Or(6_000, 30_000), "commands of each family that are compared with redis-server")
 	streamSeed   = flag.Uint64("seed", 0, "repeats a stream; 0: as HOWDAH_SEED says")
 )
 
