@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/howdah/howdah/internal/coalesce"
 	"github.com/howdah/howdah/internal/fault"
 	"github.com/howdah/howdah/internal/values"
 	"github.com/howdah/howdah/internal/verb"
@@ -26,11 +27,12 @@ type change struct {
 // whose change is too large, or that undid itself, fails, and the others run without it.
 func (g *group) apply() (changes []change, missing [][]byte, err error) {
 	g.unserve(0)
-	g.refused, g.remover = nil, nil
+	g.ran, g.refused, g.remover = coalesce.Now(), nil, nil
 	v, err := g.view()
 	if err != nil {
 		return nil, nil, err
 	}
+	first := true // nothing ran before this edit
 	for _, e := range g.edits {
 		if e.Err != nil {
 			continue
@@ -43,8 +45,13 @@ func (g *group) apply() (changes []change, missing [][]byte, err error) {
 			e.Slow = true
 			return nil, nil, ErrSlow
 		case v.undone:
+			g.spend() // nobody is late for what the function took
+			if first {
+				g.fail(e, v, 0) // another run would say the same
+			}
 			return g.applyCarefully()
 		}
+		first = false
 	}
 	g.grows = v.Grows
 	changes, large := g.changes(v)

@@ -40,6 +40,7 @@ type group struct {
 	apart   bool      // the load and the commit are calls of their own
 	tries   int
 	spent   int64            // nanoseconds that the functions have taken
+	ran     int64            // since when they have taken more, by coalesce.Now
 	pins    []pin            // what it has done with waiters
 	refused map[*Waiter]bool // that are to end without being served
 	stored  []change         // what it has sent since its last load
@@ -243,9 +244,8 @@ func (g *group) prepare() bool {
 
 // runAll runs the functions of the edits that have not failed.
 func (g *group) runAll() {
-	began := coalesce.Now()
 	changes, missing, err := g.apply()
-	g.spend(coalesce.Now() - began)
+	g.spend()
 	g.conclude(changes, missing, err)
 }
 
@@ -275,11 +275,15 @@ const maxSpent = 15 * time.Second
 
 // spend gives the edits the time that their functions have taken: their own time is for
 // PostgreSQL and for others who change the entries.
-func (g *group) spend(took int64) {
-	took = min(took, int64(maxSpent)-g.spent)
+func (g *group) spend() {
+	now := coalesce.Now()
+	took := min(now-g.ran, int64(maxSpent)-g.spent)
+	g.ran = now
 	g.spent += took
 	for _, e := range g.edits {
-		e.deadline += took
+		if e.deadline != 0 {
+			e.deadline += took
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // On a busy machine that may be PostgreSQL, before it is what the test has made.
 func TestTimeoutsNameWhoIsToBlame(t *testing.T) {
 	t.Parallel()
-	s := serveWith(t, pgtest.New(t), howdah.Options{Timeout: 500 * time.Millisecond}, Options{})
+	s := serveWith(t, pgtest.New(t), howdah.Options{Timeout: 500 * time.Millisecond}, Options{TaskTimeout: time.Hour})
 	c, other := dial(t, s.addr()), dial(t, s.addr())
 	waitFor(t, "the first command", func() bool { return c.do("SET", "k", "v") == resp.OK })
 	blames := func(who string, do func() string) {
@@ -43,9 +43,17 @@ func TestTimeoutsNameWhoIsToBlame(t *testing.T) {
 	})
 	blames("earlier calls for the same key took the time", func() string { return other.do("SET", "k", "w") })
 	other.do("SCRIPT", "KILL") // unless it has ended before
-	c.reply()
+	if got := c.reply(); got != killedScript && !strings.HasPrefix(got, string("-"+errScriptTime)) {
+		t.Errorf("a script that ran for longer than a call may take: %q", got)
+	}
 
 	release := s.holdRow("k")
 	defer release()
 	blames("another transaction holds the row", func() string { return c.do("SET", "k", "w") })
+	c.want(resp.OK, "MULTI") // a message needs no more time than a call has
+	c.want(resp.Queued, "SET", "k", "w")
+	c.want(resp.Queued, "PUBLISH", "channel", "message")
+	if got := c.do("EXEC"); !strings.HasPrefix(got, "-ERR timeout: ") {
+		t.Errorf("EXEC with a message, while the row is held: %q", got)
+	}
 }

@@ -281,7 +281,9 @@ func (x *execution) runWithoutDatabase() (done bool, err error) {
 // takesLong reports whether the transaction needs more time than the library
 // allows for one call.
 func (x *execution) takesLong() bool {
-	return len(x.queue) > 100 || slices.ContainsFunc(x.queue, func(q queuedCommand) bool { return q.cmd.run != nil || q.cmd.isValue(q.args) })
+	return len(x.queue) > 100 || slices.ContainsFunc(x.queue, func(q queuedCommand) bool {
+		return q.cmd.run != nil && !q.cmd.publishes || q.cmd.isValue(q.args)
+	})
 }
 
 // usesDatabase reports whether a transaction is needed.
