@@ -23,6 +23,7 @@ import (
 type healthCheck struct {
 	http, redis string
 	dataDir     string
+	here        bool // dataDir was given on the command line
 	tls         bool
 	timeout     durationFlag
 	output      outputFormat
@@ -47,7 +48,8 @@ not or does not answer.
 
 By default it asks /readyz of the HTTP listener, at the address that "howdah serve"
 would take from the same environment variables (HOWDAH_HTTP_ADDR), else at that of
-the "howdah serve" of --data-dir, else at 127.0.0.1:8080. With --redis it sends PING, which says nothing about PostgreSQL.
+the "howdah serve" of the data directory, else at 127.0.0.1:8080. With --data-dir it
+asks the "howdah serve" of that alone. With --redis it sends PING, which says nothing about PostgreSQL.
 Neither needs a password or a token.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,6 +58,7 @@ Neither needs a password or a token.`,
 			if !cmd.Flags().Changed("tls") {
 				h.tls = os.Getenv("HOWDAH_TLS_CERT") != ""
 			}
+			h.here = typed(cmd, "data-dir")
 			health, err := h.run(ctx)
 			if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
 				err = fmt.Errorf("no answer within %v", time.Duration(h.timeout))
@@ -87,6 +90,14 @@ func (h *healthCheck) run(ctx context.Context) (healthJSON, error) {
 	}
 	if h.redis != "" {
 		return ping(ctx, h.redis, h.tls)
+	}
+	if h.here && h.http == "" { // not another one, that happens to run
+		url, err := listenerURL(h.dataDir, "http")
+		if err != nil {
+			return healthJSON{}, err
+		}
+		scheme, address, _ := strings.Cut(url, "://")
+		return askReady(ctx, address, scheme == "https")
 	}
 	address := cmp.Or(h.http, os.Getenv("HOWDAH_HTTP_ADDR"))
 	if address == "" {

@@ -68,6 +68,9 @@ func TestHealthcheck(t *testing.T) {
 		require.Contains(t, r.err, want)
 		require.Empty(t, r.out)
 	}
+	r = check([]string{"HOWDAH_HTTP_ADDR=" + p.http}, "--data-dir", t.TempDir()) // none is asked but the one that is named
+	require.Equal(t, exitFailed, r.code, r.out)
+	require.Contains(t, r.err, "is running in ")
 	require.Equal(t, exitUsage, check(nil, "--http", p.http, "--redis", p.redis).code)
 	require.Equal(t, exitUsage, check(nil, "--http", "nonsense").code)
 	require.Equal(t, exitUsage, check([]string{"HOWDAH_HTTP_ADDR=off"}).code)

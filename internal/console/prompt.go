@@ -109,7 +109,8 @@ func (r *request) run(ctx context.Context, conn *commands, described redisapi.De
 	if err != nil {
 		return err
 	}
-	text := rediscli.Standard.Append(nil, reply)
+	left := maxShown + utf8.UTFMax
+	text := rediscli.Standard.Append(nil, startOf(reply, &left))
 	view := &promptView{Ran: visible(line), Failed: reply.Kind == resp.Error}
 	if len(text) > maxShown {
 		text, view.Cut = text[:maxShown], true
@@ -119,6 +120,17 @@ func (r *request) run(ctx context.Context, conn *commands, described redisapi.De
 	}
 	view.Reply = visible(string(text))
 	return r.showPrompt(http.StatusOK, view)
+}
+
+// startOf is a reply whose strings have left bytes together: more than the page shows. The rest
+// of a large value would be written out, at many times its size, and then be cut off.
+func startOf(reply resp.Reply, left *int) resp.Reply {
+	reply.Str = reply.Str[:min(len(reply.Str), *left)]
+	*left -= len(reply.Str)
+	for i := range reply.Elems {
+		reply.Elems[i] = startOf(reply.Elems[i], left)
+	}
+	return reply
 }
 
 // lineLogged is a line as the log has it: the command and its keys, masked, and how many other

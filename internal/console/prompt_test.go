@@ -1,16 +1,20 @@
 package console
 
 import (
+	"bytes"
 	"html"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah"
+	"github.com/howdah/howdah/internal/rediscli"
+	"github.com/howdah/howdah/internal/resp"
 )
 
 var replies = regexp.MustCompile(`(?s)<pre class="value reply[^>]*><bdi><span class="line">[^<]*</span>\n(.*?)</bdi></pre>`)
@@ -150,4 +154,26 @@ func TestPromptOfOthers(t *testing.T) {
 	b.do(http.MethodPost, "caches/db0/prompt", strings.NewReader("line=DEL+plain")).want(t, http.StatusForbidden)
 	b.get("caches/db0/prompt?line=DEL+plain").want(t, http.StatusOK)
 	require.Equal(t, "(integer) 1\n", b.reply("EXISTS plain"))
+}
+
+// TestPromptShortensLargeReplies: what the page shows of a reply is the same, and the rest is not written out.
+func TestPromptShortensLargeReplies(t *testing.T) {
+	t.Parallel()
+	bulk := func(n int) resp.Reply { return resp.Reply{Kind: resp.Bulk, Str: make([]byte, n)} }
+	array := func(all ...resp.Reply) resp.Reply { return resp.Reply{Kind: resp.Array, Elems: all} }
+	for name, reply := range map[string]func() resp.Reply{
+		"a small one":    func() resp.Reply { return array(bulk(3), array(bulk(4), resp.Reply{Kind: resp.Integer, Int: 7})) },
+		"a large string": func() resp.Reply { return bulk(1 << 22) },
+		"large elements": func() resp.Reply { return array(bulk(1000), array(bulk(1<<22), bulk(5)), bulk(1<<22)) },
+	} {
+		want := rediscli.Standard.Append(nil, reply())
+		left := maxShown + utf8.UTFMax
+		got := rediscli.Standard.Append(nil, startOf(reply(), &left))
+		if (len(got) > maxShown) != (len(want) > maxShown) || !bytes.Equal(got[:min(len(got), maxShown)], want[:min(len(want), maxShown)]) {
+			t.Errorf("%s: the page would show something else", name)
+		}
+		if len(got) > 5*maxShown {
+			t.Errorf("%s: %d bytes are written out", name, len(got))
+		}
+	}
 }
