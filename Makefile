@@ -31,11 +31,11 @@ test: ## the tests; need only Go (and PostgreSQL, which is downloaded if it is n
 
 test-gate: ## the tests once, under the race detector, beside the originals; few failures run a second time, and are listed
 	cd gate && $(GO) build -o ../bin/gate .
-	bin/gate run -- -race -tags peers $(GATEFLAGS)
+	bin/gate run -- -count=1 -race -tags peers $(GATEFLAGS)
 
 test-long: ## as test-gate, with the tests that take long
 	cd gate && $(GO) build -o ../bin/gate .
-	HOWDAH_TEST_LONG=1 bin/gate run -- -race -tags peers -timeout 60m
+	HOWDAH_TEST_LONG=1 bin/gate run -- -count=1 -race -tags peers -timeout 60m
 
 test-oldest-newest: ## what knows SQL and the contract, on PostgreSQL 14 and 18
 	@for v in 14 18; do \

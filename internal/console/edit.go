@@ -93,13 +93,17 @@ func (c *Console) entrySave(r *request) error {
 	}
 	cache := r.PathValue("cache")
 	value, err := valueOf(r.PostForm)
+	if err == nil && len(value) > previewBytes {
+		err = errors.New("a value of more than 64 KiB is not edited here")
+	}
 	if err == nil && r.PostForm.Get("confirm") != visible(string(key)) {
 		err = errors.New("what you typed is not the key")
 	}
 	if err != nil { // what was typed is not lost
 		return r.editAgain(key, err)
 	}
-	if err := r.changeEntry(cache, key, version, "SET", string(key), string(value), "KEEPTTL"); err != nil {
+	// With GET it is refused for what is no string.
+	if err := r.changeEntry(cache, key, version, "SET", string(key), string(value), "KEEPTTL", "GET"); err != nil {
 		return err
 	}
 	r.audit(cache, "value changed", r.logged(key))

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,23 @@ func TestEditsThatChangeNothing(t *testing.T) {
 	b.post("caches/db0/entry/save", form).want(t, http.StatusConflict)
 	_, err = c.Get(ctx, "k")
 	require.ErrorIs(t, err, howdah.ErrMiss)
+
+	// What no form was made for is not stored either.
+	require.NoError(t, c.Set(ctx, "k", []byte("mine"), 0))
+	form = b.shownForm("k")
+	form.Set("value", strings.Repeat("v", previewBytes+1))
+	b.post("caches/db0/entry/save", form).want(t, http.StatusUnprocessableEntity).has(t, "more than 64 KiB")
+	require.NoError(t, c.Delete(ctx, "k"))
+	_, err = c.HSet(ctx, "k", map[string][]byte{"f": []byte("v")}, 0)
+	require.NoError(t, err)
+	hash, err := statOf(ctx, s.db.Cache("db0"), []byte("k"))
+	require.NoError(t, err)
+	form.Set("value", "a string")
+	form.Set("version", strconv.FormatInt(hash.Version, 10))
+	b.post("caches/db0/entry/save", form).want(t, http.StatusUnprocessableEntity).has(t, "WRONGTYPE")
+	fields, err := c.HGetAll(ctx, "k")
+	require.NoError(t, err)
+	require.Len(t, fields, 1)
 
 	require.NoError(t, c.Set(ctx, "large", make([]byte, previewBytes+1), 0))
 	b.post("caches/db0/entry/value", url.Values{"key64": {key64([]byte("large"))}}).want(t, http.StatusOK).lacks(t, "entry/save")

@@ -129,7 +129,8 @@ func (c *Client) greet() error {
 			continue
 		}
 		reply, err := c.exchange(s.args)
-		if err == nil && !strings.HasPrefix(string(reply.Str), "NOAUTH") { // a command may give the password yet
+		// A command may give the password yet, and a server without one needs none.
+		if said := string(reply.Str); err == nil && !strings.HasPrefix(said, "NOAUTH") && !strings.Contains(said, "without any password configured") {
 			err = reply.Err()
 		}
 		if err != nil {

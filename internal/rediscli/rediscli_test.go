@@ -150,6 +150,21 @@ func TestHistory(t *testing.T) {
 	require.Equal(t, 1, h.Len())
 }
 
+// A password that a server does not ask for is no reason not to talk to it.
+func TestPasswordThatNobodyAsksFor(t *testing.T) {
+	t.Parallel()
+	c, _ := answering(t, func(args []string) string {
+		if args[0] == "AUTH" {
+			return "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?\r\n"
+		}
+		return "+PONG\r\n"
+	})
+	c.options.Password = "from the environment"
+	reply, err := c.Do(t.Context(), "PING")
+	require.NoError(t, err)
+	require.Equal(t, "PONG", string(reply.Str))
+}
+
 // A command is sent once: whether one that got no reply was executed is not
 // known, and the next one makes a new connection.
 func TestLostConnection(t *testing.T) {
