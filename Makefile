@@ -14,7 +14,7 @@ PACKAGES    ?= ./...
 
 .DEFAULT_GOAL := help
 .PHONY: help build quick test test-gate test-long test-oldest-newest test-postgres test-citus test-clients test-clients-few test-browser \
-	test-modules hunt flaky nightly screenshots lint fuzz generate bench regress compare ci
+	test-modules test-bench hunt flaky nightly screenshots lint fuzz generate bench regress compare ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,10 +59,12 @@ test-clients: ## unmodified clients in other languages; CONTRIBUTING.md has what
 test-clients-few: ## four of these clients: redis-py, Celery, ioredis, Bull and Bee-Queue
 	$(GO) test -count=1 -tags clients $(GATEFLAGS) ./internal/server -run 'TestClients/^(python|node)$$/^(redis_py|celery_queue|ioredis|queues)\.'
 
-test-modules: ## the tests of the other modules: OpenTelemetry, the benchmark harness, the gate
+test-modules: ## the tests of two other modules: OpenTelemetry, the gate
 	cd otelhowdah && $(GO) test -race $(GATEFLAGS) ./...
-	cd bench && $(GO) test -tags peers $(GATEFLAGS) ./...
 	cd gate && $(GO) test $(GATEFLAGS) ./...
+
+test-bench: ## the tests of the benchmark harness, which run each experiment small
+	cd bench && $(GO) test -tags peers $(GATEFLAGS) ./...
 
 hunt: ## random tests of PACKAGES with 20 new seeds each
 	HOWDAH_SEED=random $(GO) test -tags peers -timeout 60m -count=20 -run 'Random|Fuzz|Money|Race|Concurren|Model|History|Stream' $(PACKAGES)

@@ -36,6 +36,7 @@ func steps(changed []string) []step {
 		step{"clients in other languages", []string{"test-clients"}},
 		step{"the console in a browser", []string{"test-browser"}},
 		step{"the other modules", []string{"test-modules"}},
+		step{"the benchmark harness", []string{"test-bench"}},
 	)
 	if len(changed) > 0 {
 		all = append(all, step{"random tests of what changed, 20 seeds each", []string{"hunt", "PACKAGES=" + strings.Join(changed, " ")}})
