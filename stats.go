@@ -84,7 +84,7 @@ type UpkeepStats struct {
 }
 
 // NearStats are the counters of the entries that a DB keeps in memory (see
-// Options.Near). All is zero where it keeps none, and until a cache with a change log was used.
+// Options.Near). All is zero where it keeps none.
 type NearStats struct {
 	Bound    time.Duration // Options.Near.Bound
 	MaxBytes int64         // Options.Near.Bytes, or its default

@@ -125,11 +125,11 @@ const maxHashes = 1_000_000
 // them are told to drop everything.
 const maxKeyBytes = 16 << 20
 
-// ExpectMemory lets Stats show the entries in memory before a cache that keeps some was used.
-func (db *DB) ExpectMemory() {
+// SetMemoryUnused lets Stats show no entries in memory until a cache that keeps some is used.
+func (db *DB) SetMemoryUnused() {
 	for _, server := range db.all() {
 		if memory := server.Near(); memory != nil {
-			memory.Expect()
+			memory.SetUnused()
 		}
 	}
 }

@@ -40,7 +40,7 @@ type PoolStats struct {
 }
 
 // NearStats are the counters of the entries in memory, and what bounds them. All
-// is zero where Options.Near is off, and until a cache with a change log was used.
+// is zero where Options.Near is off, and after SetMemoryUnused.
 type NearStats struct {
 	Bound    time.Duration
 	MaxBytes int64

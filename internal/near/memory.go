@@ -172,6 +172,7 @@ func New(o Options) (*Memory, error) {
 		catching: map[*catching]struct{}{},
 		own:      ownRows{rows: map[ownRow]uint64{}},
 	}
+	m.used.Store(true)
 	m.clock = func() Instant { return m.instant(now()) }
 	m.bytes.Store(o.Bytes)
 	m.absents.budget = o.Bytes / 8
@@ -224,10 +225,10 @@ func (m *Memory) Cache(id int32, durable bool) *Cache {
 	return c
 }
 
-// Expect says that there will be a cache of which entries are kept, before Cache is called.
-func (m *Memory) Expect() { m.used.Store(true) }
+// SetUnused says that there is no cache of which entries are kept, until Cache is called.
+func (m *Memory) SetUnused() { m.used.Store(false) }
 
-// Used reports whether there is a cache of which entries are kept: Cache or Expect was called.
+// Used reports whether there may be a cache of which entries are kept; see SetUnused.
 func (m *Memory) Used() bool { return m.used.Load() }
 
 // Cache is the part of a Memory that belongs to one cache of the database.

@@ -107,8 +107,8 @@ func (d *database) prepareLogs(ctx context.Context, c *Config) error {
 		without = append(without, cache.Name)
 	}
 	logs := len(caches) > len(without)
-	if logs || c.Near.wanted {
-		db.ExpectMemory()
+	if !logs && !c.Near.wanted {
+		db.SetMemoryUnused()
 	}
 	c.Near.announce(c, logs, without)
 	return nil
