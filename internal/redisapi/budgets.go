@@ -20,6 +20,16 @@ const errBudgetInMulti = refusal("ERR CONFIG SET of maxmemory and maxmemory-poli
 type budget struct {
 	maxBytes int64 // 0: no bound
 	policy   string
+	evicts   bool // there is a bound, of bytes or of entries
+}
+
+// inForce is the policy by which entries go: none while there is no bound. Clients that must not
+// lose keys refuse a server that says another one (Symfony's tagged cache, queues).
+func (b budget) inForce() string {
+	if !b.evicts {
+		return "noeviction"
+	}
+	return b.policy
 }
 
 // defaultPolicy is that of a cache that nobody has given another.
@@ -84,7 +94,7 @@ func (e *Engine) readBudgets(ctx context.Context) error {
 	for _, config := range configs {
 		for number, cache := range e.caches {
 			if cache.Name() == config.Name {
-				known[number] = budget{maxBytes: config.MaxBytes, policy: config.Eviction}
+				known[number] = budget{maxBytes: config.MaxBytes, policy: config.Eviction, evicts: config.MaxBytes > 0 || config.MaxEntries > 0}
 			}
 		}
 	}

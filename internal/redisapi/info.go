@@ -174,7 +174,7 @@ func infoMemory(w *infoWriter, t *task) {
 	budget := t.conn.engine.budgets.of(t.conn.database)
 	w.field("maxmemory", budget.maxBytes)
 	w.field("maxmemory_human", human(budget.maxBytes))
-	w.field("maxmemory_policy", budget.policy)
+	w.field("maxmemory_policy", budget.inForce())
 	w.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", float64(m.resident)/float64(max(m.used, 1))))
 	w.zeros("mem_fragmentation_bytes mem_not_counted_for_evict mem_replication_backlog mem_total_replication_buffers " +
 		"mem_clients_slaves mem_clients_normal mem_cluster_links mem_aof_buffer")

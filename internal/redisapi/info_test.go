@@ -45,7 +45,7 @@ func TestInfo(t *testing.T) {
 	for name, want := range map[string]string{
 		"redis_version": CompatibleVersion, "howdah_version": "1.2.3", "redis_mode": "standalone", "tcp_port": port,
 		"connected_clients": "1", "maxclients": "77", "loading": "0", "role": "master", "connected_slaves": "0",
-		"maxmemory": "0", "maxmemory_policy": "allkeys-lru", "cluster_enabled": "0", "total_connections_received": "1",
+		"maxmemory": "0", "maxmemory_policy": "noeviction", "cluster_enabled": "0", "total_connections_received": "1",
 		"keyspace_hits": "1", "keyspace_misses": "1", "aof_enabled": "0", "rdb_last_bgsave_status": "ok",
 		"total_commands_processed": "5", "db0": "keys=1,expires=0,avg_ttl=0",
 	} {
