@@ -15,8 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
-
-	"github.com/howdah/howdah/internal/embedded"
 )
 
 // example is a command line of docs/cli.md with what it prints.
@@ -129,16 +127,8 @@ func TestCommandLinePage(t *testing.T) {
 // besideServer starts a server with an embedded PostgreSQL, and returns a shell
 // whose "howdah" is this program and finds both.
 func besideServer(t *testing.T) (run func(line string) (output string, err error)) {
-	parent, err := os.MkdirTemp("/tmp", "howdah-cmd-")
-	require.NoError(t, err)
-	require.NoError(t, os.Chmod(parent, 0o755)) // PostgreSQL may run as another user
-	dir := filepath.Join(parent, "data")
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		require.NoError(t, embedded.Remove(ctx, dir))
-		require.NoError(t, os.RemoveAll(parent))
-	})
+	dir := dataDir(t)
+	parent := filepath.Dir(dir)
 	p := serve(t, []string{"HOWDAH_DATA_DIR=" + dir}, "--monitor=false") // whose answer has an end
 	t.Cleanup(func() {
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
 
 	"github.com/howdah/howdah/internal/resp"
 	"github.com/howdah/howdah/internal/test/pgtest"
@@ -52,6 +53,7 @@ func TestBudgetByConfigSet(t *testing.T) {
 	c.want(shownSetting("maxmemory", "0"), "CONFIG", "GET", "maxmemory")
 	c.want(resp.OK, "CONFIG", "SET", "maxmemory", "1gb")
 	inPostgres("db1", 1<<30, "allkeys-lru")
+	require.Equal(t, "allkeys-lru", infoFields(t, c.do("INFO", "memory"))["maxmemory_policy"])
 	inPostgres("db0", 100<<20, "noeviction")
 
 	if refused := c.do("CONFIG", "SET", "maxmemory", "2gb", "maxclients", "5"); !strings.HasPrefix(refused, "-ERR CONFIG SET failed") {
